@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from formats.element_stream import ElementStream
 from registration.planning.exclusiveness import Pattern, canonical_value
 from registration.planning.occurrence import pattern_path
+from yfilter.engine.readings import Reading, reading_of, readings_of
 from yfilter.language.query_ast import ANY, ANY_NAME, LocationStep, NameTest, NodeKind
 
 
@@ -42,34 +43,44 @@ class PatternReader:
     """Reads messages for a fixed set of patterns."""
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self._root = _Node()
+        self._roots: dict[Reading, _Node] = {}
         for pattern in patterns:
             steps, value = pattern_path(pattern)
-            node = self._root
+            node = self._roots.setdefault(reading_of(steps), _Node())
             for step in steps:
                 node = node.next(step)
             node.targets.append((value, pattern))
 
-    def values(self, stream: ElementStream) -> dict[Pattern, list[str]]:
-        """Canonical values by pattern, in document order, as often as they occur."""
+    def values(self, message: ElementStream) -> dict[Pattern, list[str]]:
+        """Canonical values by pattern, in document order, as often as they occur; of patterns of
+        graphs in the message's graph."""
         found: dict[Pattern, list[str]] = {}
-        reached: list[tuple[_Node, ...]] = []  # at each element
-        inherited: list[tuple[_Node, ...]] = []  # with // edges, at it or above
-        at_start = (self._root,) if self._root.descends else ()
-        for element in range(len(stream)):
-            parent = stream.element_parent[element]
-            here = reached[parent] if parent >= 0 else (self._root,)
-            above = inherited[parent] if parent >= 0 else at_start
-            nodes = tuple(_step(here, above, stream, element))
-            reached.append(nodes)
-            new = tuple(node for node in nodes if node.descends and node not in above)
-            inherited.append(above + new if new else above)
-            for node in nodes:
-                for value, pattern in node.targets:
-                    texts = list(_texts(stream, element, value))
-                    if texts:
-                        found.setdefault(pattern, []).extend(map(canonical_value, texts))
+        readings = readings_of(message)
+        for reading, root in self._roots.items():
+            stream = readings.of(reading)
+            if stream is not None:
+                _read(stream, root, found)
         return found
+
+
+def _read(stream: ElementStream, root: _Node, found: dict[Pattern, list[str]]) -> None:
+    """Go through a message; what is found is added."""
+    reached: list[tuple[_Node, ...]] = []  # at each element
+    inherited: list[tuple[_Node, ...]] = []  # with // edges, at it or above
+    at_start = (root,) if root.descends else ()
+    for element in range(len(stream)):
+        parent = stream.element_parent[element]
+        here = reached[parent] if parent >= 0 else (root,)
+        above = inherited[parent] if parent >= 0 else at_start
+        nodes = tuple(_step(here, above, stream, element))
+        reached.append(nodes)
+        new = tuple(node for node in nodes if node.descends and node not in above)
+        inherited.append(above + new if new else above)
+        for node in nodes:
+            for value, pattern in node.targets:
+                texts = list(_texts(stream, element, value))
+                if texts:
+                    found.setdefault(pattern, []).extend(map(canonical_value, texts))
 
 
 def _step(

@@ -9,8 +9,11 @@ import pytest
 
 from formats import parse_text, read_schema
 from formats.content_model import read_content_model
+from formats.publication import read_publication
+from registration.planning.exclusiveness import needs_of
 from registration.planning.occurrence import SchemaOccurrences
 from registration.planning.pattern_reader import PatternReader
+from yfilter import parse_profile
 
 DTD = b"""
 <!ELEMENT news (head?, body, note*)> <!ATTLIST news id CDATA #IMPLIED>
@@ -126,3 +129,28 @@ def test_values_at_patterns() -> None:
         "/a//b/@y": ["2", "3"],
         "//b//b/@y": ["3"],
     }
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type"),
+    [
+        (b'<urn:a> a <urn:T> ; <urn:x:b> "c" , 07 .', "text/turtle"),
+        (
+            (
+                b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="urn:x:">'
+                b'<r:Description r:about="urn:a"><r:type r:resource="urn:T"/><x:b>c</x:b>'
+                b'<x:b r:datatype="http://www.w3.org/2001/XMLSchema#integer">07</x:b>'
+                b"</r:Description></r:RDF>"
+            ),
+            "application/rdf+xml",
+        ),
+    ],
+)
+def test_values_at_patterns_of_graph_profiles(data: bytes, media_type: str) -> None:
+    query = 'ASK { ?s a <urn:T> ; <urn:x:b> "c" . ?o <urn:x:b> ?v . FILTER(?v = 7) }'
+    needs = needs_of(parse_profile(query))
+    assert {value for need in needs for value in need.values} == {"urn:T", "c", "7"}
+    reader = PatternReader([*(need.pattern for need in needs), "//Q{urn:x:}b/."])
+    found = reader.values(read_publication(data, media_type))
+    assert {need.pattern: list(need.values) for need in needs}.items() <= found.items()
+    assert ("//Q{urn:x:}b/." in found) == (media_type == "application/rdf+xml")
