@@ -6,6 +6,7 @@ import argparse
 
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, positive
+from benchmarks.graph.network import measure_network
 from benchmarks.graph.rdf_xml import measure_rdf_xml
 from benchmarks.graph.reading import measure_reading
 from benchmarks.graph.results import measure_results
@@ -17,6 +18,7 @@ PARTS = {
     "reading": measure_reading,
     "rdf_xml": measure_rdf_xml,
     "results": measure_results,
+    "network": measure_network,
 }
 
 
@@ -47,7 +49,7 @@ def run(options: argparse.Namespace) -> Report:
 
 GRAPH = Benchmark(
     name="graph",
-    summary="graphs as messages: reading them, results of profiles",
+    summary="graphs as messages: reading them, results of profiles, from source to user",
     add_options=add_options,
     quick=("--messages", "20", "--rounds", "2"),
     run=run,

@@ -11,7 +11,7 @@ from benchmarks.graph.catalogue import Catalogue
 
 
 def test_reading_is_measured_over_pyoxigraph(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["graph", "--messages", "2", "--rounds", "1", "--json"]) == 0
+    assert main(["graph", "--part", "reading", "--messages", "2", "--rounds", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     for name in ("root", "n_triples", "json_ld", "rdf_xml", "hop"):
         assert found[f"{name}_over_p"] == pytest.approx(
@@ -43,3 +43,11 @@ def test_messages_are_as_large_as_they_are_said_to_be() -> None:
     messages = [catalogue.message(number) for number in range(200)]
     assert 78 < sum(map(len, messages)) / len(messages) < 84
     assert messages[7] == Catalogue(1).message(7) != Catalogue(2).message(7)
+
+
+def test_a_network_is_measured_over_a_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "--part", "network", "--messages", "8", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    over = found["loop_us"] / found["network_us"]
+    assert found["network_over_loop"] == pytest.approx(over, rel=0.01)
+    assert found["network_deliveries"] > 0
