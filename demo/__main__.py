@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m demo",
-        description="Six broker processes, three data sources, users with profiles; every "
+        description="Six broker processes, four data sources, users with profiles; every "
         "delivery is checked against an independent evaluation of each profile.",
     )
     parser.add_argument(
@@ -115,7 +115,7 @@ def _play(scenario: Scenario, topology: Topology, report: Report, *, planned: bo
         f"{len(scenario.sources)} sources, {len(scenario.profiles)} profiles"
     )
     profiles = [profile.text for profile in scenario.profiles]
-    data = [message.data for message in scenario.messages]
+    data = [(message.data, message.media_type) for message in scenario.messages]
     network = DemoNetwork(scenario, topology, report, planned=planned)
     with start_expecting(profiles, data) as expecting:
         with tempfile.TemporaryDirectory(prefix="onyx-demo-") as directory:

@@ -1,8 +1,8 @@
 """Acceptance: should a broker have taken this message?
 
-What is XML is for lxml to say.  A broker may refuse what is XML only where a named policy says so:
-it reads nothing outside the message, and every message has bounds.  It may never accept what is
-not XML.
+What is XML is for lxml to say, and what is a graph for pyoxigraph.  A broker may refuse what is one
+only where a named policy says so: it reads nothing outside the message, and every message has
+bounds.  It may never accept what is none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from lxml import etree
 
+from demo.graph_oracle import graph_refusal, is_graph_type
 from demo.independent_parse import parse
+from formats.media_types import XML
 
 # Code of a refusal -> the policy behind it; a message that is XML may be refused for these alone.
 POLICIES = {
@@ -45,8 +47,11 @@ class Refusal:
         return f"{place}{self.reason} [{self.code}]"
 
 
-def independent_refusal(data: bytes) -> str | None:
-    """Why lxml refuses a message, or None when it is well-formed (namespaces included)."""
+def independent_refusal(data: bytes, media_type: str = XML) -> str | None:
+    """Why lxml refuses a message, or None when it is well-formed (namespaces included); the same of
+    a graph, which pyoxigraph reads."""
+    if is_graph_type(media_type):
+        return graph_refusal(data, media_type)
     try:
         parse(data)
     except (etree.XMLSyntaxError, ValueError) as error:
@@ -57,12 +62,13 @@ def independent_refusal(data: bytes) -> str | None:
 def disagreement(independent: str | None, refusal: Refusal | None) -> str | None:
     """What is wrong with a broker's decision, or None.
 
-    ``independent`` is what lxml has against the message, ``refusal`` what the broker had.
+    ``independent`` is what lxml, or pyoxigraph, has against the message, ``refusal`` what the
+    broker had.
     """
     if refusal is None:
-        return None if independent is None else f"accepted, but lxml says: {independent}"
+        return None if independent is None else f"accepted, but the oracle says: {independent}"
     if independent is None and refusal.code not in POLICIES:
-        return f"refused ({refusal}), but lxml takes it and no policy names {refusal.code!r}"
+        return f"refused ({refusal}), but the oracle takes it and no policy names {refusal.code!r}"
     if not refusal.line and refusal.code == "malformed":
         return f"refused without a place: {refusal}"
     return None

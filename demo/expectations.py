@@ -20,8 +20,16 @@ from multiprocessing import get_context
 from lxml import etree
 
 from demo.acceptance import independent_refusal
+from demo.graph_oracle import (
+    SPARQL_RESULTS,
+    canonical_graph_result,
+    expected_graph_results,
+    is_graph_profile,
+    is_graph_type,
+)
 from demo.oracle import canonical, expected_results
 from formats.limits import DEFAULT_LIMITS
+from formats.media_types import XML
 
 _CHUNK = 4
 _PROGRESS_SECONDS = 2.0
@@ -32,9 +40,9 @@ _WORKERS_MAX = 4
 class Expectation:
     """What should become of one message.
 
-    ``refusal``: what lxml has against it; ``results``: for each profile (by its place in the list
-    of profiles) the fingerprints of its results, where there are any; ``unknown``: why the oracle
-    cannot say that, "" if it can.
+    ``refusal``: what lxml, or pyoxigraph, has against it; ``results``: for each profile (by its
+    place in the list of profiles) the fingerprints of its results, where there are any;
+    ``unknown``: why the oracle cannot say that, "" if it can.
     """
 
     refusal: str | None
@@ -57,8 +65,11 @@ class Expectations:
 
 
 @contextmanager
-def start_expecting(profiles: Sequence[str], messages: Sequence[bytes]) -> Iterator[Expectations]:
-    """Evaluate in the background; at the end of the block no process is left."""
+def start_expecting(
+    profiles: Sequence[str], messages: Sequence[tuple[bytes, str]]
+) -> Iterator[Expectations]:
+    """Evaluate in the background, messages with their media types; at the end of the block no
+    process is left."""
     executor = ProcessPoolExecutor(
         min(_WORKERS_MAX, os.cpu_count() or 1),
         # Not forked: the parent may already have threads.
@@ -73,17 +84,17 @@ def start_expecting(profiles: Sequence[str], messages: Sequence[bytes]) -> Itera
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def expect(profiles: Sequence[str], message: bytes) -> Expectation:
+def expect(profiles: Sequence[str], message: bytes, media_type: str = XML) -> Expectation:
     """What should become of one message."""
     if len(message) > DEFAULT_LIMITS.bytes_max:
         return Expectation(None, {}, f"it has {len(message)} bytes")
-    refusal = independent_refusal(message)
+    refusal = independent_refusal(message, media_type)
     results: dict[int, tuple[bytes, ...]] = {}
     if refusal is not None:
         return Expectation(refusal, results)
     for place, profile in enumerate(profiles):
         try:
-            found = expected_results(profile, message)
+            found = _expected(profile, message, media_type)
             if found:
                 results[place] = tuple(fingerprint(result) for result in found)
         except Exception as error:  # whatever it is, the run is then not good
@@ -91,16 +102,28 @@ def expect(profiles: Sequence[str], message: bytes) -> Expectation:
     return Expectation(None, results)
 
 
+def _expected(profile: str, message: bytes, media_type: str) -> list[bytes]:
+    if is_graph_profile(profile):
+        return expected_graph_results(profile, message, media_type)
+    return [] if is_graph_type(media_type) else expected_results(profile, message)
+
+
 @lru_cache(maxsize=1024)  # many profiles deliver the message as it is
 def fingerprint(result: bytes) -> bytes:
-    """The same for results that are equal as canonical XML.
+    """The same for results that are equal as canonical XML, as solutions or as graphs.
 
-    What is not even XML has a fingerprint that no expected result has.
+    What is none of them has a fingerprint that no expected result has.
     """
+    is_solutions = result[:1] == b"{" or SPARQL_RESULTS in result[:500]
     try:
-        return sha256(canonical(result)).digest()
+        if not is_solutions:
+            return sha256(canonical(result)).digest()
     except (etree.XMLSyntaxError, ValueError):
-        return b"not XML: " + sha256(result).digest()
+        pass
+    found = canonical_graph_result(result)
+    if found is None:
+        return b"neither XML nor a graph: " + sha256(result).digest()
+    return sha256(found).digest()
 
 
 _profiles: list[str] = []  # of a worker process
@@ -111,5 +134,5 @@ def _start_worker(profiles: list[str]) -> None:
     _profiles[:] = profiles
 
 
-def _expect_chunk(messages: list[bytes]) -> list[Expectation]:
-    return [expect(_profiles, message) for message in messages]
+def _expect_chunk(messages: list[tuple[bytes, str]]) -> list[Expectation]:
+    return [expect(_profiles, *message) for message in messages]

@@ -1,4 +1,4 @@
-"""The demo's messages: a seeded stream for each of three data sources.
+"""The demo's messages: a seeded stream for each of four data sources.
 
 A message is a function of the seed, its source and its number alone, so ``limit`` gives a prefix
 of the same messages.  A few are spoilt on purpose, each in another way, to see them refused.
@@ -14,6 +14,8 @@ from random import Random
 from demo.alerts import alert_message
 from demo.markets import markets_message
 from demo.news import news_message
+from demo.planet import planet_message
+from formats.media_types import XML
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class DemoMessage:
     source: str
     name: str
     data: bytes
+    media_type: str = XML
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,10 @@ class DemoSource:
 NEWS = DemoSource("news", "Chicago", "articles, single and in batches")
 MARKETS = DemoSource("markets", "New York", "quotes, trades, baskets, trading halts")
 WARNINGS = DemoSource("warnings", "San Francisco", "alerts in several languages")
-SOURCES = (NEWS, MARKETS, WARNINGS)
+PLANET = DemoSource("planet", "Seattle", "weblogs as graphs: RSS 1.0, Turtle, JSON-LD, N-Triples")
+SOURCES = (NEWS, MARKETS, WARNINGS, PLANET)
 
-_COUNTS = {"news": 140, "markets": 120, "warnings": 60}
+_COUNTS = {"news": 140, "markets": 120, "warnings": 60, "planet": 60}
 _GENERATORS: Mapping[str, Callable[[Random, int], bytes]] = {
     "news": news_message,
     "markets": markets_message,
@@ -58,11 +62,14 @@ def demo_messages(seed: int, limit: int | None = None) -> list[DemoMessage]:
 
 def _message(seed: int, source: str, index: int) -> DemoMessage:
     random = Random(f"{seed}/{source}/{index}")
-    data = _GENERATORS[source](random, index)
+    if source == PLANET.name:
+        data, media_type = planet_message(random, index)
+    else:
+        data, media_type = _GENERATORS[source](random, index), XML
     spoil = _SPOILT.get((source, index))
     if spoil is not None:
         data = spoil(_in_utf8(data))
-    return DemoMessage(source, f"{source}-{index + 1:03}", data)
+    return DemoMessage(source, f"{source}-{index + 1:03}", data, media_type)
 
 
 def _in_utf8(data: bytes) -> bytes:
@@ -124,5 +131,7 @@ _SPOILT: Mapping[tuple[str, int], Callable[[bytes], bytes]] = {
     ("markets", 90): _attribute_twice,
     ("warnings", 4): _wrong_character,
     ("warnings", 25): _no_xml,
+    ("planet", 1): _cut_off,
+    ("planet", 4): _undeclared_prefix,
 }
 SPOILT_COUNT = len(_SPOILT)

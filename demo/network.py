@@ -229,7 +229,8 @@ class DemoNetwork:
                 for place, message in enumerate(self._scenario.messages)
                 if message.source == name
             ]
-            data = [self._scenario.messages[place].data for place in places]
+            messages = [self._scenario.messages[place] for place in places]
+            data = [(message.data, message.media_type) for message in messages]
             decided = iter(places)
             async for outcome in source.publish_all(data):
                 refusal = None

@@ -15,6 +15,7 @@ from pathlib import Path
 import trio
 
 from demo.scenario import Scenario
+from formats.media_types import suffix_of
 from overlay.topology import Topology, to_toml
 from registration.planning.plan import Placer, Plan
 from registration.planning.plan_file import PlanError, from_json
@@ -74,4 +75,5 @@ def _write_inputs(scenario: Scenario, topology: Topology, directory: Path) -> No
         for number, profile in enumerate(scenario.profiles):
             stream.write(json.dumps({"profile": str(number), "text": profile.text}) + "\n")
     for number, message in enumerate(scenario.messages):
-        (messages / f"{number}.xml").write_bytes(message.data)
+        name = f"{number}{suffix_of(message.media_type)}"
+        (messages / name).write_bytes(message.data)

@@ -5,8 +5,11 @@
     (: Ana near Seattle: stock news of San Francisco. :)
     $msg/nitf[head/pubdata[@edition.area = "SF"]]
 
+    # Ben near Houston: feeds about fog.
+    ASK { ?post <http://purl.org/dc/elements/1.1/subject> "fog" }
+
 ``near CITY`` may be missing: then the profile goes wherever there is room.  The comment is
-XQuery's, so the whole file is the profile's text.
+XQuery's, or SPARQL's, so the whole file is the profile's text.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_HEADER = re.compile(
-    r"\(:\s*(?P<user>\w+)(?:\s+near\s+(?P<city>[^:]+?))?:\s+(?P<interest>.+?)\s*:\)", re.DOTALL
-)
+_WHOSE = r"\s*(?P<user>\w+)(?:\s+near\s+(?P<city>[^:]+?))?:\s+"
+_HEADERS = {
+    ".xq": re.compile(rf"\(:{_WHOSE}(?P<interest>.+?)\s*:\)", re.DOTALL),
+    ".rq": re.compile(rf"#{_WHOSE}(?P<interest>[^\n]+)"),
+}
 
 
 class ProfileFileError(Exception):
@@ -36,8 +41,8 @@ class DemoProfile:
 
 
 def load_profiles(directory: Path) -> list[DemoProfile]:
-    """All ``*.xq`` of a directory, in the order of their names; ProfileFileError."""
-    return [_load(path) for path in sorted(directory.glob("*.xq"))]
+    """All ``*.xq`` and ``*.rq`` of a directory, in the order of their names; ProfileFileError."""
+    return [_load(path) for path in sorted(directory.glob("*.?q"))]
 
 
 def with_header(user: str, city: str, interest: str, body: str) -> str:
@@ -48,8 +53,11 @@ def with_header(user: str, city: str, interest: str, body: str) -> str:
 
 def _load(path: Path) -> DemoProfile:
     text = path.read_text(encoding="utf-8")
-    header = _HEADER.match(text)
+    header = _HEADERS[path.suffix].match(text)
     if header is None:
-        raise ProfileFileError(f"{path}: expected '(: user near city: interest :)' at the start")
+        expected = "# user near city: interest"
+        if path.suffix == ".xq":
+            expected = "(: user near city: interest :)"
+        raise ProfileFileError(f"{path}: expected '{expected}' at the start")
     interest = " ".join(header["interest"].split())
     return DemoProfile(path.stem, header["user"], header["city"] or "", interest, text)

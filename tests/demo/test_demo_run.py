@@ -25,7 +25,7 @@ def test_the_demo_with_a_few_messages() -> None:
     finished = run_demo("--limit", "5")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     out = finished.stdout
-    assert "84 profiles, until each is live" in out
+    assert "106 profiles, until each is live" in out
     assert "the plan: 12 partitions by" in out
     assert "● news 1" in out
     assert "refused [malformed]" in out

@@ -12,6 +12,7 @@ from demo.messages import demo_messages
 from demo.profile_files import DemoProfile, ProfileFileError, load_profiles, with_header
 from demo.scenario import PROFILES
 from overlay.topology import load_topology
+from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.query_ast import Constructor, Flwor, PathExpression
 from yfilter.language.query_parser import parse_profile
 
@@ -26,7 +27,7 @@ def profiles() -> list[DemoProfile]:
 @pytest.fixture(scope="module")
 def expectations(profiles: list[DemoProfile]) -> list[Expectation]:
     texts = [profile.text for profile in profiles]
-    return [expect(texts, message.data) for message in demo_messages(2004)]
+    return [expect(texts, message.data, message.media_type) for message in demo_messages(2004)]
 
 
 def test_there_are_enough_with_all_kinds_of_bodies(profiles: list[DemoProfile]) -> None:
@@ -35,6 +36,7 @@ def test_there_are_enough_with_all_kinds_of_bodies(profiles: list[DemoProfile]) 
     assert kinds[PathExpression] >= 30
     assert kinds[Flwor] >= 6
     assert kinds[Constructor] >= 5
+    assert kinds[GraphQuery] >= 15
 
 
 def test_users_live_near_brokers_of_the_network(profiles: list[DemoProfile]) -> None:
@@ -85,10 +87,12 @@ def test_selectivity_is_spread(
 def test_a_header_says_user_city_and_interest(tmp_path: Path) -> None:
     (tmp_path / "a.xq").write_text(with_header("Ana", "San Francisco", "fish:\n   all", "/a"))
     (tmp_path / "b.xq").write_text(with_header("Ben", "", "everything", "//*"))
-    ana, ben = load_profiles(tmp_path)
+    (tmp_path / "c.rq").write_text("# Cem near Houston: fog.\nASK { ?a ?b ?c }")
+    ana, ben, cem = load_profiles(tmp_path)
     assert (ana.name, ana.user, ana.city) == ("a", "Ana", "San Francisco")
     assert ana.interest == "fish: all"
     assert (ben.user, ben.city, ben.interest) == ("Ben", "", "everything")
+    assert (cem.user, cem.city, cem.interest) == ("Cem", "Houston", "fog.")
 
 
 def test_a_file_without_a_header_is_named(tmp_path: Path) -> None:
