@@ -45,6 +45,7 @@ from onyx.client_values import ProfileInfo
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, ProfileNotAccepted, UsageError
 from onyx.registration_client import RegistrationClient
+from yfilter.graph.graph_query import is_graph_query
 
 _T = TypeVar("_T")
 
@@ -257,7 +258,8 @@ def run_show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(asdict(profile))
         return EXIT_OK
-    print(f"(: {_sentence(profile)} :)")
+    said = _sentence(profile)
+    print(f"# {said}" if is_graph_query(profile.text or "") else f"(: {said} :)")
     print(profile.text)
     return EXIT_OK
 

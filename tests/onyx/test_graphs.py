@@ -1,23 +1,108 @@
-"""Graphs through a real network."""
+"""Graphs through a real network: what is delivered is what pyoxigraph says of each message."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
 
 import pytest
 import trio
+from lxml import etree
 
-from onyx import DataSource
+from demo.graph_oracle import (
+    canonical_graph_result,
+    expected_graph_results,
+    is_graph_profile,
+    is_graph_type,
+)
+from demo.planet import planet_message
+from onyx import DataSource, RegistrationClient, User
 from onyx.blocking import DataSource as BlockingDataSource
 from onyx.cli.main import main
 from tests.onyx.networks import SAFETY_SECONDS
+
+NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
+PREFIXES = """\
+PREFIX rss: <http://purl.org/rss/1.0/>
+PREFIX dc: <http://purl.org/dc/elements/1.1/>
+PREFIX blog: <http://planet.example/terms#>
+"""
+PROFILES = [
+    PREFIXES + 'SELECT ?post ?title WHERE { ?post dc:creator "Grace Kim" ; rss:title ?title }',
+    PREFIXES + 'SELECT * WHERE { ?c rss:items ?s . ?s ?li ?i . ?i dc:creator "Ana Ruiz" }',
+    PREFIXES + "SELECT ?post WHERE { ?post blog:words ?words . FILTER(?words > 1200) }",
+    PREFIXES
+    + 'CONSTRUCT { ?post blog:by ?who } WHERE { ?post dc:creator ?who ; dc:subject "fog" }',
+    PREFIXES + 'ASK { ?post dc:subject "theatre" ; blog:words ?words . FILTER(?words < 700) }',
+    PREFIXES + "SELECT ?t WHERE { ?post rss:title ?t . FILTER(lang(?t) = 'es') }",
+    "/*[.//*[local-name() = 'creator'] = 'Elif Yıldız']",
+    "//*[starts-with(., 'Planet S')]",
+]
+NUMBER = 24
 
 
 @pytest.fixture
 async def safety_net() -> AsyncIterator[None]:
     with trio.fail_after(SAFETY_SECONDS):
         yield
+
+
+def expected(profile: str, data: bytes, media_type: str) -> list[bytes]:
+    """Canonical results, by another implementation."""
+    if is_graph_profile(profile):
+        return [canonical(one) for one in expected_graph_results(profile, data, media_type)]
+    if is_graph_type(media_type):
+        return []
+    return [canonical(data)] if etree.fromstring(data).getroottree().xpath(profile) else []
+
+
+def canonical(result: bytes) -> bytes:
+    graph = canonical_graph_result(result)
+    if graph is not None:
+        return graph
+    return bytes(etree.tostring(etree.fromstring(result), method="c14n"))
+
+
+@pytest.mark.usefixtures("safety_net")
+async def test_graph_and_document_profiles_get_what_each_is_to_get(registration: str) -> None:
+    random = Random(1812)
+    messages = [planet_message(random, number) for number in range(NUMBER)]
+    north = await DataSource.register(registration, name="planet", location=NORTH)
+    south = await DataSource.register(registration, name="planet", location=SOUTH)
+    async with north, south, User(registration, "olga") as user:
+        hosted = {}
+        for place in (NORTH, SOUTH):
+            for text in PROFILES:
+                info = await user.add_profile(text, location=place, near=True)
+                hosted[info.id] = text
+        wanted = {
+            (profile, source.id, number): results
+            for source in (north, south)
+            for number, (data, media_type) in enumerate(messages, start=1)
+            for profile, text in hosted.items()
+            if (results := expected(text, data, media_type))
+        }
+        assert {hosted[profile] for profile, _, _ in wanted} == set(PROFILES)
+        for source in (north, south):
+            outcomes = [outcome async for outcome in source.publish_all(messages)]
+            assert all(outcome.accepted for outcome in outcomes)
+        got: dict[tuple[str, str, int], list[bytes]] = {}
+        numbers = defaultdict(list)
+        results = user.results(*hosted)
+        while len(got) < len(wanted):
+            one = await anext(results)
+            assert (one.profile, one.source, one.number) not in got
+            got[one.profile, one.source, one.number] = list(map(canonical, one.results))
+            numbers[one.profile, one.source].append(one.number)
+        results.acknowledge_nowait()
+        assert got == wanted
+        assert all(found == sorted(found) for found in numbers.values())
+        async with RegistrationClient(registration) as client:
+            assert (await client.profile(next(iter(hosted)))).text == PROFILES[0]
+        async for _ in user.remove_profiles(hosted):
+            pass
 
 
 @pytest.mark.usefixtures("safety_net")

@@ -17,6 +17,12 @@ from typing import ClassVar
 import networkx as nx
 from lxml import etree
 
+from demo.graph_oracle import canonical_graph_result, expected_graph_results, is_graph_profile
+from formats import ElementStream, parse_text, write_graph
+from formats.graph.striped import GRAPH_NAMESPACE
+from formats.graph.syntaxes import GraphSyntax
+from formats.media_types import XML, publish_format
+from formats.publication import read_publication
 from onyx.broker.broker_core import BrokerCore
 from overlay.link.frames import Response
 from overlay.link.limits import LinkLimits
@@ -31,6 +37,7 @@ from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
 
 PATIENCE = 600.0  # simulated seconds
+TURTLE = GraphSyntax.TURTLE.value
 MEMORIES = (1, 1000, 64 * 1024 * 1024)  # bytes of what waits for peers, by seed
 
 # Not all words of the messages, so that words and literals are mixed on links.
@@ -60,14 +67,16 @@ class Interest:
 
 @dataclass
 class Published:
+    """``data``: an XML document, or a graph in Turtle that begins with a prefix."""
+
     source: str
     number: int
-    xml: bytes
+    data: bytes
     at: float
 
     @property
     def malformed(self) -> bool:
-        return not self.xml.endswith(b">")
+        return not self.data.endswith((b">", b"."))
 
 
 @dataclass
@@ -88,7 +97,7 @@ class Scenario:
         link = replace(self.topology.limits.link, journal_memory_bytes=MEMORIES[self.seed % 3])
         limits = replace(self.topology.limits, link=link)
         self.topology = replace(self.topology, limits=limits)
-        self.witness = Witness(self.text_of)
+        self.witness = Witness(self.stream_of)
         self.limits: LinkLimits = self.topology.limits.link
         self.interests: dict[str, Interest] = {}
         self.sources: dict[str, SourceClient] = {}
@@ -217,18 +226,19 @@ class Scenario:
         self.ask_host(interest, "profile.remove", wait=self.random.random() < 0.5)
         interest.versions[-1].ended = self.net.now
 
-    def publish(self, source: SourceClient, xml: bytes) -> None:
-        source.publish(xml)
+    def publish(self, source: SourceClient, data: bytes) -> None:
+        source.publish(data, publish_format(media_type_of(data)))
         number = sum(1 for published in self.published if published.source == source.source) + 1
-        self.published.append(Published(source.source, number, xml, self.net.now))
+        self.published.append(Published(source.source, number, data, self.net.now))
 
-    def text_of(self, source: str, number: int) -> bytes:
+    def stream_of(self, source: str, number: int) -> ElementStream:
         """What was published."""
-        return next(
-            message.xml
+        data = next(
+            message.data
             for message in self.published
             if (message.source, message.number) == (source, number)
         )
+        return read_publication(data, media_type_of(data))
 
     # --- the verdict --------------------------------------------------------------------------
 
@@ -287,9 +297,12 @@ class Scenario:
     def _wrong_in_archives(self) -> list[str]:
         """What a process wrote before it died may be less than it accepted, never anything else."""
         archived = Counter(
-            (message.source, message.number, message.text.encode()) for message in self.net.archived
+            (message.source, message.number, archived_as(message.text.encode()))
+            for message in self.net.archived
         )
-        accepted = {(m.source, m.number, m.xml) for m in self.published if not m.malformed}
+        accepted = {
+            (m.source, m.number, archived_as(m.data)) for m in self.published if not m.malformed
+        }
         faults = [f"{key} was archived {n} times" for key, n in archived.items() if n > 1]
         faults += [f"{key} was archived" for key in archived if key not in accepted]
         if not self.net.crashes:
@@ -330,14 +343,14 @@ def must_deliver(interest: Interest, message: Published) -> bool:
     """The version in force was live before the message left."""
     version = interest.versions[-1]
     return (
-        not interest.removed and version.live <= message.at and matches(version.text, message.xml)
+        not interest.removed and version.live <= message.at and matches(version.text, message.data)
     )
 
 
 def may_deliver(interest: Interest, message: Published) -> bool:
     """Some version was in force at some time between the message's leaving and now."""
     return any(
-        message.at <= version.ended and matches(version.text, message.xml)
+        message.at <= version.ended and matches(version.text, message.data)
         for version in interest.versions
     )
 
@@ -345,33 +358,56 @@ def may_deliver(interest: Interest, message: Published) -> bool:
 def may_be(interest: Interest, message: Published, results: tuple[bytes, ...]) -> bool:
     """Whether a version that may have been in force has these results on the whole message."""
     return any(
-        results_of(version.text, message.xml) == results
+        results_of(version.text, message.data) == results
         for version in interest.versions
         if message.at <= version.ended
     )
 
 
-def matches(text: str, xml: bytes) -> bool:
-    return bool(results_of(text, xml))
+def media_type_of(data: bytes) -> str:
+    """Of what is published here."""
+    return TURTLE if data.startswith(b"@prefix") else XML
+
+
+def matches(text: str, data: bytes) -> bool:
+    return bool(results_of(text, data))
 
 
 @cache
-def results_of(text: str, xml: bytes) -> tuple[bytes, ...]:
-    """Canonical.  Of a path, which is XPath 1.0 in scenarios, on lxml's word; of a FLWOR as a
-    single broker has them; a malformed message has none."""
-    if not xml.endswith(b">"):
+def results_of(text: str, data: bytes) -> tuple[bytes, ...]:
+    """Canonical.  Of a path, which is XPath 1.0 in scenarios, on lxml's word; of SPARQL on that of
+    pyoxigraph; of a FLWOR as a single broker has them; a malformed message has none."""
+    media_type = media_type_of(data)
+    if not data.endswith((b">", b".")):
+        return ()
+    if is_graph_profile(text):
+        return tuple(map(canonical, expected_graph_results(text, data, media_type)))
+    if media_type != XML:
         return ()
     if text.startswith("/"):
-        found = etree.fromstring(xml).getroottree().xpath(text)
-        return (canonical(xml),) if found else ()
+        found = etree.fromstring(data).getroottree().xpath(text)
+        return (canonical(data),) if found else ()
     matcher = Matcher()
     matcher.add(text)
-    matched = [match for match in matcher.match(xml) if isinstance(match, ProfileMatch)]
+    matched = [match for match in matcher.match(data) if isinstance(match, ProfileMatch)]
     return tuple(canonical(result) for match in matched for result in match.results())
 
 
-def canonical(xml: bytes) -> bytes:
-    return bytes(etree.tostring(etree.fromstring(xml), method="c14n"))
+def canonical(result: bytes) -> bytes:
+    """Of XML, solutions and graphs."""
+    graph = canonical_graph_result(result)
+    if graph is not None:
+        return graph
+    return bytes(etree.tostring(etree.fromstring(result), method="c14n"))
+
+
+def archived_as(data: bytes) -> bytes:
+    """The text of a document; of a graph, which is archived striped, what it says."""
+    if media_type_of(data) != XML:
+        return canonical(data)
+    if GRAPH_NAMESPACE.encode() in data[:100]:
+        return canonical(write_graph(parse_text(data), GraphSyntax.N_QUADS))
+    return data
 
 
 def random_topology(

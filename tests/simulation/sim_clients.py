@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from overlay.link.delivery_frames import Deliveries, Detached, Missed, cut
+from overlay.link.delivery_frames import Deliveries, Detached, Missed, contents, cut
 from overlay.link.events import Action, Event, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import Hello, Publish, Refused, Request, Response
@@ -25,21 +25,21 @@ class SourceClient:
         self.source = source
         self.root = root
         self.refused: list[Refused] = []
-        self._to_publish: list[bytes] = []
+        self._to_publish: list[tuple[bytes, str]] = []
         self.links = LinkLayer(
             role="source", identity=source, instance=instance, formats=["text"], limits=limits
         )
 
-    def publish(self, xml: bytes) -> None:
+    def publish(self, data: bytes, wire_format: str = "text") -> None:
         """To be called between events; goes out with the next one."""
-        self._to_publish.append(xml)
+        self._to_publish.append((data, wire_format))
 
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self.links.handle(event, now):
             if isinstance(arrival.frame, Refused):
                 self.refused.append(arrival.frame)
-        for xml in self._to_publish:
-            frame = Publish(source=self.source, format="text", payload=xml)
+        for data, wire_format in self._to_publish:
+            frame = Publish(source=self.source, format=wire_format, payload=data)
             self.links.send(f"broker/{self.root}", self.source, frame)
         self._to_publish.clear()
         return self.links.drain()
@@ -89,9 +89,12 @@ class SubscriberClient:
                 self._subscription.missed(frame)
                 self._reply(arrival.connection, self._subscription.taken())
             elif isinstance(frame, Deliveries):
+                found = contents(frame.lengths, frame.payload)
                 for attachment, number in self._subscription.arrived(frame):
                     self.got[frame.source, frame.number] += 1
-                    self.results[frame.source, frame.number] = cut(frame.lengths, frame.payload)
+                    self.results[frame.source, frame.number] = found.results or cut(
+                        frame.lengths, frame.payload
+                    )
                     self._subscription.take(attachment, number)
                 self._reply(arrival.connection, self._subscription.taken())
         connection = self._links.connection_of(f"broker/{self.host}")

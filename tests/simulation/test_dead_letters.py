@@ -39,7 +39,7 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_all_but_the_poison_comes_once_and_its_source_is_told(seed: int) -> None:
     scenario = Scenario(seed, brokers=1 + seed % 5)
     live_through(scenario, 1, random_path, refused_at_times("poison"), change_something)
-    poison = [message for message in scenario.published if b"poison" in message.xml]
+    poison = [message for message in scenario.published if b"poison" in message.data]
     assert not scenario.missing()
     assert not scenario.wrong()
     assert not scenario.unexplained()

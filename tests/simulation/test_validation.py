@@ -37,5 +37,5 @@ def test_what_is_valid_comes_once_and_of_the_others_their_source_is_told(seed: i
     assert not scenario.wrong()
     assert not scenario.unexplained()
     told = [frame.code for source in scenario.sources.values() for frame in source.refused]
-    wrong = [message for message in scenario.published if b"wrong" in message.xml]
+    wrong = [message for message in scenario.published if b"wrong" in message.data]
     assert told.count("invalid") == len(wrong)

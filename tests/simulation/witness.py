@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from formats import ElementStream, parse_text
+from formats import ElementStream
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.packing.parcel import Parcel
 from yfilter import LinkTarget, Matcher, RouteMatch
@@ -25,7 +25,7 @@ class Witness:
     ``whole``: the message with a number of a source, of which only a part may have arrived.
     """
 
-    def __init__(self, whole: Callable[[str, int], bytes]) -> None:
+    def __init__(self, whole: Callable[[str, int], ElementStream]) -> None:
         self._whole = whole
         self.explained: Counter[str] = Counter()
         self.unexplained: list[str] = []
@@ -36,7 +36,7 @@ class Witness:
         note_useless, flush = core.data._note_useless, core.query.flush
 
         def noted(parcel: Parcel) -> None:
-            self._explain(core, parcel, parse_text(self._whole(parcel.source, parcel.number)))
+            self._explain(core, parcel, self._whole(parcel.source, parcel.number))
             note_useless(parcel)
 
         def flushed() -> None:
