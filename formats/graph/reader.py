@@ -61,6 +61,7 @@ def _add_json_ld(
     json_ld.check_bounds(data, limits)
     if context is not None:
         data = json_ld.with_context(data, context)
+        json_ld.check_bounds(data, limits)
     oxigraph.add_triples(builder, data, GraphSyntax.JSON_LD, base or json_ld.RELATIVE_BASE)
     # Without a base relative IRIs would be left out without a word.
     if builder.terms.has_iri_below(json_ld.RELATIVE_BASE.encode()):

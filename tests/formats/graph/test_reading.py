@@ -329,6 +329,14 @@ def test_contexts_are_bounded_by_what_they_may_cost(data: bytes, code: str) -> N
     assert refusal(data, GraphSyntax.JSON_LD).code == code
 
 
+def test_the_context_of_a_source_is_bounded_with_the_message() -> None:
+    context = b'{"@context": {%s}}' % TERMS
+    once = b'{"@context": "http://e/c", "@id": "urn:a", "k1": 1}'
+    assert len(read_graph(once, GraphSyntax.JSON_LD, context=context)) == 3
+    often = b'{"http://e/p": [%s]}' % b",".join([once] * 30)
+    assert refusal(often, GraphSyntax.JSON_LD, context=context).code == "too-many-contexts"
+
+
 def test_large_contexts_are_taken() -> None:
     words = many(b'"w%d": "e:w"', 3_000)
     data = b'{"@context": {"e": "http://e/", %s}, "e:p": [%s]}' % (

@@ -149,7 +149,7 @@ def test_what_the_builder_refuses_has_a_place() -> None:
 
 
 @pytest.mark.parametrize("syntax", SCANNED)
-@settings(deadline=None)
+@settings(derandomize=True, deadline=None)
 @given(triples=quads(named=False))
 def test_graphs_are_taken_as_they_are(syntax: GraphSyntax, triples: list[Quad]) -> None:
     prefixes = {"e": "http://example.org/", "x": XSD}
