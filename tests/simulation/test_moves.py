@@ -4,12 +4,16 @@ change: every message reaches each live profile once, before, during and after; 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pytest
 
 from tests.simulation.moving import MovingScenario
+from tests.simulation.scenario import Scenario
 from tests.simulation.test_changing_shapes import ChangingScenario
-from tests.simulation.test_exactly_once import change_something, random_message
+from tests.simulation.test_exactly_once import change_something, random_message, random_path
+from tests.simulation.test_graphs import PREFIXES, random_graph
 
 RUNS = int(os.environ.get("ONYX_MOVE_RUNS", "12"))
 FIRST_SEED = int(os.environ.get("ONYX_MOVE_SEED", "1"))
@@ -32,6 +36,18 @@ TEXTS = [
 ]
 
 
+GRAPH_TEXTS = [
+    PREFIXES + query
+    for key in "abc"
+    for value in range(3)
+    for query in (
+        f'SELECT * WHERE {{ ?s x:{key} "{value}" }}',
+        f'ASK {{ ?s x:{key} "{value}" ; x:next ?other }}',
+        f'CONSTRUCT {{ ?s x:found ?o }} WHERE {{ ?s x:next ?o . ?o x:{key} "{value}" }}',
+    )
+]
+
+
 class MovingAndChanging(MovingScenario, ChangingScenario):
     """Also the broadcast trees are rebuilt; no broker leaves, as profiles may be on their way to
     any."""
@@ -45,8 +61,23 @@ class MovingAndChanging(MovingScenario, ChangingScenario):
         self.net.run_until(lambda: False, 30.0)
 
 
-def run(seed: int, kind: type[MovingScenario] = MovingScenario) -> MovingScenario:
-    scenario = kind(seed, brokers=2 + seed % 5, texts=TEXTS)
+@dataclass(frozen=True)
+class Traffic:
+    """What profiles say at first, what they are changed to, and what is published."""
+
+    texts: Sequence[str] = tuple(TEXTS)
+    profile: Callable[[Scenario], str] = random_path
+    message: Callable[[Scenario], bytes] = random_message
+
+
+DOCUMENTS = Traffic()
+GRAPHS = Traffic(GRAPH_TEXTS, lambda scenario: scenario.random.choice(GRAPH_TEXTS), random_graph)
+
+
+def run(
+    seed: int, kind: type[MovingScenario] = MovingScenario, traffic: Traffic = DOCUMENTS
+) -> MovingScenario:
+    scenario = kind(seed, brokers=2 + seed % 5, texts=list(traffic.texts))
     random = scenario.random
     scenario.net.disturb(
         cut_every=random.choice([0.5, 2.0, 10.0]),
@@ -54,12 +85,12 @@ def run(seed: int, kind: type[MovingScenario] = MovingScenario) -> MovingScenari
         may_crash=scenario.server_peers,
     )
     for _ in range(random.randint(2, 6)):
-        scenario.add_profile(random.choice(TEXTS))
+        scenario.add_profile(random.choice(traffic.texts))
     sources = [scenario.register_source()]
     for _ in range(random.randint(20, 60)):
         action = random.random()
         if action < 0.7:
-            scenario.publish(random.choice(sources), random_message(scenario))
+            scenario.publish(random.choice(sources), traffic.message(scenario))
         elif action < 0.73 and len(sources) < 3:
             sources.append(scenario.register_source())
         elif action < 0.85:
@@ -70,14 +101,16 @@ def run(seed: int, kind: type[MovingScenario] = MovingScenario) -> MovingScenari
             else:
                 scenario.change_course()
         else:
-            change_something(scenario)
+            change_something(scenario, traffic.profile)
         scenario.net.run_until(lambda: False, random.uniform(0, 0.3))
     scenario.settle()
     return scenario
 
 
-def check(seed: int, kind: type[MovingScenario] = MovingScenario) -> MovingScenario:
-    scenario = run(seed, kind)
+def check(
+    seed: int, kind: type[MovingScenario] = MovingScenario, traffic: Traffic = DOCUMENTS
+) -> MovingScenario:
+    scenario = run(seed, kind, traffic)
     assert not scenario.missing(), f"seed {seed}"
     assert not scenario.wrong(), f"seed {seed}"
     assert not scenario.unexplained(), f"seed {seed}"
@@ -91,6 +124,13 @@ def test_profiles_move_and_every_message_arrives_once(first: int) -> None:
     for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
         moved += check(seed).moved()
     assert moved > 2 * RUNS_PER_TEST
+
+
+def test_graph_profiles_move_under_graphs() -> None:
+    moved = sum(
+        check(seed, traffic=GRAPHS).moved() for seed in range(FIRST_SEED, FIRST_SEED + RUNS)
+    )
+    assert moved > RUNS
 
 
 def test_profiles_move_while_trees_are_rebuilt() -> None:
