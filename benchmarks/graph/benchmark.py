@@ -7,6 +7,7 @@ import argparse
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, positive
 from benchmarks.graph.network import measure_network
+from benchmarks.graph.profiles import measure_profiles
 from benchmarks.graph.rdf_xml import measure_rdf_xml
 from benchmarks.graph.reading import measure_reading
 from benchmarks.graph.results import measure_results
@@ -19,6 +20,7 @@ PARTS = {
     "rdf_xml": measure_rdf_xml,
     "results": measure_results,
     "network": measure_network,
+    "profiles": measure_profiles,
 }
 
 

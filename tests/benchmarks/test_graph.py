@@ -38,6 +38,14 @@ def test_the_graph_of_rdf_xml_is_measured_over_its_parsing(
         assert found[f"{name}_over_parse"] == pytest.approx(measured, rel=0.01)
 
 
+def test_profiles_are_read_by_shape_and_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--part", "profiles", "--messages", "3", "--rounds", "1", "--json"]
+    assert main(["graph", *options]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    for name in ("profile", "paths", "profile_alone", "paths_alone"):
+        assert isinstance(found[f"{name}_us"], float)
+
+
 def test_messages_are_as_large_as_they_are_said_to_be() -> None:
     catalogue = Catalogue(1)
     messages = [catalogue.message(number) for number in range(200)]

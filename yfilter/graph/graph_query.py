@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
+from yfilter.graph.query_shapes import QueryShapes
 from yfilter.graph.query_text import DEFAULT_RESULTS
 from yfilter.graph.rdql_parser import RdqlParser, is_rdql
 from yfilter.graph.sparql_parser import SparqlParser
@@ -43,6 +44,13 @@ def is_graph_query(text: str) -> bool:
 
 def parse_graph_query(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> GraphQuery:
     """The query that ``text`` says; raises ProfileRefused."""
+    if limits is DEFAULT_PROFILE_LIMITS:
+        return _SHAPES.read(text)
+    return parse_anew(text, limits)
+
+
+def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> GraphQuery:
+    """The query, whether its shape is known or not."""
     text = _checked(text, limits)
     try:
         parser = RdqlParser if is_rdql(text, _begin(text)) else SparqlParser
@@ -50,6 +58,9 @@ def parse_graph_query(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS)
     except RecursionError:
         raise ProfileRefused("too-deep", "nested too deep", text) from None
     return replace(query, results=_results(text, query.form))
+
+
+_SHAPES = QueryShapes(parse_anew)
 
 
 def _checked(text: str, limits: ProfileLimits) -> str:

@@ -7,7 +7,7 @@ blank node of a pattern is a Variable whose name begins with ``_:``; no user can
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -234,3 +234,4 @@ class GraphQuery:
     template: tuple[TriplePattern, ...] = ()
     results: ResultSyntax = ResultSyntax.JSON
     whole: str = ""
+    origin: object = field(default=None, compare=False, repr=False)  # see query_shapes.py

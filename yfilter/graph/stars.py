@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 from formats.graph import striped
 from formats.graph.property_names import property_name
@@ -93,8 +93,20 @@ class GraphPart(NamedTuple):
     is_exact: bool
 
 
+class _Origin(Protocol):
+    """How a query was made, and its part can be."""
+
+    @property
+    def where(self) -> Group: ...
+
+    def part(self) -> GraphPart: ...
+
+
 def graph_part(query: GraphQuery) -> GraphPart:
     """What the engine looks for to find the graphs that have a solution."""
+    origin = cast("_Origin | None", query.origin)
+    if origin is not None and origin.where is query.where and not query.whole:
+        return origin.part()
     found = _alternatives(query.where, None)
     bound = {variable for branch in found.branches for variable in branch.variables}
     is_exact = found.is_exact and not query.whole and found.uncertain.isdisjoint(bound)

@@ -300,16 +300,16 @@ def _is_short(number: float) -> bool:
 def _bounded(name: str, operator: FilterOperator, least: float, most: float) -> Expression:
     """A comparison with something between two numbers."""
     if operator in (FilterOperator.LT, FilterOperator.LE):
-        return compared(name, Operator.LE, _number(most))
+        return compared(name, Operator.LE, plain_number(most))
     if operator in (FilterOperator.GT, FilterOperator.GE):
-        return compared(name, Operator.GE, _number(least))
+        return compared(name, Operator.GE, plain_number(least))
     if least == most:
-        return compared(name, Operator.EQ, _number(least))
-    lower = compared(name, Operator.GE, _number(least))
-    return And((lower, compared(name, Operator.LE, _number(most))))
+        return compared(name, Operator.EQ, plain_number(least))
+    lower = compared(name, Operator.GE, plain_number(least))
+    return And((lower, compared(name, Operator.LE, plain_number(most))))
 
 
-def _number(value: float) -> int | Decimal | float:
+def plain_number(value: float) -> int | Decimal | float:
     """As a literal of XPath that is this double."""
     if value.is_integer() and abs(value) < 1e15:
         return int(value)

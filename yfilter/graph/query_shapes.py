@@ -1,0 +1,229 @@
+"""QueryShapes: graph profiles that differ only in their words are read once.
+
+The *words* of a text are its plain strings, its short numbers and its IRIs in brackets; its *shape*
+is all the rest::
+
+    SELECT ?i { ?i dc:creator "Ann" ; ex:price ?p FILTER(?p < 10) }     words  Ann, 10
+
+The first time a shape is seen, the text is read with a placeholder for each word; where these are
+in the tree, and in its paths, the words of other texts will be.  A word belongs to the shape where
+its placeholder is not in both, or only as a part of something, and in regular expressions, which
+are checked as they are read.  A text that is refused with placeholders is read as it stands.
+
+PERF: 25 us instead of 117 for reading a profile of one star, 12 us instead of 77 for its paths
+(``benchmarks graph --part profiles``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from formats.characters import find_illegal_character
+from yfilter.errors import ProfileRefused
+from yfilter.graph.query_ast import FilterCall, GraphQuery, Group, LiteralTerm
+from yfilter.graph.stars import GraphPart, graph_part
+from yfilter.graph.term_conditions import plain_number
+from yfilter.graph.tree_walk import nodes_of
+
+LENGTH_MAX = 2_048
+KEYS_MAX = 8_192
+
+_WORD = re.compile(
+    r"""(?i:PREFIX)\s+[^\s<]*\s*<[^>]*> | \#[^\n]*
+      | "(?P<quoted>[^"\n]+)"(?!\s*\^\^) | '(?P<single>[^'\n]+)'(?!\s*\^\^)
+      | "[^"\n]*" | '[^'\n]*'
+      | <(?P<iri>(?!http://www\.w3\.org/)https?://[A-Za-z0-9.-]{1,100}
+            (?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,60}){0,4}/?(?:\#[A-Za-z0-9_-]{0,60})?)>
+      | <[^<>"{}|^`\s]*>
+      | (?<![\w:.+\-?$%/])(?:
+            (?P<decimal>[0-9]{1,4}\.[0-9]{1,2}) | (?P<integer>[0-9]{1,6}) )(?![\w:]|\.[0-9eE])
+    """,
+    re.VERBOSE,
+)
+_MARK = "urn:onyx:word"
+_MARKS = {
+    "quoted": (f"{_MARK} %d", "\x01"),
+    "single": (f"{_MARK} %d", "\x02"),
+    "iri": (f"{_MARK}:w%d", "\x03"),
+    "decimal": ("9%03d.25", "\x04"),
+    "integer": ("9000%03d", "\x05"),
+}
+_PART_OF = re.compile(rf"{_MARK}[ :]w?([0-9]+)|\Aw([0-9]+)\Z")
+_OWN = re.compile(rf"{_MARK}|90[0-9]{{2}}|\\|\"\"\"|'''|\bBASE\b", re.IGNORECASE)
+_WORDS_MAX = 64
+
+_Filler: TypeAlias = "Callable[[tuple[str, ...]], Any]"
+
+
+class _Shape(NamedTuple):
+    """``part``: what ``graph_part`` makes of it."""
+
+    query: _Filler
+    part: _Filler
+
+
+class _Partial(NamedTuple):
+    """The numbers of the words that belong to the shape."""
+
+    fixed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeOfWords:
+    """Where a query comes from; it is of the query as long as that has the same ``where``."""
+
+    shape: _Shape
+    words: tuple[str, ...]
+    where: Group
+
+    def part(self) -> GraphPart:
+        return cast(GraphPart, self.shape.part(self.words))
+
+
+class QueryShapes:
+    """``read`` gives what ``parse`` gives, and refuses what it refuses."""
+
+    def __init__(self, parse: Callable[[str], GraphQuery], keys_max: int = KEYS_MAX) -> None:
+        self._parse = parse
+        self._keys_max = keys_max
+        self._entries: dict[object, _Shape | _Partial | None] = {}
+
+    def read(self, text: str) -> GraphQuery:
+        if len(text) > LENGTH_MAX or _OWN.search(text) or find_illegal_character(text) >= 0:
+            return self._parse(text)
+        pieces, kinds, words = _taken_apart(text)
+        if len(words) > _WORDS_MAX or len(set(words)) < len(words):
+            return self._parse(text)
+        key: object = "".join(pieces)
+        shape = self._known(key, pieces, kinds, words, ())
+        if isinstance(shape, _Partial):
+            fixed = shape.fixed
+            key = (key, *[words[number] for number in fixed])
+            shape = self._known(key, pieces, kinds, words, fixed)
+        if not isinstance(shape, _Shape):
+            return self._parse(text)
+        made = tuple(words)
+        query: GraphQuery = shape.query(made)
+        return replace(query, origin=MadeOfWords(shape, made, query.where))
+
+    def statistics(self) -> dict[str, int]:
+        return {"keys": len(self._entries)}
+
+    def _known(
+        self,
+        key: object,
+        pieces: list[str],
+        kinds: list[str],
+        words: list[str],
+        fixed: tuple[int, ...],
+    ) -> _Shape | _Partial | None:
+        if key not in self._entries:
+            if len(self._entries) >= self._keys_max:
+                del self._entries[next(iter(self._entries))]
+            self._entries[key] = self._learn(pieces, kinds, words, fixed)
+        return self._entries[key]
+
+    def _learn(
+        self, pieces: list[str], kinds: list[str], words: list[str], fixed: tuple[int, ...]
+    ) -> _Shape | _Partial | None:
+        """None for a text that is read by itself."""
+        shown = [
+            word if number in fixed else _MARKS[kind][0] % number
+            for number, (kind, word) in enumerate(zip(kinds, words, strict=True))
+        ]
+        text = "".join(
+            shown[place // 2] if place % 2 else piece for place, piece in enumerate(pieces)
+        )
+        try:
+            query = self._parse(text)
+        except ProfileRefused:
+            return None
+        if query.whole:
+            return None
+        free = {mark: n for n, mark in enumerate(shown) if n not in fixed}
+        makers = _Makers(free), _Makers(free)
+        shape = _Shape(makers[0].of(query), makers[1].of(graph_part(query)))
+        every = set(free.values())
+        belong = set(fixed)
+        for one in makers:
+            belong |= (every - one.used) | (every & one.in_part)
+        for node in nodes_of(query):
+            if isinstance(node, FilterCall) and node.name == "regex":
+                texts = [one.lexical for one in node.arguments if isinstance(one, LiteralTerm)]
+                belong |= {free[one] for one in texts if one in free}
+        if belong == set(fixed):
+            return shape
+        return None if fixed else _Partial(tuple(sorted(belong)))
+
+
+def _taken_apart(text: str) -> tuple[list[str], list[str], list[str]]:
+    """Pieces of a text, every second of which stands for a word; the words' kinds; the words."""
+    pieces: list[str] = []
+    kinds: list[str] = []
+    words: list[str] = []
+    end = 0
+    for found in _WORD.finditer(text):
+        kind = found.lastgroup
+        if kind is not None:
+            first, last = found.span(kind)
+            pieces += (text[end:first], _MARKS[kind][1])
+            kinds.append(kind)
+            words.append(text[first:last])
+            end = last
+    pieces.append(text[end:])
+    return pieces, kinds, words
+
+
+class _Makers:
+    """Makes what puts words into a tree; ``used``: the words that it found a place for,
+    ``in_part``: those that are a part of something."""
+
+    def __init__(self, free: dict[str, int]) -> None:
+        self.used: set[int] = set()
+        self.in_part: set[int] = set()
+        self._free = free
+        self._numbers = {Decimal(mark): n for mark, n in free.items() if mark[0].isdecimal()}
+
+    def of(self, node: object) -> _Filler:
+        return self._maker(node) or (lambda _: node)
+
+    def _maker(self, node: object) -> _Filler | None:
+        """None for what has no word in it."""
+        if isinstance(node, str):
+            return self._text(node)
+        if isinstance(node, int | Decimal):
+            return self._number(node)
+        if isinstance(node, tuple):
+            parts: tuple[object, ...] = node
+        elif is_dataclass(node) and not isinstance(node, type):
+            parts = tuple(getattr(node, field.name) for field in fields(node))
+        else:
+            return None
+        makers = [self._maker(part) for part in parts]
+        if not any(makers):
+            return None
+        pairs = list(zip(makers, parts, strict=True))
+        if type(node) is tuple:
+            return lambda words: tuple([make(words) if make else part for make, part in pairs])
+        kind: Callable[..., object] = type(node)
+        return lambda words: kind(*[make(words) if make else part for make, part in pairs])
+
+    def _text(self, text: str) -> _Filler | None:
+        number = self._free.get(text)
+        if number is None:
+            found = _PART_OF.finditer(text)
+            self.in_part.update(int(one[1] or one[2]) for one in found)
+            return None
+        self.used.add(number)
+        return lambda words: words[number]
+
+    def _number(self, value: int | Decimal) -> _Filler | None:
+        number = self._numbers.get(Decimal(value))
+        if number is None:
+            return None
+        self.used.add(number)
+        return lambda words: plain_number(float(words[number]))
