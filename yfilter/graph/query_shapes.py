@@ -28,6 +28,7 @@ from yfilter.graph.query_ast import FilterCall, GraphQuery, Group, LiteralTerm
 from yfilter.graph.stars import GraphPart, graph_part
 from yfilter.graph.term_conditions import plain_number
 from yfilter.graph.tree_walk import nodes_of
+from yfilter.language.shapes import Shape, Shaped, Word, blank_like
 
 LENGTH_MAX = 2_048
 KEYS_MAX = 8_192
@@ -60,10 +61,12 @@ _Filler: TypeAlias = "Callable[[tuple[str, ...]], Any]"
 
 
 class _Shape(NamedTuple):
-    """``part``: what ``graph_part`` makes of it."""
+    """``part``: what ``graph_part`` makes of it.  ``of_index``: the query with the paths of its
+    part, which have blanks, and what makes the words of these (shapes.py)."""
 
     query: _Filler
     part: _Filler
+    of_index: tuple[Shape, tuple[Callable[[str], Word], ...]]
 
 
 class _Partial(NamedTuple):
@@ -82,6 +85,24 @@ class MadeOfWords:
 
     def part(self) -> GraphPart:
         return cast(GraphPart, self.shape.part(self.words))
+
+    def shaped(self) -> Shaped:
+        """What the index looks at, as the shape and the words of a profile."""
+        shape, made_of = self.shape.of_index
+        return Shaped(
+            shape, tuple([make(one) for make, one in zip(made_of, self.words, strict=True)])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Blank:
+    """Where the query of a shape comes from: its part has blanks."""
+
+    where: Group
+    blank_part: GraphPart
+
+    def part(self) -> GraphPart:
+        return self.blank_part
 
 
 class QueryShapes:
@@ -146,7 +167,16 @@ class QueryShapes:
             return None
         free = {mark: n for n, mark in enumerate(shown) if n not in fixed}
         makers = _Makers(free), _Makers(free)
-        shape = _Shape(makers[0].of(query), makers[1].of(graph_part(query)))
+        part = graph_part(query)
+        fill = makers[1].of(part)
+        numbers = makers[1].numbers
+        blank: list[Any] = [
+            blank_like(0 if number in numbers else "", number) for number in range(len(words))
+        ]
+        of_blanks = _Makers(free, is_blank=True).of(part)(tuple(blank))
+        tree = replace(query, origin=_Blank(query.where, of_blanks))
+        made_of = tuple(_number_of if n in numbers else str for n in range(len(words)))
+        shape = _Shape(makers[0].of(query), fill, (Shape(tree), made_of))
         every = set(free.values())
         belong = set(fixed)
         for one in makers:
@@ -158,6 +188,14 @@ class QueryShapes:
         if belong == set(fixed):
             return shape
         return None if fixed else _Partial(tuple(sorted(belong)))
+
+
+def shaped_query(query: GraphQuery) -> Shaped | None:
+    """What the index looks at of a query that was made of words; None of another."""
+    origin = query.origin
+    if not isinstance(origin, MadeOfWords) or origin.where is not query.where:
+        return None
+    return origin.shaped()
 
 
 def _taken_apart(text: str) -> tuple[list[str], list[str], list[str]]:
@@ -182,7 +220,9 @@ class _Makers:
     """Makes what puts words into a tree; ``used``: the words that it found a place for,
     ``in_part``: those that are a part of something."""
 
-    def __init__(self, free: dict[str, int]) -> None:
+    def __init__(self, free: dict[str, int], *, is_blank: bool = False) -> None:
+        self._is_blank = is_blank
+        self.numbers: set[int] = set()  # of the words that stand for numbers
         self.used: set[int] = set()
         self.in_part: set[int] = set()
         self._free = free
@@ -226,4 +266,11 @@ class _Makers:
         if number is None:
             return None
         self.used.add(number)
-        return lambda words: plain_number(float(words[number]))
+        self.numbers.add(number)
+        if self._is_blank:
+            return lambda words: words[number]
+        return lambda words: _number_of(words[number])
+
+
+def _number_of(word: str) -> Word:
+    return plain_number(float(word))

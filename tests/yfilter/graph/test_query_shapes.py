@@ -8,13 +8,17 @@ from random import Random
 
 import pytest
 
+from formats.graph.reader import read_graph
+from formats.graph.syntaxes import GraphSyntax
 from tests.yfilter.graph.random_graphs import RandomCase
 from tests.yfilter.graph.random_queries import RandomQuery
 from yfilter import ProfileRefused
 from yfilter.graph.graph_query import parse_anew
 from yfilter.graph.query_ast import GraphQuery
-from yfilter.graph.query_shapes import MadeOfWords, QueryShapes
+from yfilter.graph.query_shapes import MadeOfWords, QueryShapes, shaped_query
 from yfilter.graph.stars import graph_part
+from yfilter.language.query_ast import Profile
+from yfilter.matcher import Matcher
 
 PROLOGUE = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
 _REPLACED = re.compile(r'"[A-Za-z ]+"|<http://[^>]*>|(?<=[ (])[0-9]+(?:\.[0-9]+)?(?=[ )])')
@@ -107,6 +111,30 @@ def test_a_query_that_was_changed_is_not_what_its_shape_says() -> None:
     query = QueryShapes(parse_anew).read(PROLOGUE + "ASK { ?x :p 'a' }")
     other = parse_anew(PROLOGUE + "ASK { ?x :q 'b' }")
     assert graph_part(replace(query, where=other.where)) == graph_part(other)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_index_finds_queries_made_of_words_where_it_finds_others(seed: int) -> None:
+    random = Random(seed)
+    case = RandomCase(random)
+    shapes = QueryShapes(parse_anew)
+    made, alone = Matcher(), Matcher()
+    shaped = 0
+    for _ in range(150):
+        text = case.query()
+        try:
+            query = shapes.read(text)
+        except ProfileRefused:
+            continue
+        shaped += shaped_query(query) is not None
+        assert made.add(Profile(query)) == alone.add(Profile(parse_anew(text)))
+    assert shaped > 20
+    found = 0
+    for _ in range(40):
+        stream = read_graph(case.graph().encode(), GraphSyntax.TRIG)
+        assert sorted(made.matched_ids(stream)) == sorted(alone.matched_ids(stream))
+        found += len(made.matched_ids(stream))
+    assert found > 100
 
 
 def test_the_oldest_shapes_are_forgotten() -> None:
