@@ -107,6 +107,20 @@ class LocalDelivery:
         reading, text = self._local.reading(number), self._local.text(number)
         return Rendering(text, answer, message, reading, self._answers, self._index.show)
 
+    def has_results(
+        self, number: int, message: Readings, rendering: Rendering | None = None
+    ) -> bool:
+        """Whether a query with a remainder, which was found, has results after all."""
+        try:
+            answer = self._answer(number)
+            if answer.graph is not None:
+                # PERF: most of thousands that a message finds (``benchmarks graph``).
+                return self._answers.has_results(answer, message, Reading.GRAPH)
+            return bool((rendering or self.rendering(number, message)).results())
+        except MatchLimitExceeded:
+            self._work.over_limit += 1
+            return False
+
     def _made(
         self, message: Readings, query: int, numbers: array[int], writers: _Writers
     ) -> Delivered:

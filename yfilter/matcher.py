@@ -28,7 +28,7 @@ from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.readings import Derive, Readings, graph_meant, readings_of
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.engine.work import Work
-from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.errors import ProfileRefused
 from yfilter.explain import explain
 from yfilter.explanation import Explanation
 from yfilter.index.index import Index
@@ -44,7 +44,6 @@ from yfilter.matches import (
     MakesNow,
     Match,
     ProfileMatch,
-    Rendering,
     RouteMatch,
     TransformationMatch,
 )
@@ -236,8 +235,7 @@ class Matcher:
             kept = [
                 number
                 for number in self._index.match(readings, visits_max)
-                if number not in local.remainders
-                or self._has_results(self._delivery.rendering(number, readings))
+                if number not in local.remainders or self._delivery.has_results(number, readings)
             ]
             found = local.runs.collect(array("i", kept), len(kept))
         self._work.matched[Priority.PROFILE] += len(found)
@@ -422,7 +420,9 @@ class Matcher:
         if not found:
             return
         rendering = self._delivery.rendering(number, message)
-        if number in local.remainders and not self._has_results(rendering):
+        if number in local.remainders and not self._delivery.has_results(
+            number, message, rendering
+        ):
             return
         query, since, name = (
             local.registrations.query,
@@ -434,13 +434,6 @@ class Matcher:
             if query[registration] == number and since[registration] <= stamp:
                 self._work.matched[Priority.PROFILE] += 1
                 yield ProfileMatch(name(registration), rendering)
-
-    def _has_results(self, rendering: Rendering) -> bool:
-        try:
-            return rendering.has_results()
-        except MatchLimitExceeded:
-            self._work.over_limit += 1
-            return False
 
 
 def check_profile(text: str) -> Profile:

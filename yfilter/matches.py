@@ -92,12 +92,6 @@ class Rendering:
                 self._results = self._answers.results(self._answer, self._message, self._reading)
         return self._results
 
-    def has_results(self) -> bool:
-        """Whether ``results`` gives any; where that can be known without, it is not asked."""
-        if self._results is None and self._answer is not None and self._answer.graph is not None:
-            return self._answers.has_results(self._answer, self._message, self._reading)
-        return bool(self.results())
-
 
 def _selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:
     """The elements that a path of any kind, or the first for clause, selects, or in which it does
