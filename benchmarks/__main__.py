@@ -18,6 +18,7 @@ from benchmarks.crowd import CROWD
 from benchmarks.deliver import DELIVER
 from benchmarks.formats import FORMATS
 from benchmarks.graph.benchmark import GRAPH
+from benchmarks.graph_figures import GRAPH_FIGURES
 from benchmarks.language import LANGUAGE
 from benchmarks.match import MATCH
 from benchmarks.network.benchmark import NETWORK
@@ -37,6 +38,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     CROWD,
     FORMATS,
     GRAPH,
+    GRAPH_FIGURES,
     LANGUAGE,
     PEP,
     PROFILES,
