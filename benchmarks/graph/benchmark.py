@@ -6,6 +6,7 @@ import argparse
 
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, positive
+from benchmarks.graph.matching import measure_matching
 from benchmarks.graph.network import measure_network
 from benchmarks.graph.profiles import measure_profiles
 from benchmarks.graph.rdf_xml import measure_rdf_xml
@@ -18,6 +19,7 @@ from formats.build import build_info
 PARTS = {
     "reading": measure_reading,
     "rdf_xml": measure_rdf_xml,
+    "matching": measure_matching,
     "results": measure_results,
     "network": measure_network,
     "profiles": measure_profiles,
@@ -31,6 +33,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--messages", metavar="N", type=positive, default=300, help="(default: 300)"
+    )
+    parser.add_argument(
+        "--matched",
+        metavar="N",
+        type=positive,
+        nargs="+",
+        default=[10_000, 100_000],
+        help="profiles that messages are matched with (default: 10,000 100,000)",
     )
     parser.add_argument(
         "--rounds", metavar="N", type=positive, default=5, help="the quickest counts (default: 5)"
@@ -51,8 +61,8 @@ def run(options: argparse.Namespace) -> Report:
 
 GRAPH = Benchmark(
     name="graph",
-    summary="graphs as messages: reading them, results of profiles, from source to user",
+    summary="graphs as messages: reading them, profiles matched, results, from source to user",
     add_options=add_options,
-    quick=("--messages", "20", "--rounds", "2"),
+    quick=("--messages", "20", "--rounds", "2", "--matched", "2000"),
     run=run,
 )

@@ -1,15 +1,19 @@
 """What valid literals of numeric and temporal datatypes are as numbers.
 
 ``number_of``: a numeric literal as the xs:double nearest to it, in the fewest digits that are this
-double; of an xsd:float in the fewest that are this float.  ``seconds_of``: an xsd:dateTime,
-xsd:dateTimeStamp or xsd:date as seconds since 1970-01-01T00:00:00Z, without a zone as of UTC.
-A lexical form that its datatype does not have is nothing (``b""``).
+double; of an xsd:float in the fewest that are this float.  A decimal that only rounding makes equal
+to one of at most 15 digits has the double beside it, so that its order to such decimals is right.
+``seconds_of``: an xsd:dateTime, xsd:dateTimeStamp or xsd:date as seconds since
+1970-01-01T00:00:00Z, without a zone as of UTC.  A lexical form that its datatype does not have is
+nothing (``b""``).
 """
 
 from __future__ import annotations
 
 import re
 import struct
+from decimal import Decimal
+from math import inf, isinf, nextafter
 
 try:
     import cython
@@ -58,6 +62,7 @@ _DATE = rb"(-?(?:[1-9][0-9]{3,17}|0[0-9]{3}))-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|
 _TIME = rb"(?:([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(\.[0-9]+)?|(24:00:00(?:\.0+)?))"
 _DATE_FORM = re.compile(_DATE + _ZONE)
 _DATE_TIME_FORM = re.compile(_DATE + b"T" + _TIME + _ZONE)
+DIGITS_TOLD = 15  # no two decimals of so many digits are the same double, or next to it
 _FRACTION_MAX = 1 + 18  # the point and more digits than a double can tell
 _DAYS_BEFORE_1970 = 719_468 + 146_097  # from March of the year -400
 _PLAIN_TIME = b"0000-00-00T00:00:00Z"
@@ -80,7 +85,7 @@ def derived_value(lexical: bytes, kind: cython.int) -> bytes:
     if is_seconds(kind):
         return _seconds(lexical, kind)
     if kind == DECIMAL:
-        return _digits(float(lexical)) if _DECIMAL_FORM.fullmatch(lexical) else b""
+        return _digits(_tellable(lexical)) if _DECIMAL_FORM.fullmatch(lexical) else b""
     special = _SPECIAL.get(lexical)
     if special is not None:
         return special
@@ -94,7 +99,7 @@ def _integer(lexical: bytes, row: cython.int) -> bytes:
         return lexical
     if not _INTEGER_FORM.fullmatch(lexical):
         return b""
-    number = float(lexical)
+    number = _tellable(lexical)
     _, least, greatest = _INTEGERS[row]
     if least is not None or greatest is not None:
         digits = lexical.lstrip(b"+-").lstrip(b"0") or b"0"
@@ -119,6 +124,18 @@ def _is_plain_integer(lexical: bytes) -> cython.bint:
             return False
         at += 1
     return True
+
+
+def _tellable(lexical: bytes) -> float:
+    """The double nearest to a decimal, or the one beside it; see above."""
+    number = float(lexical)
+    if len(lexical) <= DIGITS_TOLD or isinf(number):
+        return number
+    short = Decimal(f"{number:.{DIGITS_TOLD}g}")
+    exact = Decimal(lexical.decode())
+    if float(short) != number or exact == short:
+        return number
+    return nextafter(number, inf if exact > short else -inf)
 
 
 def _digits(number: float) -> bytes:

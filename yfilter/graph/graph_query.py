@@ -60,7 +60,7 @@ def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Gra
     return replace(query, results=_results(text, query.form))
 
 
-_SHAPES = QueryShapes(parse_anew)
+_SHAPES = QueryShapes(parse_anew, learns_at_once=False)
 
 
 def _checked(text: str, limits: ProfileLimits) -> str:

@@ -106,12 +106,24 @@ class _Blank:
 
 
 class QueryShapes:
-    """``read`` gives what ``parse`` gives, and refuses what it refuses."""
+    """``read`` gives what ``parse`` gives, and refuses what it refuses.
 
-    def __init__(self, parse: Callable[[str], GraphQuery], keys_max: int = KEYS_MAX) -> None:
+    ``learns_at_once``: with the first text of a shape, and not with the second.  To learn a shape
+    takes as long as three texts.
+    """
+
+    def __init__(
+        self,
+        parse: Callable[[str], GraphQuery],
+        keys_max: int = KEYS_MAX,
+        *,
+        learns_at_once: bool = True,
+    ) -> None:
         self._parse = parse
+        self._learns_at_once = learns_at_once
         self._keys_max = keys_max
         self._entries: dict[object, _Shape | _Partial | None] = {}
+        self._met: dict[object, None] = {}  # once
 
     def read(self, text: str) -> GraphQuery:
         if len(text) > LENGTH_MAX or _OWN.search(text) or find_illegal_character(text) >= 0:
@@ -143,6 +155,12 @@ class QueryShapes:
         fixed: tuple[int, ...],
     ) -> _Shape | _Partial | None:
         if key not in self._entries:
+            if key not in self._met and not self._learns_at_once:
+                if len(self._met) >= self._keys_max:
+                    del self._met[next(iter(self._met))]
+                self._met[key] = None
+                return None
+            self._met.pop(key, None)
             if len(self._entries) >= self._keys_max:
                 del self._entries[next(iter(self._entries))]
             self._entries[key] = self._learn(pieces, kinds, words, fixed)

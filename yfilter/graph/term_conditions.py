@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import cache
+from math import inf, nextafter
 from typing import NamedTuple, TypeGuard
 
 from formats.graph import striped
@@ -57,6 +58,7 @@ from yfilter.language.query_ast import (
 NEVER = FunctionCall("false", ())
 _STRING = XSD + "string"
 _LANGUAGE_STRING = RDF + "langString"
+_FLOAT, _DOUBLE = XSD + "float", XSD + "double"
 _FLOAT_DIGITS = 6  # of a decimal, which then is the shortest form of the xsd:float nearest to it
 _FLOAT_ERROR = 2.0**-22  # more than twice what an xsd:float may be off, as a share of it
 _FOURTEEN_HOURS = 14 * 3600
@@ -285,10 +287,13 @@ def _of_values(operator: FilterOperator, term: LiteralTerm, place: Place) -> Sai
     number = float(derived)
     if is_seconds(kind):
         return Said(_bounded(striped.SECONDS, operator, number, number))
-    least = most = number
-    if not _is_short(number):
-        least, most = number - abs(number) * _FLOAT_ERROR, number + abs(number) * _FLOAT_ERROR
-    return Said(_bounded(striped.NUMBER, operator, least, most))
+    if not _is_short(number) or term.datatype == _FLOAT:
+        error = abs(number) * _FLOAT_ERROR
+        return Said(_bounded(striped.NUMBER, operator, number - error, number + error))
+    if term.datatype == _DOUBLE:  # which decimals beside it are rounded to
+        least, most = nextafter(number, -inf), nextafter(number, inf)
+        return Said(_bounded(striped.NUMBER, operator, least, most))
+    return Said(compared(striped.NUMBER, _OPERATORS[operator], plain_number(number)), True)
 
 
 def _is_short(number: float) -> bool:

@@ -111,6 +111,9 @@ def test_a_closure_adds_what_it_says() -> None:
         ("'5.0'^^xsd:integer", None),
         ("'-9.50'^^xsd:decimal", "-9.5"),
         ("'.5'^^xsd:decimal", "0.5"),
+        ("'9.99999999999999999999'^^xsd:decimal", "9.999999999999998"),  # less than 10
+        ("'10.00000000000000000000'^^xsd:decimal", "10"),
+        ("'-10.0000000000000000001'^^xsd:decimal", "-10.000000000000002"),
         ("'1e3'^^xsd:decimal", None),
         ("'.'^^xsd:decimal", None),
         ("'1e3'^^xsd:double", "1000"),

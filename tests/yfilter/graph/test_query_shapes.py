@@ -142,3 +142,10 @@ def test_the_oldest_shapes_are_forgotten() -> None:
     for name in "abcdefgh":
         assert read_both(shapes, f"ASK {{ ?x :{name} 'a' }}") == [True]
     assert shapes.statistics()["keys"] == 3
+
+
+def test_a_shape_may_be_learned_with_its_second_text() -> None:
+    shapes = QueryShapes(parse_anew, learns_at_once=False)
+    texts = [f"{PROLOGUE}ASK {{ ?x :p '{word}' }}" for word in "abc"]
+    assert read_both(shapes, *texts) == [False, True, True]
+    assert shapes.statistics()["keys"] == 1
