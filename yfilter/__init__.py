@@ -8,6 +8,7 @@
         ...
 """
 
+import formats  # noqa: F401 - first: it decides which build of every module runs
 from yfilter.engine.linear_paths import Conjunction, LinearPath, LinearStep, routing_query
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
