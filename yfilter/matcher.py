@@ -175,6 +175,17 @@ class Matcher:
         matching = self._begin(message, root)
         return self._finish(matching, self._local.changes)
 
+    def matched_links(self, message: bytes | ElementStream | Readings) -> Iterator[str]:
+        """The links whose routing query holds, and nothing else of ``match``; lazy, and raises what
+        that does."""
+        matching = self._begin(message, "")
+        try:
+            for found in self._urgent(matching):
+                if isinstance(found, RouteMatch):
+                    yield found.link
+        finally:
+            self._end(matching)
+
     def match_in_stages(
         self, message: Message, root: str = ""
     ) -> tuple[list[Match], Iterator[Match]]:

@@ -15,7 +15,7 @@ from heapq import nsmallest
 from itertools import islice
 
 from formats import ElementStream
-from yfilter import LinkTarget, Matcher, MatchLimits, RouteMatch
+from yfilter import LinkTarget, Matcher, MatchLimits
 from yfilter.engine.linear_paths import Conjunction, LinearPath
 from yfilter.engine.readings import Readings
 from yfilter.explanation import Failure
@@ -84,7 +84,7 @@ def _holding(disjuncts: Iterable[Conjunction], message: ElementStream | Readings
     matcher = Matcher()
     for disjunct in disjuncts:
         matcher.add_route(disjunct, LinkTarget("", disjunct.text))
-    return (match.link for match in matcher.match(message) if isinstance(match, RouteMatch))
+    return matcher.matched_links(message)
 
 
 def _failure(

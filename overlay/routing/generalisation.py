@@ -316,17 +316,13 @@ def _choices(number: int, disjunct: Conjunction) -> Iterator[_Choice]:
                 asked = _asked_values(condition)
                 if asked is None:
                     continue
-                leaf, values = asked
-                wider = [Conjunction((kept,)) for kept in _alone(path, step_at, condition)]
-                for made in (disjunct, *wider):
-                    at = (
-                        (path_at, step_at)
-                        if made is disjunct
-                        else (0, len(made.paths[0].steps) - 1)
-                    )
+                places = [(disjunct, path_at, step_at)]
+                for kept in _alone(path, step_at, condition):
+                    places.append((Conjunction((kept,)), 0, len(kept.steps) - 1))
+                for made, *at in places:
                     pattern = made.text.replace(unparse(condition), "=", 1)
-                    whole = made is disjunct
-                    yield _Choice(number, made, (*at, condition), leaf, values, pattern, whole)
+                    place = (at[0], at[1], condition)
+                    yield _Choice(number, made, place, *asked, pattern, made is disjunct)
 
 
 def _asked_values(condition: Expression) -> tuple[Leaf, frozenset[str]] | None:
@@ -458,9 +454,6 @@ class _Costs:
         parts = [min(1.0, self._guessed.of(self._disjuncts[member]) / share) for member in members]
         guess = share * max(prod(1 - part for part in parts), _MISSED_MIN)
         return self._useless(self._holdings.get(made, 0), members, guess)
-
-    def of_choice(self, choice: _Choice) -> float:
-        return self.of_list([choice])
 
     def of_list(self, choices: SequenceOf[_Choice]) -> float:
         holding = 0

@@ -27,7 +27,6 @@ from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matcher import LinkTarget, Matcher
-from yfilter.matches import RouteMatch
 
 MESSAGES_MIN = 32  # that count as much as what was thought
 DISAPPOINTS_AT = 2.0  # times what was thought
@@ -84,11 +83,10 @@ class MeasuredCosts:
     def blame(self, message: ElementStream | Readings) -> bool:
         """A message came for nothing; whether a generalisation let it pass."""
         self._useless += 1
-        holding = []
+        holding: list[str] = []
         with suppress(MatchLimitExceeded):
-            for match in self._matcher.match(message) if self._matcher is not None else ():
-                if isinstance(match, RouteMatch):
-                    holding.append(match.link)
+            if self._matcher is not None:
+                holding.extend(self._matcher.matched_links(message))
         for text in holding:
             self._standing[text].blamed += 1 / len(holding)
         self._unexplained += not holding

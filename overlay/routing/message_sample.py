@@ -20,7 +20,6 @@ from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matcher import LinkTarget, Matcher
-from yfilter.matches import RouteMatch
 
 SAMPLE_EVERY = 256
 SAMPLED_MAX = 256
@@ -63,7 +62,6 @@ def _holdings(disjuncts: list[Conjunction], messages: list[ElementStream | Readi
     found = [0] * len(disjuncts)
     for bit, message in enumerate(messages):
         with suppress(MatchLimitExceeded):
-            for match in matcher.match(message):
-                if isinstance(match, RouteMatch):
-                    found[int(match.link)] |= 1 << bit
+            for link in matcher.matched_links(message):
+                found[int(link)] |= 1 << bit
     return found

@@ -52,9 +52,9 @@ class FilterCompiler:
         """The effective boolean value of an expression."""
         match expression:
             case AllOf(parts):
-                return _all_of([self.condition(part) for part in parts])
+                return _joined([self.condition(part) for part in parts], decisive=False)
             case AnyOf(parts):
-                return _any_of([self.condition(part) for part in parts])
+                return _joined([self.condition(part) for part in parts], decisive=True)
             case Not(operand):
                 inner = self.condition(operand)
                 return lambda run: negated(inner(run))
@@ -104,27 +104,15 @@ class FilterCompiler:
         return lambda run: of_truth(condition(run))
 
 
-def _all_of(parts: list[Condition]) -> Condition:
+def _joined(parts: list[Condition], decisive: bool) -> Condition:
+    """``decisive`` where some part is, else an error where some part is one, else the opposite."""
+
     def hold(run: Run) -> bool | None:
-        truth: bool | None = True
+        truth: bool | None = not decisive
         for part in parts:
             found = part(run)
-            if found is False:
-                return False
-            if found is None:
-                truth = None
-        return truth
-
-    return hold
-
-
-def _any_of(parts: list[Condition]) -> Condition:
-    def hold(run: Run) -> bool | None:
-        truth: bool | None = False
-        for part in parts:
-            found = part(run)
-            if found is True:
-                return True
+            if found is decisive:
+                return decisive
             if found is None:
                 truth = None
         return truth

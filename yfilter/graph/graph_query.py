@@ -13,13 +13,13 @@ import re
 from dataclasses import replace
 from difflib import get_close_matches
 
-from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.query_shapes import QueryShapes
 from yfilter.graph.query_text import DEFAULT_RESULTS
 from yfilter.graph.rdql_parser import RdqlParser, is_rdql
 from yfilter.graph.sparql_parser import SparqlParser
+from yfilter.language.checked_text import checked_text
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, ProfileLimits
 
 _FIRST = re.compile(
@@ -51,7 +51,7 @@ def parse_graph_query(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS)
 
 def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> GraphQuery:
     """The query, whether its shape is known or not."""
-    text = _checked(text, limits)
+    text = checked_text(text, limits)
     try:
         parser = RdqlParser if is_rdql(text, _begin(text)) else SparqlParser
         query = parser(text, limits).query()
@@ -61,22 +61,6 @@ def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Gra
 
 
 _SHAPES = QueryShapes(parse_anew, learns_at_once=False)
-
-
-def _checked(text: str, limits: ProfileLimits) -> str:
-    """The text with its line ends normalised."""
-    if len(text) > limits.length_max:
-        raise ProfileRefused(
-            "too-long", f"the profile is longer than {limits.length_max} characters", text
-        )
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    illegal = find_illegal_character(text)
-    if illegal >= 0:
-        code = ord(text[illegal])
-        raise ProfileRefused(
-            "syntax", f"the character U+{code:04X} cannot stand in a profile", text, illegal
-        )
-    return text
 
 
 def _begin(text: str) -> int:

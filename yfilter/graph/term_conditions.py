@@ -71,12 +71,6 @@ _MIRRORED = {
     FilterOperator.GT: FilterOperator.LT,
     FilterOperator.GE: FilterOperator.LE,
 }
-_ORDER = {
-    FilterOperator.LT: Operator.LE,
-    FilterOperator.LE: Operator.LE,
-    FilterOperator.GT: Operator.GE,
-    FilterOperator.GE: Operator.GE,
-}
 
 
 class Place(NamedTuple):

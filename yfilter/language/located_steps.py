@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from yfilter.language.checked_text import checked_text
 from yfilter.language.item_kinds import Kinds
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
 from yfilter.language.query_ast import Expression, LocationStep
-from yfilter.language.query_parser import QueryParser, checked_text
+from yfilter.language.query_parser import QueryParser
 
 
 class LocatedSteps:

@@ -20,9 +20,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
+from yfilter.language.checked_text import checked_text
 from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.namespaces import CODEPOINT_COLLATION
@@ -116,21 +116,6 @@ def reread(text: str) -> Profile:
 
 _CACHE = ShapeCache(parse_anew)
 _WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
-
-
-def checked_text(text: str, limits: ProfileLimits) -> str:
-    """The text with its line ends normalised, as XQuery wants it; ProfileRefused if it is none."""
-    if len(text) > limits.length_max:
-        raise ProfileRefused(
-            "too-long", f"the profile is longer than {limits.length_max} characters", text
-        )
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    illegal = find_illegal_character(text)
-    if illegal >= 0:
-        raise ProfileRefused(
-            "syntax", f"the character U+{ord(text[illegal]):04X} cannot stand in XML", text, illegal
-        )
-    return text
 
 
 class QueryParser(UpdateParser):

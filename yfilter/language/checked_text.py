@@ -1,0 +1,23 @@
+"""What every text of a profile has to be before a parser reads it, whatever its language."""
+
+from __future__ import annotations
+
+from formats.characters import find_illegal_character
+from yfilter.errors import ProfileRefused
+from yfilter.language.profile_limits import ProfileLimits
+
+
+def checked_text(text: str, limits: ProfileLimits) -> str:
+    """The text with its line ends normalised; ProfileRefused if it is too long, or has a character
+    that cannot stand in XML."""
+    if len(text) > limits.length_max:
+        raise ProfileRefused(
+            "too-long", f"the profile is longer than {limits.length_max} characters", text
+        )
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    illegal = find_illegal_character(text)
+    if illegal >= 0:
+        raise ProfileRefused(
+            "syntax", f"the character U+{ord(text[illegal]):04X} cannot stand in XML", text, illegal
+        )
+    return text
