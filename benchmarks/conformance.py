@@ -10,6 +10,7 @@ the parser says                 the case is
 another refusal                 in, if it expects an error; passed, if the one that the refusal
                                 names, or one that it is (``REFUSALS``); else out, as for a
                                 function that is unknown where that is not what is expected
+``error``                       in: its error is what the suite has to expect
 nothing                         in: run with ``MessageEvaluator(strict=True)`` and held against
                                 what the suite says, the codes of errors included
 ==============================  ==============================================================
@@ -92,8 +93,9 @@ REFUSALS = {
     "pattern": frozenset(("FORX0001", "FORX0002", "FORX0003", "FORX0004")),
     "number": frozenset(("FOAR0002", "FOCA0003", "FOCA0006")),
 }
-_CODE = re.compile(r"\(([A-Z]{4}[0-9]{4})\)$")  # the error in XQuery, where a refusal names it
-_BEYOND_YEARS = frozenset(("FODT0001",))
+# The error in XQuery, where a refusal names it.
+_CODE = re.compile(r"\(([A-Z]{4}[0-9]{4}|Q\{[^{}]*\}\S+)\)$")
+_BEYOND = {"FODT0001": "years from 1 to 9999", "FODT0002": "durations of 2 ** 31 months"}
 
 
 @dataclass
@@ -142,8 +144,9 @@ def _run_case(case: Case, report: SetReport, matcher: Matcher) -> None:
         verdict, problem = f"what is asserted is out: {refused.reason}", ""
     except MatchLimitExceeded as exceeded:
         verdict, problem = f"limit: {exceeded.code}", ""
-    if problem and not isinstance(verdict, str) and verdict.errors == _BEYOND_YEARS:
-        verdict = "limit: years from 1 to 9999"
+    if problem and not isinstance(verdict, str) and len(verdict.errors) == 1:
+        limit = _BEYOND.get(min(verdict.errors))
+        verdict = f"limit: {limit}" if limit else verdict
     if isinstance(verdict, str):
         report.out[verdict] += 1
     elif problem:
@@ -175,6 +178,8 @@ def _outcome(case: Case, stream: ElementStream) -> Outcome | str:
         errors = REFUSALS.get(refused.code)
         if code := _CODE.search(refused.reason):
             errors = frozenset((code[1],))
+        if refused.code == "error":  # what any message would be answered with
+            return Outcome(errors=errors or frozenset(("?",)))
         if refused.code == "unknown-function" and "XPST0017" not in case.errors:
             errors = None
         if case.errors and errors:

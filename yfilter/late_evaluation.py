@@ -11,6 +11,7 @@ from formats.limits import MessageLimits
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_parser import parse_accepted
 from yfilter.late_questions import EvaluateProfile, ProfileEvaluated
 from yfilter.matcher import Matcher
 from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
@@ -55,5 +56,5 @@ def evaluate(
 def _matcher(text: str, seconds: float, clock: Callable[[], float]) -> Matcher:
     evaluation = EvaluationLimits(seconds_max=seconds, clock=clock)
     matcher = Matcher(MatchLimits(lazy_bytes_max=4096, evaluation=evaluation))
-    matcher.add(text)
+    matcher.add(parse_accepted(text))
     return matcher

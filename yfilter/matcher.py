@@ -34,7 +34,6 @@ from yfilter.explanation import Explanation
 from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
-from yfilter.language.shapes import Shape, shapes_of
 from yfilter.link_queries import LinkQueries
 from yfilter.local_delivery import LocalDelivery
 from yfilter.local_queries import LocalQueries
@@ -453,7 +452,7 @@ def check_profile(text: str) -> Profile:
     Raises ProfileRefused otherwise; to be asked before anything is changed or promised.
     """
     profile = parse_profile(text)
-    shapes = shapes_of(profile)
+    shapes = None if profile.parts is None else profile.parts.shapes()
     # PERF: what is tried here depends on the shapes alone (``benchmarks network``, registering).
     if shapes is None or not _TRIED.issuperset(shapes):
         try:
@@ -472,4 +471,4 @@ def _trial() -> Matcher:
     return Matcher(MatchLimits(lazy_bytes_max=4096))
 
 
-_TRIED: WeakSet[Shape] = WeakSet()
+_TRIED: WeakSet[object] = WeakSet()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from formats.text import parse_text
@@ -57,3 +59,10 @@ def test_too_many_digits_are_an_error(operation: str) -> None:
 def test_digits_behind_the_point_beyond_the_bound_are_rounded_away() -> None:
     assert text_of(f"(1.0 div {LARGE}) * (1.0 div {LARGE}) * 1.0") == "0"
     assert NUMBER_FUNCTIONS["round-half-to-even"](1.5, -DIGITS_MAX - 1) == 0
+
+
+@pytest.mark.parametrize("number", [15, 1.5, Decimal("1.5")])
+def test_any_number_of_digits_can_be_asked_for(number: int | float | Decimal) -> None:
+    rounded = NUMBER_FUNCTIONS["round"]
+    assert rounded(number, 10**9) == rounded(number, DIGITS_MAX) == number
+    assert rounded(number, -(10**9)) == rounded(number, -DIGITS_MAX) == 0

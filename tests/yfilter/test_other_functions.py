@@ -212,7 +212,7 @@ def test_errors(expression: str, code: str) -> None:
     with pytest.raises(DynamicError) as caught:
         _ours(expression)
     assert caught.value.code == code
-    assert not _matches(f"/o[{expression}]")
+    assert not _matches(f"/o[if (*) then {expression} else true()]")
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,15 @@ TEXTS = [
     'for $i in //item where $i/@id = "x" return $i/name',
     "<all>{ for $x in //x order by $x/@k return <y>{ $x/z, 7, 1.5 }</y> }</all>",
     "//a[matches(@b, '^x.*y$')] | //c",
+    "PREFIX e: <http://e/> SELECT ?i { ?i e:p 'x' ; e:n ?n ; a <http://e/C> FILTER(?n < 9.5) }",
+    "# results: text/turtle\nCONSTRUCT { ?i <http://e/q> 'a \"b\"' } { ?i <http://e/p> 7, 'c' }",
 ]
 PARSED_ON_THEIR_OWN = [
     "/a[b = 'it''s']",
     "/a[. = 123456789012345678901234567890]",
     '//a[b/@c = "&amp;"]',
     'declare namespace p = "urn:p"; //p:a[@b = 3]/p:c',
+    "ASK { ?x <http://e/p> 'a', 'a' }",
 ]
 MESSAGE = b'<nitf><series id="x">7</series><item id="x"><name>n</name></item><a><b/></a></nitf>'
 
@@ -38,7 +41,8 @@ def stored(recipe: Recipe | None) -> Recipe | None:
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_recipe_makes_the_same_profile(text: str) -> None:
     writing, reading = ProfileRecipes(), ProfileRecipes()
-    parsed = parse_profile(text)
+    for _ in range(3):  # a shape of graphs is learned when it is met again
+        parsed = parse_profile(text)
     recipe = stored(writing.write(parsed))
     assert recipe is not None
     for number, shape in writing.new.items():

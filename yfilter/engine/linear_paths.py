@@ -40,7 +40,9 @@ from yfilter.language.query_text import unparse
 
 # What a conjunction may be as text.  A profile within its own limits stays far below, unless long
 # namespaces or long common prefixes are repeated very often.
-CONJUNCTION_LIMITS = ProfileLimits(length_max=262_144, depth_max=80, steps_max=65_536)
+CONJUNCTION_LIMITS = ProfileLimits(
+    length_max=262_144, depth_max=80, steps_max=65_536, faults_refused=False
+)
 
 CONJUNCTION_BYTES_MAX = 256 * 1024  # of UTF-8, so that any frame can carry one
 COMPARED_MAX = 128  # paths of a conjunction of which each is held against each

@@ -23,7 +23,7 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph.rdf_xml import graph_of_document
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
-from yfilter.graph.query_ast import RDF
+from formats.graph.vocabulary import RDF
 from yfilter.language.query_ast import NameTest
 
 GRAPH_ROOT = NameTest(GRAPH_NAMESPACE, GRAPH)

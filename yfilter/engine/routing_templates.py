@@ -34,6 +34,7 @@ from yfilter.engine.linear_paths import (
 )
 from yfilter.engine.twigs import all_alternatives
 from yfilter.errors import ProfileRefused
+from yfilter.graph.query_shapes import MadeOfWords
 from yfilter.language.implied_paths import with_implied
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Expression, NameTest, Profile
@@ -70,6 +71,8 @@ def made_by_shape(profile: Profile) -> tuple[Conjunction, ...] | None:
             return _of_plain_path(steps)
         case Shaped() as shaped:
             return _of_shaped(shaped)
+        case MadeOfWords() as made:
+            return _of_shaped(made.shaped())
         case _:
             return None
 

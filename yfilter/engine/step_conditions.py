@@ -77,14 +77,11 @@ def _take_path_apart(path: PathExpression) -> Iterator[tuple[ConditionKind, Expr
     own, steps = take_self(fold_parents(path.steps))
     for condition in own:
         yield from take_apart(condition)
-    elements, rest = split_path(replace(path, steps=steps))
-    conditions = rest_condition(rest)
+    elements, rest = split_steps(steps)
     if elements:
-        last = elements[-1]
-        last = replace(last, predicates=last.predicates + conditions)
-        yield ConditionKind.BRANCH, replace(path, steps=(*elements[:-1], last))
+        yield ConditionKind.BRANCH, replace(path, steps=_with_rest(elements, rest))
         return
-    for condition in conditions:
+    for condition in rest_condition(rest):
         local = is_local(condition)
         yield ConditionKind.SELECTION if local else ConditionKind.RESIDUAL, condition
 
@@ -152,14 +149,24 @@ def is_plain_path(path: PathExpression) -> bool:
     return path.start is None and all(map(is_plain_step, path.steps))
 
 
-def split_path(
-    path: PathExpression,
+def split_steps(
+    steps: tuple[LocationStep, ...],
 ) -> tuple[tuple[LocationStep, ...], tuple[LocationStep, ...]]:
     """The leading element steps of a path, and the rest."""
-    for index, step in enumerate(path.steps):
+    for index, step in enumerate(steps):
         if step.kind is not NodeKind.ELEMENT:
-            return path.steps[:index], path.steps[index:]
-    return path.steps, ()
+            return steps[:index], steps[index:]
+    return steps, ()
+
+
+def _with_rest(
+    elements: tuple[LocationStep, ...], rest: tuple[LocationStep, ...]
+) -> tuple[LocationStep, ...]:
+    """Element steps, of the last of which the rest of the path is asked."""
+    if not rest:
+        return elements
+    last = elements[-1]
+    return (*elements[:-1], replace(last, predicates=last.predicates + rest_condition(rest)))
 
 
 def take_self(
@@ -198,14 +205,13 @@ def main_steps(path: PathExpression) -> tuple[LocationStep, ...]:
     """
     if path.origin is not Origin.MESSAGE or not path.steps:
         raise ValueError("a profile's path leads down from the message")
-    elements, rest = split_path(path)
+    elements, rest = split_steps(path.steps)
     if any(step.kind in (NodeKind.SELF, NodeKind.PARENT) for step in rest):
         raise ValueError("a profile's path has neither '.' nor '..' outside conditions")
     if not elements:
         elements = (LocationStep(True, NodeKind.ELEMENT, ANY_NAME),)
         rest = (replace(rest[0], descendant=False), *rest[1:])
-    last = elements[-1]
-    return (*elements[:-1], replace(last, predicates=last.predicates + rest_condition(rest)))
+    return _with_rest(elements, rest)
 
 
 def element_test(step: LocationStep) -> NameTest:

@@ -29,7 +29,7 @@ from yfilter.engine.step_conditions import (
     is_plain_path,
     main_steps,
     rest_condition,
-    split_path,
+    split_steps,
     take_self,
 )
 from yfilter.language.positions import downward, fold_parents
@@ -165,7 +165,7 @@ class _Alternatives:
         if path.origin is Origin.VARIABLE:
             return _EVERY
         own, steps = take_self(steps)
-        elements, rest = split_path(replace(path, steps=steps))
+        elements, rest = split_steps(steps)
         if not elements:
             return self.of_all(own + _at_any_depth(rest))
         last = elements[-1]

@@ -82,10 +82,15 @@ def cast(atom: Atom, type_name: str) -> Atom:
     if type_name in _NAMES and isinstance(atom, str):
         name = " ".join(str(atom).split())
         if not is_ncname(name):
-            raise DynamicError("FORG0001", f"{name[:80]!r} is no {type_name}")
+            raise _no_value(name, type_name)
         return name
     if type_name not in TYPES or isinstance(atom, Opaque):
-        return _one(f"$a0 cast as {type_name}", atom)
+        try:
+            return _one(f"$a0 cast as {type_name}", atom)
+        except DynamicError as error:
+            if error.code != "FORG0001":
+                raise
+            raise _no_value(atom, type_name) from None
     if isinstance(atom, AnyUri):
         raise DynamicError("XPTY0004", f"an xs:anyURI cannot be cast to {type_name}")
     if isinstance(atom, str):
@@ -94,7 +99,7 @@ def cast(atom: Atom, type_name: str) -> Atom:
             is_temporal = type_name in ("xs:date", "xs:dateTime")
             if is_temporal and is_beyond(atom):
                 raise DynamicError("FODT0001", "a year that is not from 1 to 9999")
-            raise DynamicError("FORG0001", f"{str(atom)[:80]!r} is no {type_name}")
+            raise _no_value(atom, type_name)
         return found
     if isinstance(atom, Temporal):
         return _from_temporal(atom, type_name)
@@ -109,6 +114,10 @@ def cast(atom: Atom, type_name: str) -> Atom:
     if type_name == "xs:integer":
         return trunc(atom)
     return Decimal(repr(atom)) if isinstance(atom, float) else Decimal(atom)
+
+
+def _no_value(atom: Atom, type_name: str) -> DynamicError:
+    return DynamicError("FORG0001", f"{atom_text(atom)[:80]!r} is no {type_name}")
 
 
 def _one(expression: str, *atoms: Atom) -> Atom:

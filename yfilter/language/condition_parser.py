@@ -279,7 +279,7 @@ class ConditionParser(OperatorParser):
             name = self.new_variable()
             declared = self.declared_type()
             self.expect_word("in")
-            source = self.of_type(self.expression(), declared, each=True)
+            source = self.typed_value(declared, each=True)
             bindings.append((name, source))
             self.scope = self.scope.with_variable(name, self.kinds_of(source))
         self.expect_word("satisfies")
@@ -297,10 +297,8 @@ class ConditionParser(OperatorParser):
         """A type behind ``as``, if there is one."""
 
     @abstractmethod
-    def of_type(
-        self, value: Expression, declared: SequenceType | None, *, each: bool
-    ) -> Expression:
-        """A value with the type that is declared for it."""
+    def typed_value(self, declared: SequenceType | None, *, each: bool) -> Expression:
+        """An expression, with the type that is declared for it."""
 
     # -- literals and parentheses
 
@@ -382,11 +380,9 @@ class ConditionParser(OperatorParser):
         self.leave()
         if name == "xs:QName":
             known = self.as_qname(arguments[0], places[0])
-            return (
-                known
-                if isinstance(known, FunctionCall) and known.name == "QName"
-                else (FunctionCall(name, (known,)))
-            )
+            if isinstance(known, FunctionCall) and known.name == "QName":
+                return known
+            return self.at(token, FunctionCall(name, (known,)))
         if name == "tokenize" and len(arguments) == 1:  # at white space
             arguments = [FunctionCall("normalize-space", tuple(arguments)), Literal(" ")]
         if name in CONTEXT_FUNCTIONS and len(arguments) < len(signature.arguments):
@@ -394,7 +390,7 @@ class ConditionParser(OperatorParser):
             arguments.append(PathExpression(Origin.CONTEXT, ()))
         if name == "resolve-uri" and len(arguments) == 1 and self.base_uri is not None:
             arguments.append(Literal(self.base_uri))
-        return FunctionCall(name, tuple(arguments))
+        return self.at(token, FunctionCall(name, tuple(arguments)))
 
     def _check_collation(self, place: Token, collation: Expression) -> None:
         if not isinstance(collation, Literal) or collation.value != CODEPOINT_COLLATION:

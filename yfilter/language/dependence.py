@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of
 from yfilter.language.query_ast import (
     ERROR_VARIABLES,
@@ -30,6 +32,26 @@ def free_variables(expression: Expression) -> frozenset[str]:
     return frozenset(used - bound)
 
 
+def bound_by(expression: Expression) -> Iterator[str]:
+    """The variables that it binds itself."""
+    match expression:
+        case Quantified(_, bindings):
+            yield from (name for name, _ in bindings)
+        case Flwor(clauses) | Transform(clauses):
+            if isinstance(expression, Flwor) and expression.group is not None:
+                yield from (name for name, value in expression.group.keys if value is not None)
+                clauses = (*clauses, *expression.group.clauses)
+            for clause in clauses:
+                if isinstance(clause, ForClause):
+                    yield from (clause.variable, clause.position)
+                elif isinstance(clause, LetClause):
+                    yield clause.variable
+        case TryCatch():
+            yield from ERROR_VARIABLES
+        case Typeswitch(_, cases):
+            yield from (case.variable for case in cases)
+
+
 def uses_context(expression: Expression) -> bool:
     """Whether the context item, its position or their number comes into it."""
     match expression:
@@ -51,21 +73,7 @@ def _collect(expression: Expression, used: set[str], bound: set[str]) -> None:
         case Part():
             used.add(expression.variable)
             return
-        case Quantified(_, bindings):
-            bound.update(name for name, _ in bindings)
-        case Flwor(clauses) | Transform(clauses):
-            if isinstance(expression, Flwor) and expression.group is not None:
-                bound.update(name for name, value in expression.group.keys if value is not None)
-                clauses = (*clauses, *expression.group.clauses)
-            for clause in clauses:
-                if isinstance(clause, ForClause):
-                    bound |= {clause.variable, clause.position}
-                elif isinstance(clause, LetClause):
-                    bound.add(clause.variable)
-        case TryCatch():
-            bound.update(ERROR_VARIABLES)
-        case Typeswitch(_, cases):
-            bound.update(case.variable for case in cases)
+    bound.update(bound_by(expression))
     inner = () if isinstance(expression, UserCall) else new_focus(expression)
     for part in (*same_focus(expression), *inner):
         _collect(part, used, bound)

@@ -49,7 +49,7 @@ def evaluate(expression: str, *arguments: Any) -> list[Atom]:
         return [_taken(value) for value in (found if isinstance(found, list) else [found])]
     except ElementPathError as error:
         code = (error.code or "FOER0000").removeprefix("err:")
-        raise DynamicError(code, str(error)[:200]) from None
+        raise DynamicError(code, error.message[:200]) from None
     except _ERRORS as error:
         is_moment = any(isinstance(argument, Temporal) for argument in arguments)
         is_beyond = is_moment and isinstance(error, OverflowError | ValueError)

@@ -150,9 +150,11 @@ class FlworParser(ComputedParser):
             name = self.new_variable()
             declared = self.declared_type()
             self.expect(":=")
+            place = self.lexer.peek()
             value = self.expression()
             if declared is not None:
-                value = self.of_type(FunctionCall("data", (value,)), declared, each=False)
+                data = FunctionCall("data", (value,))
+                value = self.at(place, Typed(data, declared, True, declared=True))
         if self.lexer.peek().is_word("collation"):
             raise self.unsupported("a collation is", self.lexer.peek(), "groups by code point")
         self.scope = self.scope.with_variable(name, ATOMS)
@@ -178,7 +180,7 @@ class FlworParser(ComputedParser):
             self.expect_word("in")
         else:
             self.expect(":=")
-        value = self.of_type(self.expression(), declared, each=is_for)
+        value = self.typed_value(declared, each=is_for)
         self.scope = outer.with_variable(name, self.kinds_of(value))
         if position:
             self.scope = self.scope.with_variable(position, ItemKind.NUMBER)
@@ -190,15 +192,15 @@ class FlworParser(ComputedParser):
         self.lexer.take()
         return self.sequence_type()
 
-    def of_type(
-        self, value: Expression, declared: SequenceType | None, *, each: bool
-    ) -> Expression:
-        """The value with its declared type; of ``each`` item where a clause ranges over them."""
+    def typed_value(self, declared: SequenceType | None, *, each: bool) -> Expression:
+        """An expression with its declared type, that of ``each`` item if a clause is over them."""
+        place = self.lexer.peek()
+        value = self.expression()
         if declared is None:
             return value
         if each:
             declared = replace(declared, occurrence="*")
-        return Typed(value, declared, True, declared=True)
+        return self.at(place, Typed(value, declared, True, declared=True))
 
     # -- order by
 

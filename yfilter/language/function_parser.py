@@ -89,7 +89,7 @@ class FunctionParser(FlworParser):
             self._early_calls.append((token, name, len(arguments)))
         else:
             self._check_call(token, name, len(arguments))
-        return UserCall(name, tuple(arguments), self._library)
+        return self.at(token, UserCall(name, tuple(arguments), self._library))
 
     def declare_function(self) -> None:
         """The declaration behind ``declare function``, up to its semicolon."""
@@ -139,7 +139,7 @@ class FunctionParser(FlworParser):
         self.expect(":=")
         outer = self.scope
         self.scope = outer.with_context(NOTHING)
-        value = self.of_type(self.expression(), declared, each=False)
+        value = self.typed_value(declared, each=False)
         self.scope = outer
         if _is_short(value):
             self.declared[name] = value, size_of(value)

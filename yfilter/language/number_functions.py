@@ -94,8 +94,11 @@ def _round(number: Number | None, digits: Number | None = None) -> Number | list
         return []
     if not digits or (isinstance(number, float) and not isfinite(number)):
         return rounded(number)
-    exact = rounded(Decimal(str(number)).scaleb(int(digits)))
-    return type(number)(Decimal(exact).scaleb(-int(digits)))
+    places = int(digits)
+    if abs(places) > DIGITS_MAX:
+        return number if places > 0 else type(number)(0)
+    exact = rounded(DECIMALS.scaleb(Decimal(str(number)), places))
+    return type(number)(DECIMALS.scaleb(Decimal(exact), -places))
 
 
 def _added(atoms: list[Atom]) -> Atom:

@@ -128,11 +128,12 @@ class OperatorParser(TypeParser):
         self, start: Token, left: Expression, token: Token, right: Expression
     ) -> Expression:
         if token.text == "||":
-            return FunctionCall("concat", (left, right))
+            return self.at(token, FunctionCall("concat", (left, right)))
         self._check_operands(start, left, token, right)
         if token.text in GENERAL:
             return Comparison(left, GENERAL[token.text], right)
-        return Operation("|" if token.text == "union" else token.text, (left, right))
+        name = "|" if token.text == "union" else token.text
+        return self.at(token, Operation(name, (left, right)))
 
     def _refuse_another(self, level: int) -> None:
         following = self.lexer.peek()
@@ -220,10 +221,11 @@ class OperatorParser(TypeParser):
 
     def _cast(self, operand: Expression) -> Expression:
         while self.lexer.peek().is_word(*_TYPE_OPERATORS):
-            word = self.lexer.take().text
+            place = self.lexer.take()
+            word = place.text
             if word in ("instance", "treat"):
                 self.expect_word("as" if word == "treat" else "of")
-                operand = Typed(operand, self.sequence_type(), word == "treat")
+                operand = self.at(place, Typed(operand, self.sequence_type(), word == "treat"))
                 continue
             castable = word == "castable"
             self.expect_word("as")
@@ -241,7 +243,7 @@ class OperatorParser(TypeParser):
                 operand = self.as_qname(operand, token, castable=castable)
                 if castable and is_known:
                     continue
-            operand = Cast(operand, f"xs:{local}", optional, castable)
+            operand = self.at(place, Cast(operand, f"xs:{local}", optional, castable))
         return operand
 
     def _refuse_type(self, token: Token, local: str) -> NoReturn:
@@ -295,14 +297,17 @@ class OperatorParser(TypeParser):
         if not negative:
             # An untyped value becomes a number, what is none an error.
             is_number = not signs or self.kinds_of(operand) == ItemKind.NUMBER
-            return operand if is_number else Operation("negate", (Operation("negate", (operand,)),))
+            if is_number:
+                return operand
+            negated = self.at(first, Operation("negate", (operand,)))
+            return self.at(first, Operation("negate", (negated,)))
         if isinstance(operand, Literal) and not isinstance(operand.value, str):
             # An integer or a decimal has no negative zero.
             value = operand.value
             if value == 0 and not isinstance(value, float):
                 return operand
             return Literal(value.copy_negate() if isinstance(value, Decimal) else -value)
-        return Operation("negate", (operand,))
+        return self.at(first, Operation("negate", (operand,)))
 
 
 _NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from yfilter.errors import ProfileRefused
 from yfilter.language.item_kinds import (
@@ -63,6 +64,7 @@ _TYPES = frozenset(name for names in _UNTYPED.values() for name in names)
 SCHEMA_TESTS = frozenset(("schema-element", "schema-attribute"))
 _AXES = {axis.value: axis for axis in Axis}
 _STEP = "a step: a name, '*', '@name', 'text()', '.' or '..'"
+Placed = TypeVar("Placed", bound=Expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class PathParser(ABC):
         self.empty_greatest = False  # in order by, where nothing is said
         self._depth = 0
         self._steps = 0
+        self._places: dict[int, tuple[Expression, int]] = {}  # by the identity of what is there
 
     @abstractmethod
     def condition(self) -> Expression:
@@ -132,6 +135,21 @@ class PathParser(ABC):
 
     def kinds_of(self, expression: Expression) -> Kinds:
         return kinds_of(expression, self.scope.variables, self.scope.context)
+
+    def at(self, place: Token, expression: Placed) -> Placed:
+        """An expression that may be an error, with its place."""
+        self._places[id(expression)] = expression, place.offset
+        return expression
+
+    @property
+    def has_fallible(self) -> bool:
+        """Whether anything was read that may be an error."""
+        return bool(self._places)
+
+    def place_of(self, parts: Iterable[Expression]) -> int:
+        """The place of the innermost of expressions in each other that has one."""
+        places = [self._places[id(part)][1] for part in parts if id(part) in self._places]
+        return places[-1] if places else 0
 
     def enter(self, token: Token) -> None:
         """One level of nesting begins at ``token``; ``leave`` ends it."""

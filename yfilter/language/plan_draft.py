@@ -80,15 +80,6 @@ _CALLED = (
     "substring-after",
     "string-length",
 )
-_STRING_ROWS = {
-    rows.ROW_ATOM,
-    rows.ROW_STRING,
-    rows.ROW_COUNT,
-    rows.ROW_NAME,
-    rows.ROW_CONCAT,
-    rows.ROW_CALL,
-    rows.ROW_TRUTH,
-}
 
 
 class Unsaid(Exception):

@@ -26,6 +26,7 @@ class ProfileLimits:
     uri_max       characters of a namespace (``too-long``)
 
     ``idle_paths_refused``: whether a path that can never select anything is refused (``type``).
+    ``faults_refused``: whether a constant that can only be an error is (``error``).
     """
 
     length_max: int = 65_536
@@ -36,6 +37,7 @@ class ProfileLimits:
     ranges_max: int = 262_144
     uri_max: int = 1_024
     idle_paths_refused: bool = True
+    faults_refused: bool = True
 
 
 def no_time() -> float:
@@ -78,5 +80,7 @@ DEFAULT_PROFILE_LIMITS = ProfileLimits()
 
 # For the text of paths that were derived from accepted profiles (matching_path.py): names are
 # written in full there, and conditions have moved a few levels down.
-DERIVED_PATH_LIMITS = ProfileLimits(length_max=1_048_576, depth_max=72, steps_max=4_096)
+DERIVED_PATH_LIMITS = ProfileLimits(
+    length_max=1_048_576, depth_max=72, steps_max=4_096, faults_refused=False
+)
 DEFAULT_EVALUATION_LIMITS = EvaluationLimits()

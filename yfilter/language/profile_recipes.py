@@ -8,6 +8,8 @@
     for $i in //item where $i/@id = "x" return $i/name
                                          recipe   [8, "item", "id", "x", "name"]
 
+    ASK { ?i dc:creator "Ann" }          recipe   [9, "Ann"]
+
 Whoever stores recipes stores the shapes beside them, each as the text of the first profile that had
 it, and ``language_digest``: recipes are of use only to the very parser that made them; to another
 one, the texts of the profiles are.
@@ -18,12 +20,15 @@ registering).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from yfilter.graph.graph_query import is_graph_query, made_of_words
+from yfilter.graph.query_shapes import GraphShape, MadeOfWords
 from yfilter.language.profile_limits import DERIVED_PATH_LIMITS
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_expression
@@ -36,6 +41,7 @@ SHAPES_MAX = 4_096
 _INTEGER_MAX = 2**63 - 1
 _WRITTEN_AS_THEY_ARE = {str, float}
 
+_AnyShape: TypeAlias = Shape | GraphShape
 Recipe: TypeAlias = list[Any]
 """Lists, strings, numbers, and maps for decimals, as above."""
 
@@ -46,7 +52,8 @@ class ProfileRecipes:
     def __init__(self) -> None:
         self.new: dict[int, str] = {}
         self._shapes: dict[int, Shape] = {}
-        self._numbers: dict[Shape, int] = {}
+        self._graph_shapes: dict[int, GraphShape] = {}
+        self._numbers: dict[_AnyShape, int] = {}
 
     def restore(self, number: int, text: str) -> None:
         """A shape that was stored."""
@@ -57,6 +64,9 @@ class ProfileRecipes:
         match profile.parts:
             case Shaped() as shaped:
                 return self._write_shaped(shaped)
+            case MadeOfWords(shape, words):
+                number = self._number_of(shape, lambda: profile.text)
+                return None if number is None else [number, *words]
             case PlainPath(steps):
                 recipe: Recipe = []
                 for descendant, (_, name), conditions in steps:
@@ -76,6 +86,9 @@ class ProfileRecipes:
         """The profile whose text is ``text``."""
         shapes = self._shapes
         if type(recipe[0]) is int:
+            of_graphs = self._graph_shapes.get(recipe[0])
+            if of_graphs is not None:
+                return Profile.of_parts(MadeOfWords(of_graphs, tuple(recipe[1:])), text)
             return Profile.of_parts(Shaped(shapes[recipe[0]], _words(recipe[1:])), text)
         steps: list[PlainStep] = []
         for step in recipe:
@@ -87,9 +100,7 @@ class ProfileRecipes:
         return Profile.of_parts(PlainPath(tuple(steps)), text)
 
     def _write_shaped(self, shaped: Shaped) -> Recipe | None:
-        number = self._numbers.get(shaped.shape)
-        if number is None:
-            number = self._learn(shaped)
+        number = self._number_of(shaped.shape, shaped.text)
         if number is None:
             return None
         words: Recipe = [number, *shaped.words]
@@ -99,19 +110,24 @@ class ProfileRecipes:
             return None
         return [{"decimal": str(w)} if isinstance(w, Decimal) else w for w in words]
 
-    def _learn(self, shaped: Shaped) -> int | None:
-        if len(self._shapes) >= SHAPES_MAX:
+    def _number_of(self, shape: _AnyShape, text: Callable[[], str]) -> int | None:
+        """Of a shape that a text has; None for one that is not to be stored."""
+        number = self._numbers.get(shape)
+        if number is not None or len(self._numbers) >= SHAPES_MAX:
+            return number
+        first = text()
+        if _shape_of(first) is not shape:
             return None
-        text = shaped.text()
-        if _shape_of(text) is not shaped.shape:
-            return None
-        number = len(self._shapes)
-        self._add(number, shaped.shape)
-        self.new[number] = text
+        number = len(self._numbers)
+        self._add(number, shape)
+        self.new[number] = first
         return number
 
-    def _add(self, number: int, shape: Shape) -> None:
-        self._shapes[number] = shape
+    def _add(self, number: int, shape: _AnyShape) -> None:
+        if isinstance(shape, Shape):
+            self._shapes[number] = shape
+        else:
+            self._graph_shapes[number] = shape
         self._numbers[shape] = number
 
 
@@ -119,12 +135,19 @@ class ProfileRecipes:
 def language_digest() -> str:
     """Of the sources that say what a text means."""
     digest = sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    language = Path(__file__).parent
+    graph = language.parent / "graph"
+    for source in (*sorted(language.glob("*.py")), *sorted(graph.glob("*.py"))):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()
 
 
-def _shape_of(text: str) -> Shape:
+def _shape_of(text: str) -> _AnyShape:
+    if is_graph_query(text):
+        made = made_of_words(text, learns_at_once=True)
+        if made is None:
+            raise ValueError(f"{text!r} was the text of a shape")
+        return made.shape
     return take_apart(parse_expression(text, DERIVED_PATH_LIMITS)).shape
 
 

@@ -462,10 +462,14 @@ Expression: TypeAlias = (
 
 
 class Filled(Protocol):
-    """What a tree, or its text, can be made of: see shapes.py."""
+    """What a tree, or its text, can be made of: see shapes.py.
+
+    ``shapes``: those of the index that it has, which others may have, too.
+    """
 
     def fill(self) -> Expression: ...
     def text(self) -> str: ...
+    def shapes(self) -> tuple[object, ...]: ...
 
 
 class Profile:

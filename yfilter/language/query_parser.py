@@ -19,10 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from yfilter.errors import ProfileRefused
-from yfilter.graph.graph_query import is_graph_query, parse_graph_query
+from yfilter.graph import graph_query
+from yfilter.graph.graph_query import is_graph_query
 from yfilter.language.checked_text import checked_text
+from yfilter.language.constants import constants_in, first_fault
 from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.namespaces import CODEPOINT_COLLATION
@@ -47,7 +50,9 @@ from yfilter.language.query_ast import (
     UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.query_text import unparse
 from yfilter.language.shape_cache import ShapeCache
+from yfilter.language.suggestions import value_suggestion
 from yfilter.language.update_parser import UpdateParser
 
 # Declarations with one of these words behind them, and two that take a URI.
@@ -61,6 +66,8 @@ _SETTINGS = {
     "ordering": ("ordered", "unordered"),
 }
 _ENCODING = re.compile("[A-Za-z][A-Za-z0-9._-]*")
+_LENIENT_LIMITS = replace(DEFAULT_PROFILE_LIMITS, faults_refused=False)
+_SHOWN_MAX = 80  # characters of what is an error
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
@@ -68,10 +75,24 @@ def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> 
     """The profile that ``text`` says, of graphs if its first word is one of SPARQL's; raises
     ProfileRefused."""
     if is_graph_query(text):
-        return Profile(parse_graph_query(text, limits), text)
+        made = graph_query.made_of_words(text) if limits is DEFAULT_PROFILE_LIMITS else None
+        if made is not None:
+            return Profile.of_parts(made, text)
+        return Profile(graph_query.parse_anew(text, limits), text)
     if limits is DEFAULT_PROFILE_LIMITS:
         return _CACHE.read(text)
     return Profile(parse_anew(text, limits), text)
+
+
+def parse_accepted(text: str) -> Profile:
+    """The same of a text that was accepted once, by this release or one before, which may have
+    refused less: a constant that can only be an error is an error of each message."""
+    try:
+        return parse_profile(text)
+    except ProfileRefused:
+        if is_graph_query(text):
+            raise
+        return Profile(parse_anew(text, _LENIENT_LIMITS), text)
 
 
 def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> PathExpression:
@@ -102,6 +123,11 @@ def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Exp
         raise too_deep(text) from None
 
 
+def parse_template(text: str) -> Expression:
+    """The tree of a profile, whatever errors the constants in it are."""
+    return parse_anew(text, _LENIENT_LIMITS)
+
+
 def too_deep(text: str) -> ProfileRefused:
     """For what is within the limits on nesting and is too deep a tree all the same: ``1+1+1+…``."""
     return ProfileRefused("too-deep", "too many operators in a row", text)
@@ -110,11 +136,11 @@ def too_deep(text: str) -> ProfileRefused:
 def reread(text: str) -> Profile:
     """The profile that ``unparse`` wrote as ``text``, in which all names are in full."""
     if is_graph_query(text):
-        return Profile(parse_graph_query(text, DERIVED_PATH_LIMITS), text)
+        return Profile(graph_query.parse_anew(text, DERIVED_PATH_LIMITS), text)
     return _WRITTEN.read(text)
 
 
-_CACHE = ShapeCache(parse_anew)
+_CACHE = ShapeCache(parse_anew, parse_template)
 _WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
 
 
@@ -130,6 +156,7 @@ class QueryParser(UpdateParser):
         self.expect_end("the end of the profile")
         self.check_updates()
         self._check_deliverable(body, start)
+        self._check_constants(body)
         return body
 
     def whole_expression(self) -> Expression:
@@ -138,7 +165,23 @@ class QueryParser(UpdateParser):
         expression = self.sequence()
         self.expect_end("the end, or an operator")
         self.check_updates()
+        self._check_constants(expression)
         return expression
+
+    def _check_constants(self, body: Expression) -> None:
+        """Refuses a constant that can only be an error."""
+        if not self.limits.faults_refused or not self.has_fallible:
+            return
+        fault = first_fault(constants_in(body))
+        if fault is not None:
+            wrong = fault.parts[-1]
+            shown = unparse(replace(wrong, library=()) if isinstance(wrong, UserCall) else wrong)
+            raise self.refusal(
+                "error",
+                f"{shown[:_SHOWN_MAX]} can only be an error: {fault.reason} ({fault.code})",
+                self.place_of(fault.parts),
+                value_suggestion(wrong),
+            )
 
     def _begins_profile(self, token: Token) -> bool:
         """Whether a name is more than the first step of a relative path."""

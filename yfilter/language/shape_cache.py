@@ -28,6 +28,7 @@ from typing import NamedTuple, TypeAlias
 
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
+from yfilter.language.constants import Constant, constants_in, first_fault
 from yfilter.language.query_ast import (
     ANY,
     Constructor,
@@ -35,15 +36,26 @@ from yfilter.language.query_ast import (
     NameTest,
     PathExpression,
     Profile,
+    Sequence,
 )
 from yfilter.language.query_lexer import NAME_CHARACTERS, NCNAME
-from yfilter.language.shapes import MARK, PlainPath, PlainStep, Shape, Shaped, Word, take_apart
+from yfilter.language.shapes import (
+    MARK,
+    Blank,
+    PlainPath,
+    PlainStep,
+    Shape,
+    Shaped,
+    Word,
+    take_apart,
+)
 from yfilter.language.subexpressions import new_focus, same_focus
 
 LENGTH_MAX = 2_048
 PLAIN_LENGTH_MAX = 512  # and so within ProfileLimits.steps_max
 KEYS_MAX = 8_192
 STEPS_MAX = 4_096  # remembered that have no predicates
+CONSTANTS_MAX = 4_096  # of profiles, remembered whether one is an error
 
 # Words of the language: the parser looks for them.
 _RESERVED = """
@@ -87,13 +99,16 @@ class _Recipe(NamedTuple):
     """How the words of a profile are made of those of a text.
 
     ``order``: for each word the number of the one in the text, or, counted from the end of
-    those, of one in ``constants``; ``conversions``: what makes a number of the word at a place.
+    those, of one in ``constants``; ``conversions``: what makes a number of the word at a place;
+    ``checked``: the constants of the profile that can be errors, as the shape of a sequence, and
+    which of its words are theirs; None if there are none.
     """
 
     shape: Shape
     order: tuple[int, ...]
     constants: tuple[Word, ...]
     conversions: tuple[tuple[int, Callable[[str], Word]], ...]
+    checked: tuple[Shape, tuple[int, ...]] | None
 
 
 class _Partial(NamedTuple):
@@ -110,10 +125,20 @@ _Entry: TypeAlias = _Recipe | _Partial | _Unique
 
 
 class ShapeCache:
-    """``read`` gives what ``parse`` gives, and refuses what it refuses."""
+    """``read`` gives what ``parse`` gives, and refuses what it refuses.
 
-    def __init__(self, parse: Callable[[str], Expression], keys_max: int = KEYS_MAX) -> None:
+    ``parse_template`` does not refuse a constant that is an error with placeholders in it; those
+    are looked at with the words of each text.
+    """
+
+    def __init__(
+        self,
+        parse: Callable[[str], Expression],
+        parse_template: Callable[[str], Expression] | None = None,
+        keys_max: int = KEYS_MAX,
+    ) -> None:
         self._parse = parse
+        self._parse_template = parse_template
         self._keys_max = keys_max
         self._entries: dict[object, _Entry] = {}
         self._counters = dict.fromkeys(("read", "learnt", "unique", "forgotten"), 0)
@@ -166,6 +191,10 @@ class ShapeCache:
         made = [made[number] for number in entry.order]
         for place, convert in entry.conversions:
             made[place] = convert(str(made[place]))
+        if entry.checked is not None:
+            shape, numbers = entry.checked
+            if _has_fault(Shaped(shape, tuple([made[number] for number in numbers]))):
+                return None
         return Shaped(entry.shape, tuple(made))
 
     def key(self, text: str) -> str:
@@ -189,7 +218,7 @@ class ShapeCache:
 
     def _entry(self, pieces: list[str], words: list[str], fixed: tuple[int, ...]) -> _Entry:
         try:
-            body = self._parse(_with_placeholders(pieces, words, fixed))
+            body = (self._parse_template or self._parse)(_with_placeholders(pieces, words, fixed))
             if _holds_nested_constructor(body):
                 return _Unique()
             shape, found = take_apart(body)
@@ -210,13 +239,29 @@ class ShapeCache:
             for place, (word, number) in enumerate(zip(found, numbers, strict=True))
             if number is not None and not isinstance(word, str)
         )
-        return _Recipe(shape, tuple(order), tuple(constants), conversions)
+        fallible = shape.derived(constants_in) if self._parse_template else ()
+        checked = _own_shape(fallible) if fallible else None
+        return _Recipe(shape, tuple(order), tuple(constants), conversions, checked)
+
+
+@lru_cache(maxsize=CONSTANTS_MAX)
+def _has_fault(constants: Shaped) -> bool:
+    """Whether one is an error; PERF: there are fewer dates than profiles with one."""
+    whole = constants.fill()
+    assert isinstance(whole, Sequence)
+    return first_fault(Constant(part, part) for part in whole.parts) is not None
 
 
 @lru_cache(maxsize=STEPS_MAX)
 def bare_step(slash: str, name: str) -> PlainStep:
     """A step without predicates; there are few, so all paths share them."""
     return slash == "//", NameTest(ANY if name == ANY else "", name), None
+
+
+def _own_shape(constants: tuple[Constant, ...]) -> tuple[Shape, tuple[int, ...]]:
+    """The shape of constants in a shape, and which of its words are theirs."""
+    shape, blanks = take_apart(Sequence(tuple(constant.value for constant in constants)))
+    return shape, tuple(blank.number for blank in blanks if isinstance(blank, Blank))
 
 
 def _is_one_step(tree: Expression) -> bool:

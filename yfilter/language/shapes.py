@@ -109,6 +109,9 @@ class Shaped(NamedTuple):
     def fill(self) -> Expression:
         return self.shape.derived(filling)(self.words)
 
+    def shapes(self) -> tuple[Shape, ...]:
+        return (self.shape,)
+
     def text(self) -> str:
         """What ``unparse`` makes of the tree."""
         # PERF: most words are written as they are; this is done for each of a million profiles.
@@ -145,6 +148,9 @@ class PlainPath(NamedTuple):
     def fill(self) -> Expression:
         return PathExpression(Origin.MESSAGE, tuple(map(_location_step, self.steps)))
 
+    def shapes(self) -> tuple[Shape, ...]:
+        return tuple([asked.shape for _, _, asked in self.steps if asked is not None])
+
     def text(self) -> str:
         parts: list[str] = []
         for descendant, test, conditions in self.steps:
@@ -159,18 +165,8 @@ def parts_of(profile: Profile) -> Shaped | PlainPath:
     """A profile taken apart, once."""
     if profile.parts is None:
         profile.parts = take_apart(profile.body)
-    return cast("Shaped | PlainPath", profile.parts)
-
-
-def shapes_of(profile: Profile) -> tuple[Shape, ...] | None:
-    """The shapes that a profile was parsed to; None for one that was parsed on its own."""
-    match profile.parts:
-        case Shaped(shape):
-            return (shape,)
-        case PlainPath(steps):
-            return tuple([asked.shape for _, _, asked in steps if asked is not None])
-        case _:
-            return None
+    parts = profile.parts
+    return parts if isinstance(parts, Shaped | PlainPath) else take_apart(profile.body)
 
 
 def blanks_in(template: object) -> set[int]:

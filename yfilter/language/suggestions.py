@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from yfilter.language.functions import FUNCTIONS, TYPES
 from yfilter.language.other_functions import other_functions
+from yfilter.language.query_ast import Cast, Expression, FunctionCall
 
 # Names that other languages have for what is a function here.
 _FOREIGN = {
@@ -52,6 +53,19 @@ _WORDS = {
     "select": "'return'",
     "yield": "'return'",
 }
+# What is a value of a type.
+_VALUES = {
+    "xs:boolean": "true",
+    "xs:integer": "12",
+    "xs:decimal": "1.5",
+    "xs:double": "1.5e3",
+    "xs:date": "2026-03-02",
+    "xs:dateTime": "2026-03-02T12:30:00",
+    "xs:time": "12:30:00",
+    "xs:dayTimeDuration": "P1DT12H",
+    "xs:yearMonthDuration": "P1Y6M",
+    "xs:duration": "P1Y6M2DT12H",
+}
 _KEYWORDS = ("return", "where", "order", "satisfies", "then", "else", "for", "let")
 
 
@@ -69,6 +83,15 @@ def type_suggestion(name: str) -> str:
         name, (*TYPES, *[other for other in other_functions() if ":" in other]), n=1
     )
     return close[0] if close else ", ".join(TYPES)
+
+
+def value_suggestion(wrong: Expression) -> str:
+    """What could stand in place of a constant that is an error."""
+    match wrong:
+        case FunctionCall(type_, _) | Cast(_, type_) if type_.startswith("xs:"):
+            such = f', such as {type_}("{_VALUES[type_]}")' if type_ in _VALUES else ""
+            return f"a value of the type{such}"
+    return "a value; 'try { … } catch * { … }' around it where the error is meant"
 
 
 def instead_of(text: str, offset: int, word: str) -> str:

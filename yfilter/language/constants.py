@@ -1,0 +1,228 @@
+"""Constants: what is the same in every message, and so an error of every message if it is one.
+
+::
+
+    /order[@day > xs:date("2026-02-30")]                the cast raises FORG0001
+    for $i in //item return <i>{10 idiv (1 - 1)}</i>    the operation raises FOAR0001
+    local:f("x") where $a as xs:integer is declared     the conversion raises XPTY0004
+    if ($i/@a) then $i else error()                     guarded: perhaps it is never evaluated
+    false() and 1 idiv 0 = 1                            no error, as a side decides
+
+A constant is made of literals by operators, casts and functions that are not about the context
+item, and of variables that are constants by ``let``.  *Guarded* is what stands in ``try`` or in a
+branch of ``if``, ``switch`` or ``typeswitch``, and in what is declared and called from there only.
+Constants are looked for in a finished tree, or in that of a shape, whose blanks are filled with the
+words of each profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+from formats.element_stream import ElementStream
+from formats.text import parse_text
+from yfilter.errors import MatchLimitExceeded
+from yfilter.language.dependence import bound_by, free_variables, uses_context
+from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.nodes import DynamicError, Focus
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import (
+    And,
+    Cast,
+    Comparison,
+    Conditional,
+    Expression,
+    Flwor,
+    FunctionCall,
+    FunctionDeclaration,
+    LetClause,
+    Literal,
+    Operation,
+    Or,
+    Origin,
+    PathExpression,
+    Sequence,
+    TryCatch,
+    Typed,
+    Typeswitch,
+    UserCall,
+)
+from yfilter.language.subexpressions import new_focus, same_focus
+
+# Of all constants of a profile together.  What costs more is left to the messages.
+LIMITS = EvaluationLimits(visits_max=4_096, bytes_max=65_536, memory_max=262_144, calls_max=1)
+_KINDS = (Literal, Sequence, Comparison, And, Or, Operation, Cast, Typed, FunctionCall)
+_SAFE = frozenset(("true", "false"))
+_EXACT = frozenset(("+", "-", "*"))  # of two numbers that can be written down
+_NOWHERE = Focus(None, 1, 1, {})
+
+
+class Constant(NamedTuple):
+    """``value``, to be evaluated, is of the expression ``of`` in the tree: the same, or of a call
+    the conversion of one argument; with ``let`` around it for its variables."""
+
+    value: Expression
+    of: Expression
+
+
+class Fault(NamedTuple):
+    """A constant that raises an error, and what is in it, down to the part that does."""
+
+    parts: tuple[Expression, ...]
+    code: str
+    reason: str
+
+
+def constants_in(body: Expression) -> tuple[Constant, ...]:
+    """The largest constants of a tree that can be errors and are not guarded."""
+    finder = _Finder()
+    finder.look_into(body)
+    return tuple(finder.found)
+
+
+def first_fault(constants: Iterable[Constant]) -> Fault | None:
+    """Of the first one that raises an error, as far as LIMITS go."""
+    evaluator = MessageEvaluator(_no_message(), LIMITS)
+    try:
+        for value, of in constants:
+            bare, focus = _bound(evaluator, value)
+            try:
+                evaluator.value(bare, focus)
+            except DynamicError as error:
+                return _innermost(evaluator, bare, focus, (of,), error)
+    except (DynamicError, MatchLimitExceeded, RecursionError):
+        pass  # of a variable, which is said where it is bound; too dear, or too deep
+    return None
+
+
+def _bound(evaluator: MessageEvaluator, value: Expression) -> tuple[Expression, Focus]:
+    """A constant without its variables, and what these are."""
+    if not isinstance(value, Flwor):
+        return value, _NOWHERE
+    variables = {}
+    for clause in value.clauses:
+        assert isinstance(clause, LetClause)
+        variables[clause.variable] = evaluator.value(*_bound(evaluator, clause.value))
+    return value.result, Focus(None, 1, 1, variables)
+
+
+def _innermost(
+    evaluator: MessageEvaluator,
+    value: Expression,
+    focus: Focus,
+    parts: tuple[Expression, ...],
+    error: DynamicError,
+) -> Fault:
+    for part in same_focus(value):
+        try:
+            evaluator.value(part, focus)
+        except DynamicError as inner:
+            if str(inner) == str(error):
+                return _innermost(evaluator, part, focus, (*parts, part), error)
+    return Fault(parts, error.code, error.reason)
+
+
+@cache
+def _no_message() -> ElementStream:
+    return parse_text(b"<none/>")
+
+
+class _Finder:
+    """Goes through a tree once, and through what it calls."""
+
+    def __init__(self) -> None:
+        self.found: list[Constant] = []
+        self._library: tuple[FunctionDeclaration, ...] = ()
+        self._entered: set[tuple[str, int]] = set()
+        self._values: dict[str, Expression] = {}  # of variables that are constants here
+
+    def look_into(self, expression: Expression) -> None:
+        if self._is_constant(expression):
+            self._add(expression, expression)
+
+    def _is_constant(self, expression: Expression) -> bool:
+        """Whether it is; the constants in one that is not are found."""
+        match expression:
+            case TryCatch():
+                return False
+            case Conditional(asked) | Typeswitch(asked):
+                self.look_into(asked)
+                return False
+            case UserCall():
+                self._look_into_call(expression)
+                return False
+            case PathExpression(Origin.VARIABLE, (), name):
+                return name in self._values
+        lets = self._lets(expression)
+        parts = tuple(same_focus(expression))
+        are_constant = []
+        for part in parts:
+            are_constant.append(self._is_constant(part))
+            if are_constant[-1] and id(part) in lets:
+                self._values[lets[id(part)]] = self._closed(part)
+        if isinstance(expression, _KINDS) and all(are_constant):
+            return bool(parts) or not uses_context(expression)
+        for part, is_constant in zip(parts, are_constant, strict=True):
+            if is_constant:
+                self._add(part, part)
+        for part in new_focus(expression):
+            self.look_into(part)
+        return False
+
+    def _lets(self, expression: Expression) -> dict[int, str]:
+        """Variables by the identity of their values.  What is bound here has another value than
+        where the same name was bound before."""
+        for name in bound_by(expression):
+            self._values.pop(name, None)
+        if not isinstance(expression, Flwor) or expression.group is not None:
+            return {}
+        lets = [clause for clause in expression.clauses if isinstance(clause, LetClause)]
+        return {id(let.value): let.variable for let in lets}
+
+    def _look_into_call(self, call: UserCall) -> None:
+        """Its arguments, and what it calls, once."""
+        library = call.library or self._library
+        key = call.name, len(call.arguments)
+        called = next(one for one in library if (one.name, len(one.parameters)) == key)
+        for argument, (name, type_) in zip(call.arguments, called.parameters, strict=True):
+            if self._is_constant(argument):
+                self._add(argument, argument)
+                if type_ is not None:
+                    takes = FunctionDeclaration(call.name, ((name, type_),), None, Sequence(()))
+                    self._add(UserCall(call.name, (argument,), (takes,)), call)
+        if key in self._entered:
+            return
+        self._entered.add(key)
+        outer, self._library = self._library, library
+        values, self._values = self._values, {}
+        if self._is_constant(called.body):
+            self._add(called.body, called.body)
+            if called.result is not None:
+                gives = FunctionDeclaration(call.name, (), called.result, called.body)
+                self._add(UserCall(call.name, (), (gives,)), call)
+        self._library, self._values = outer, values
+
+    def _add(self, value: Expression, of: Expression) -> None:
+        if _is_fallible(value):
+            self.found.append(Constant(self._closed(value), of))
+
+    def _closed(self, value: Expression) -> Expression:
+        """With the values of its variables."""
+        if not self._values:
+            return value
+        names = free_variables(value)
+        lets = [LetClause(name, one) for name, one in self._values.items() if name in names]
+        return Flwor(tuple(lets), None, value) if lets else value
+
+
+def _is_fallible(constant: Expression) -> bool:
+    match constant:
+        case FunctionCall(name):
+            return name not in _SAFE
+        case Operation(name, (Literal(one), Literal(other))) if name in _EXACT:
+            return isinstance(one, str) or isinstance(other, str)
+        case Operation() | Cast() | Typed() | UserCall():
+            return True
+    return any(map(_is_fallible, same_focus(constant)))
