@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import machine
-from benchmarks.benchmark import Benchmark, positive
+from benchmarks.benchmark import Benchmark, positive, share
 from benchmarks.graph import cluster_figures, topss_figures
 from benchmarks.graph.figure_plots import draw
 from benchmarks.graph.figure_sizes import Sizes
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scale",
         metavar="SHARE",
-        type=_share,
+        type=share,
         default=0.1,
         help="of the papers' numbers of subscriptions (default: 0.1)",
     )
@@ -85,16 +85,6 @@ def run(options: argparse.Namespace) -> PaperFigures:
         "scale": f"{sizes.scale:g} of the papers' subscriptions, seed {sizes.seed}",
     }
     return PaperFigures(conditions, figures)
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 10:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share; expected one like 0.1")
-    return value
 
 
 GRAPH_FIGURES = Benchmark(

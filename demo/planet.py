@@ -13,12 +13,11 @@ from random import Random
 
 from demo.markup import Attributes, block, document, element, text
 from demo.words import CITY_OF_AREA, PEOPLE, headline, sentences, time_stamp
+from formats.graph.vocabulary import RDF, XSD
 
 RSS = "http://purl.org/rss/1.0/"
 DC = "http://purl.org/dc/elements/1.1/"
 BLOG = "http://planet.example/terms#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-XSD = "http://www.w3.org/2001/XMLSchema#"
 PREFIXES = {"rdf": RDF, "rss": RSS, "dc": DC, "blog": BLOG, "xsd": XSD}
 
 RDF_XML = "application/rdf+xml"

@@ -18,14 +18,17 @@ def read_publication(
     media_type: str,
     limits: MessageLimits = DEFAULT_LIMITS,
     closure: Closure | None = None,
+    base: str = "",
 ) -> ElementStream:
-    """The element stream of a message; a graph is striped, and closed if taxonomies say how, but
-    RDF/XML stays the document that it is.  MessageRefused; DecodeError ``unknown-format`` for a
-    media type that nobody reads."""
+    """The element stream of a message; a graph is striped, at a ``base`` if it is not "", and
+    closed if taxonomies say how, but RDF/XML stays the document that it is.
+
+    MessageRefused; DecodeError ``unknown-format`` for a media type that nobody reads.
+    """
     kind = publish_format(media_type)
     if kind == TEXT:
         return parse_text(data, limits)
     syntax = by_media_type(kind)
     if syntax is None:
         raise DecodeError("unknown-format", f"no message is of the media type {media_type!r}")
-    return read_graph(data, syntax, GraphLimits(limits), closure=closure)
+    return read_graph(data, syntax, GraphLimits(limits), closure=closure, base=base or None)

@@ -14,9 +14,9 @@ from random import Random
 import pyoxigraph
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
+from formats.graph.vocabulary import RDF, XSD
+
 EXAMPLE = "http://example.org/"
-XSD = "http://www.w3.org/2001/XMLSchema#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 PREFIXES = {
     "e": EXAMPLE,
     "p": f"{EXAMPLE}prop/",
@@ -27,7 +27,7 @@ PREFIXES = {
 }
 _SUBJECTS = 9
 _PROPERTIES = 60  # of each kind
-_CLASSES, _ENTITIES, _WORDS = 800, 20_000, 30_000
+CLASSES, _ENTITIES, _WORDS = 800, 20_000, 30_000
 _DATE_RANGES = ((2000, 2026), (1, 12), (1, 28))
 _LANGUAGES = ("", "", "en", "de")
 _TYPE = NamedNode(f"{RDF}type")
@@ -53,7 +53,7 @@ class Catalogue:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._property, self._class = Zipf(_PROPERTIES, 0.8), Zipf(_CLASSES, 0.6)
+        self._property, self._class = Zipf(_PROPERTIES, 0.8), Zipf(CLASSES, 0.6)
         self._entity, self._word = Zipf(_ENTITIES, 0.9), Zipf(_WORDS, 0.9)
 
     def message(self, number: int) -> list[Quad]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from benchmarks.benchmark import WrongAnswers
 from benchmarks.graph.figure_sizes import Sizes, match_us, matcher_of, processor_us
@@ -136,28 +137,33 @@ def containment(sizes: Sizes) -> list[PaperFigure]:
 
 
 def merging(sizes: Sizes) -> list[PaperFigure]:
+    """What is merged is what matches together, so the publications are alike: each is like one of
+    some, of which the subscriptions are parts; and as many that nobody wants."""
     number = sizes.steps(10_000)[-1]
-    workload = PaperWorkload(replace(_scaled(sizes, number), publications=2 * sizes.sampled))
+    matched = max(1, round(number * _MATCHED / 10_000))
+    kinds = round(number * (1 - CLUSTER.overlap) / matched)
+    parameters = replace(_scaled(sizes, number), matching=matched / number, publications=kinds)
+    workload = PaperWorkload(parameters)
     disjuncts = list(dict.fromkeys(_disjuncts(workload)))
-    publications = workload.publications()
-    sampled, measured = publications[: sizes.sampled], publications[sizes.sampled :]
+    half = sizes.sampled // 2
     sample = MessageSample()
-    for publication in sampled:
+    for publication in workload.alike(half) + workload.others(half):
         sample.add(publication)
+    measured = workload.alike(half) + workload.others(half)
     own = _matcher_of(disjuncts)
     wanted = [_held(own, publication) for publication in measured]
-    pairs, passed, entries, times = [], [], [], []
+    pairs, passing, publications, entries, times = [], [], [], [], []
     for share in _MERGED:
         forest = _forest(disjuncts, sample)
         most = max(1, round(len(disjuncts) * (1 - share)))
-        budget = Budget(most, 2**62)
         if share:
-            seconds = processor_us(forest.set_budget, budget) / 1e6
+            seconds = processor_us(forest.set_budget, Budget(most, 2**62)) / 1e6
             times.append((100 * share, seconds))
         told = list(forest.told)
-        useless, useless_publications = _for_nothing(told, disjuncts, measured, wanted)
-        pairs.append((100 * share, useless))
-        passed.append((100 * share, useless_publications))
+        useless = _for_nothing(told, disjuncts, measured, wanted)
+        pairs.append((100 * share, useless.of_pairs))
+        passing.append((100 * share, useless.of_passing))
+        publications.append((100 * share, useless.of_publications))
         entries.append((100 * share, float(len(told))))
     at_90 = _MERGED.index(0.9)
     return [
@@ -168,12 +174,14 @@ def merging(sizes: Sizes) -> list[PaperFigure]:
             "%",
             "0.13 % at 90 %",
             {
-                "of pairs of publication and entry": pairs,
-                "of publications, that nobody wants": passed,
+                "of all pairs of publication and entry": pairs,
+                "of the pairs that pass": passing,
+                "of publications, that nobody wants": publications,
             },
             {
                 "useless_pairs_percent": pairs[at_90][1],
-                "useless_publications_percent": passed[at_90][1],
+                "useless_of_passing_percent": passing[at_90][1],
+                "useless_publications_percent": publications[at_90][1],
             },
         ),
         PaperFigure(
@@ -229,9 +237,8 @@ def _for_nothing(
     members: Sequence[Conjunction],
     publications: Sequence[ElementStream],
     wanted: Sequence[set[int]],
-) -> tuple[float, float]:
-    """Percent of the pairs of a publication and an entry that holds, of which no member holds; and
-    of the publications, of which an entry holds and no member at all."""
+) -> _Useless:
+    """An entry that holds is of no use where no member of it does."""
     tops: CoverIndex[_Entry] = CoverIndex()
     for number, disjunct in enumerate(told):
         tops.add(_Entry(disjunct, number))
@@ -248,10 +255,20 @@ def _for_nothing(
         holding += len(entries)
         useless += len(entries - of_use)
         useless_publications += bool(entries) and not members_held
-    return (
+    return _Useless(
+        100 * useless / (len(told) * len(publications)),
         100 * useless / max(1, holding),
         100 * useless_publications / len(publications),
     )
+
+
+class _Useless(NamedTuple):
+    """In percent: pairs of a publication and an entry that hold for nothing, of all and of those
+    that hold; and publications that nobody wants, but of which an entry holds, of all."""
+
+    of_pairs: float
+    of_passing: float
+    of_publications: float
 
 
 class _Entry(Pattern):

@@ -18,30 +18,33 @@ import pyoxigraph
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from benchmarks.benchmark import WrongAnswers
-from benchmarks.graph.catalogue import XSD, Catalogue, written
+from benchmarks.graph.catalogue import Catalogue, written
 from benchmarks.report import Report
 from benchmarks.samples import mean
 from formats import GraphSyntax, read_graph
+from formats.graph.vocabulary import XSD
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.matcher import Matcher
 
-_FROM = 1_000_000  # messages from which profiles are taken
+FIRST_OF_PROFILES = 1_000_000  # messages from which profiles are taken
 _MILLION = 1_000_000
 _WARM_UP = 100
 _SAMPLE = 300  # profiles of the loop
+_REMOVED_MAX = 1_000
 _SYNTAX = pyoxigraph.RdfFormat.TURTLE
 _INTEGER = NamedNode(f"{XSD}integer")
 
 
 def measure_matching(report: Report, options: argparse.Namespace) -> None:
-    """Adds for each number of profiles ``all_in_N_p`` and what belongs to it."""
+    """Adds for each number of profiles ``all_in_N_p`` and what belongs to it; of the last number
+    what adding and removing one takes, and its bytes."""
     catalogue = Catalogue(options.seed)
     messages = [written(catalogue.message(n), _SYNTAX) for n in range(options.messages + _WARM_UP)]
     warm_up, measured = messages[:_WARM_UP], messages[_WARM_UP:]
     unit = mean([_parsing(message) for message in measured])
     for number in options.matched:
-        profiles = patterns(catalogue, options.seed, number)
-        matcher, add_us = _registered(profiles)
+        profiles = patterns(catalogue, options.seed, number, options.star_triples)
+        matcher, add_us = registered(profiles)
         for message in warm_up:
             _matched(matcher, message)
         times, counts = [], []
@@ -57,14 +60,15 @@ def measure_matching(report: Report, options: argparse.Namespace) -> None:
         report.figure(f"matched_{name}_percent", "matched", 100 * mean(counts) / number, "%")
         report.figure(f"ask_loop_ratio_{name}", "the loop over it", loop_us / mean(times), "x")
     report.figure("add_ms", "adding one", add_us / 1000, "ms")
+    report.figure("remove_ms", "removing one", _removed(matcher, len(profiles)) / 1000, "ms")
     report.figure("bytes_per_profile", "bytes a profile", size / number, "bytes")
 
 
-def patterns(catalogue: Catalogue, seed: int, count: int) -> list[str]:
-    """So many distinct ASK profiles."""
+def patterns(catalogue: Catalogue, seed: int, count: int, least: int = 1) -> list[str]:
+    """So many distinct ASK profiles, with at least so many triples a star where it has them."""
     random = Random(f"patterns {seed}")
     found: dict[str, None] = {}
-    number = _FROM
+    number = FIRST_OF_PROFILES
     while len(found) < count:
         by_subject: dict[NamedNode | BlankNode, list[Quad]] = defaultdict(list)
         for quad in catalogue.message(number):
@@ -74,13 +78,13 @@ def patterns(catalogue: Catalogue, seed: int, count: int) -> list[str]:
         for _ in range(4):
             stars = [*by_subject.values()]
             chosen = random.sample(stars, random.choice((1, 1, 2, 3)))
-            lines = [" ".join(_star(random, place, star)) for place, star in enumerate(chosen)]
+            lines = [" ".join(_star(random, at, star, least)) for at, star in enumerate(chosen)]
             found[f"ASK {{ {' '.join(lines)} }}"] = None
     return list(found)[:count]
 
 
-def _star(random: Random, place: int, triples: list[Quad]) -> Iterator[str]:
-    taken = random.sample(triples, min(len(triples), random.randint(1, 3)))
+def _star(random: Random, place: int, triples: list[Quad], least: int) -> Iterator[str]:
+    taken = random.sample(triples, min(len(triples), random.randint(least, 3)))
     for number, quad in enumerate(taken):
         thing = quad.object
         variable = f"?o{place}_{number}"
@@ -92,13 +96,22 @@ def _star(random: Random, place: int, triples: list[Quad]) -> Iterator[str]:
             yield f"?s{place} {quad.predicate} {thing} ."
 
 
-def _registered(profiles: list[str]) -> tuple[Matcher, float]:
+def registered(profiles: list[str]) -> tuple[Matcher, float]:
     """With what adding one takes, in microseconds."""
     matcher = Matcher(MatchLimits(profiles_max=len(profiles)))
     start = thread_time_ns()
     for number, text in enumerate(profiles):
         matcher.add(text, str(number))
     return matcher, (thread_time_ns() - start) / 1000 / len(profiles)
+
+
+def _removed(matcher: Matcher, count: int) -> float:
+    """What removing one of so many takes, in microseconds, of a sample; these are gone then."""
+    sample = Random(count).sample(range(count), min(count, _REMOVED_MAX))
+    start = thread_time_ns()
+    for number in sample:
+        matcher.remove(str(number))
+    return (thread_time_ns() - start) / 1000 / len(sample)
 
 
 def _matched(matcher: Matcher, message: bytes) -> list[str]:

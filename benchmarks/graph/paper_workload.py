@@ -15,10 +15,12 @@ from itertools import pairwise
 from random import Random
 from typing import TypeAlias
 
-from benchmarks.graph.catalogue import EXAMPLE, XSD
+from benchmarks.graph.catalogue import EXAMPLE
 from formats import ElementStream, GraphSyntax, read_graph
+from formats.graph.vocabulary import XSD
 
 _NODES, _PROPERTIES = 5_000, 40
+_CHANGED = 0.1  # of the edges of one that is alike
 _YEAR = f"<{EXAMPLE}year>"
 
 Edge: TypeAlias = "tuple[str, str, str]"
@@ -63,10 +65,17 @@ class PaperWorkload:
 
     def publications(self) -> list[ElementStream]:
         """As brokers pass them on."""
-        return [
-            read_graph(n_triples(triples).encode(), GraphSyntax.N_TRIPLES)
-            for triples in self.triples
-        ]
+        return [_read(triples) for triples in self.triples]
+
+    def alike(self, number: int) -> list[ElementStream]:
+        """So many more that are like those: a tenth of the edges is between other nodes."""
+        return [_read(self._changed(self._random.choice(self.triples))) for _ in range(number)]
+
+    def others(self, number: int) -> list[ElementStream]:
+        """So many that no subscription is part of."""
+        asked = self.parameters
+        sizes = asked.publication_nodes, asked.publication_edges
+        return [_read(self._graph(*sizes)) for _ in range(number)]
 
     def subscriptions(self) -> list[str]:
         """As SPARQL."""
@@ -98,6 +107,14 @@ class PaperWorkload:
             subject, target = self._random.sample(chosen, 2)
             found[self._edge(subject, target)] = None
         return list(found)[: max(edges, nodes - 1)]
+
+    def _changed(self, triples: Sequence[Edge]) -> list[Edge]:
+        nodes = _nodes_of(triples)
+        found = dict.fromkeys(edge for edge in triples if self._random.random() >= _CHANGED)
+        while len(found) < len(triples):
+            subject, target = self._random.sample(nodes, 2)
+            found[self._edge(subject, target)] = None
+        return list(found)
 
     def _edge(self, subject: str, target: str) -> Edge:
         return (subject, f"<{EXAMPLE}p{self._random.randrange(_PROPERTIES)}>", target)
@@ -154,7 +171,7 @@ def crowd(
     ]
     years = [(node, _YEAR, f'"50"^^<{XSD}integer>') for node in _nodes_of(triples)]
     numbered = [*triples, *years]
-    return texts, read_graph(n_triples(numbered).encode(), GraphSyntax.N_TRIPLES)
+    return texts, _read(numbered)
 
 
 def query_text(edges: Sequence[Edge], condition: str = "") -> str:
@@ -164,6 +181,10 @@ def query_text(edges: Sequence[Edge], condition: str = "") -> str:
 
 def n_triples(edges: Sequence[Edge]) -> str:
     return "".join(f"{' '.join(edge)} .\n" for edge in edges)
+
+
+def _read(triples: Sequence[Edge]) -> ElementStream:
+    return read_graph(n_triples(triples).encode(), GraphSyntax.N_TRIPLES)
 
 
 def _node(number: int) -> str:

@@ -7,7 +7,7 @@ that a profile asks for a class, or a property, whatever is stated, by one equal
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from formats.graph.taxonomy import Taxonomy, above
 
@@ -27,12 +27,17 @@ class TaxonomyClosure:
         found: dict[bytes, None] = {}
         for each in (*types, *taxonomy.instances.get(subject, ())):
             found[each] = None
-            if each in taxonomy.classes:
-                higher = self._classes.get(each)
-                if higher is None:
-                    higher = self._classes[each] = above(taxonomy.classes, each)
-                found.update(dict.fromkeys(higher))
+            found.update(dict.fromkeys(self.classes_above(each)))
         return list(found)
+
+    def classes_above(self, name: bytes) -> Sequence[bytes]:
+        """All classes above one, without it, the nearest first."""
+        if name not in self._taxonomy.classes:
+            return ()
+        found = self._classes.get(name)
+        if found is None:
+            found = self._classes[name] = above(self._taxonomy.classes, name)
+        return found
 
     def properties_above(self, name: bytes) -> list[bytes]:
         """All properties above one, without it."""
@@ -43,6 +48,6 @@ class TaxonomyClosure:
             found = self._properties[name] = above(self._taxonomy.properties, name)
         return found
 
-    def lists(self, iri: bytes) -> bool:
-        """Whether the taxonomy lists an IRI as an instance."""
-        return iri in self._taxonomy.instances
+    def listed(self, iri: bytes) -> Sequence[bytes]:
+        """The classes that the taxonomy lists of an IRI; none if that is no instance."""
+        return self._taxonomy.instances.get(iri, ())

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Callable, Mapping
+from itertools import accumulate
 from typing import Any
 
 from formats.errors import MessageRefused
@@ -22,7 +24,8 @@ _CONTEXT = "@context"
 _SHORT = 4096  # bytes in which no harm can be done by one context
 # Every string; one that is not closed goes on to the end.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_BRACKET = re.compile(rb"[\[\]{}]")
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_DEEPER = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed numbers
 _CONTEXT_MEMBER = re.compile(
     b'"'
     + b"".join(b"(?:%c|\\\\u00(?i:%02x))" % (byte, byte) for byte in _CONTEXT.encode())
@@ -43,39 +46,40 @@ def check_bounds(data: bytes, limits: GraphLimits) -> None:
         raise MessageRefused(
             "too-many-contexts", f"{contexts} contexts; at most {limits.json_contexts_max} allowed"
         )
-    depth = 0
-    for bracket in _BRACKET.finditer(_STRING.sub(b"", data)):
-        if bracket[0] in b"]}":
-            depth -= 1
-            continue
-        depth += 1
-        if depth > limits.json_depth_max:
-            raise MessageRefused(
-                "too-deep", f"nested more than {limits.json_depth_max} levels deep"
-            )
+    steps = array("b", _STRING.sub(b"", data).translate(_DEEPER, _NO_BRACKETS))
+    if max(accumulate(steps), default=0) > limits.json_depth_max:
+        raise MessageRefused("too-deep", f"nested more than {limits.json_depth_max} levels deep")
     if several or (contexts and len(data) > _SHORT):
-        _check_contexts(_read(data, "malformed"), limits)
+        _check_contexts(data, limits)
 
 
-def _check_contexts(message: Any, limits: GraphLimits) -> None:
+def _check_contexts(data: bytes, limits: GraphLimits) -> None:
     """Refuse contexts that are copied too often, or whose terms are said by terms that are said by
     terms: pyoxigraph copies all terms for each context, and for each object where contexts have
     contexts; and it calls itself for each term that another one is said by."""
-    objects = terms = contexts = 0
-    scoped = False
-    waiting = [(message, False)]  # a value, and whether it is in a context
-    while waiting:
-        value, within = waiting.pop()
+    found: list[Any] = []
+    objects = 0
+
+    def met(value: dict[str, Any]) -> dict[str, Any]:
+        nonlocal objects
+        objects += 1
+        if _CONTEXT in value:
+            found.append(value[_CONTEXT])
+        return value
+
+    _read(data, "malformed", met)
+    within: dict[int, dict[str, Any]] = {}  # the objects in contexts, by their identities
+    while found:
+        value = found.pop()
         if isinstance(value, list):
-            waiting += [(each, within) for each in value]
-        elif isinstance(value, dict):
-            objects += 1
-            if within:
-                contexts += 1
-                terms += len(value)
-                scoped = scoped or _CONTEXT in value
-                _check_chains(value, limits.json_depth_max)
-            waiting += [(each, within or key == _CONTEXT) for key, each in value.items()]
+            found += value
+        elif isinstance(value, dict) and id(value) not in within:
+            within[id(value)] = value
+            found += value.values()
+    for context in within.values():
+        _check_chains(context, limits.json_depth_max)
+    contexts, terms = len(within), sum(map(len, within.values()))
+    scoped = any(_CONTEXT in context for context in within.values())
     work = (terms + 1) * max(contexts, objects if scoped else 0)
     if work > limits.json_context_work_max:
         raise MessageRefused(
@@ -155,9 +159,12 @@ def _contexts_in(value: Any, given: list[Any]) -> list[Any]:
     return found
 
 
-def _read(data: bytes, code: str) -> Any:
+def _read(
+    data: bytes, code: str, met: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> Any:
+    """``met`` is told each object."""
     try:
-        return json.loads(data.decode())
+        return json.loads(data.decode(), object_hook=met)
     except json.JSONDecodeError as error:
         raise MessageRefused(code, error.msg, error.lineno, error.colno) from None
     except (ValueError, RecursionError) as error:

@@ -20,7 +20,9 @@ try:
 except ImportError:
     from formats import cython_stub as cython
 
-XSD = b"http://www.w3.org/2001/XMLSchema#"
+from formats.graph.vocabulary import XSD
+
+_XSD = XSD.encode()
 
 
 if not cython.compiled:
@@ -45,13 +47,13 @@ _INTEGERS: tuple[tuple[bytes, int | None, int | None], ...] = (
     (b"unsignedByte", 0, 255),
 )
 _KINDS = {
-    XSD + b"double": DOUBLE,
-    XSD + b"float": FLOAT,
-    XSD + b"decimal": DECIMAL,
-    XSD + b"dateTime": DATE_TIME,
-    XSD + b"dateTimeStamp": DATE_TIME_STAMP,
-    XSD + b"date": DATE,
-    **{XSD + row[0]: INTEGER + at for at, row in enumerate(_INTEGERS)},
+    _XSD + b"double": DOUBLE,
+    _XSD + b"float": FLOAT,
+    _XSD + b"decimal": DECIMAL,
+    _XSD + b"dateTime": DATE_TIME,
+    _XSD + b"dateTimeStamp": DATE_TIME_STAMP,
+    _XSD + b"date": DATE,
+    **{_XSD + row[0]: INTEGER + at for at, row in enumerate(_INTEGERS)},
 }
 _INTEGER_FORM = re.compile(rb"[+-]?[0-9]+")
 _DECIMAL_FORM = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")

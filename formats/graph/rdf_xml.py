@@ -35,8 +35,9 @@ except ImportError:
 from formats.element_stream import ElementStream
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
 from formats.graph.rdf_attributes import RdfAttributes
-from formats.graph.rdf_names import RDF_NAMESPACE, element_kind
+from formats.graph.rdf_names import element_kind
 from formats.graph.striping import Closure, GraphBuilder
+from formats.graph.vocabulary import RDF
 from formats.graph.xml_literal import xml_literal
 
 if cython.compiled:
@@ -69,14 +70,14 @@ else:
 if not cython.compiled:
     DOCUMENT, NODE, PROPERTY, COLLECTION = range(4)
 
-_RDF = RDF_NAMESPACE.encode()
+_RDF = RDF.encode()
 _NONE = -1
 
 
 def is_rdf(stream: ElementStream) -> bool:
     """Whether a document says that it is RDF/XML: its root element is rdf:RDF."""
     root = stream.name_of(0)
-    return root.local == "RDF" and root.namespace == RDF_NAMESPACE
+    return root.local == "RDF" and root.namespace == RDF
 
 
 def graph_of_document(

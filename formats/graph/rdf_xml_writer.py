@@ -10,13 +10,14 @@ from __future__ import annotations
 from formats.element_stream import ElementStream
 from formats.errors import FormatError
 from formats.graph import striped
-from formats.graph.rdf_names import PLAIN_ELEMENT, RDF_NAMESPACE, element_kind
+from formats.graph.rdf_names import PLAIN_ELEMENT, element_kind
+from formats.graph.vocabulary import RDF
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 
 
 def _rdf(local: str) -> QualifiedName:
-    return QualifiedName("rdf", RDF_NAMESPACE, local)
+    return QualifiedName("rdf", RDF, local)
 
 
 _LANGUAGE = QualifiedName("xml", XML_NAMESPACE, "lang")

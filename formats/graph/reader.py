@@ -42,29 +42,27 @@ def read_graph(
         return graph_of_document(parse_text(data, limits.message), limits, base or "", closure)
     builder = GraphBuilder(limits)
     if syntax is GraphSyntax.JSON_LD:
-        _add_json_ld(builder, data, limits, context, base)
-    elif base is not None:
-        oxigraph.add_triples(builder, data, syntax, base)
-    elif not turtle_scanner.scan(data, syntax, builder):
+        builder = _json_ld(data, limits, context, base)
+    elif not turtle_scanner.scan(data, syntax, builder):  # which takes no relative IRI
         builder = GraphBuilder(limits)
-        oxigraph.add_triples(builder, data, syntax)
+        oxigraph.add_triples(builder, data, syntax, base)
     return builder.finish(closure)
 
 
-def _add_json_ld(
-    builder: GraphBuilder,
-    data: bytes,
-    limits: GraphLimits,
-    context: bytes | None,
-    base: str | None,
-) -> None:
+def _json_ld(
+    data: bytes, limits: GraphLimits, context: bytes | None, base: str | None
+) -> GraphBuilder:
     json_ld.check_bounds(data, limits)
     if context is not None:
         data = json_ld.with_context(data, context)
         json_ld.check_bounds(data, limits)
-    oxigraph.add_triples(builder, data, GraphSyntax.JSON_LD, base or json_ld.RELATIVE_BASE)
+    builder, base = GraphBuilder(limits), base or json_ld.RELATIVE_BASE
+    if not oxigraph.scan_json_ld(builder, data, base):
+        builder = GraphBuilder(limits)
+        oxigraph.add_triples(builder, data, GraphSyntax.JSON_LD, base)
     # Without a base relative IRIs would be left out without a word.
     if builder.terms.has_iri_below(json_ld.RELATIVE_BASE.encode()):
         raise MessageRefused(
             "relative-iri", "a relative IRI, and nothing that it is relative to: say @base"
         )
+    return builder

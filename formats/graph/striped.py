@@ -9,7 +9,7 @@
         <dc:title u="Hello" l="en"/>                     u and l: a string with its language
         <ex:price y="9.50" t="...#decimal" n="9.5"/>     y and t: any other literal
         <p i="http://example.org/9" v="x"/>              a property that has no XML name
-        <k><c r="http://purl.org/rss/1.0/item"/></k>     what the taxonomies make of the subject
+        <k><c r="http://purl.org/rss/1.0/item" o=""/></k>  what the taxonomies make of the subject
       </d>
       <n g="http://example.org/g1" s="...">...</n>   a subject of a named graph; or gb="1"
     </g>
@@ -19,10 +19,10 @@ A property's IRI is split before its longest ending that is an NCName.  Blank no
 first appearance in the message.  Languages are in lower case.  ``n`` is the number of a valid
 numeric literal as an xs:double in its fewest digits, ``w`` the seconds since 1970 of a valid
 xsd:dateTime or xsd:date (no zone: as UTC).  Within ``k``: ``c`` is a class of the subject, stated
-or listed by a taxonomy, or above one of these; ``q`` (``i``: a property) one above a property of
-the subject, with the object as any property has it; ``m`` the members of a container, rdf:_1 and
-on, likewise.  An object of which a taxonomy lists classes is a subject with ``k`` alone, at the
-end, unless something is said of it.
+or listed by a taxonomy (``o``, which is empty), or above one of these; ``q`` (``i``: a property)
+one above a property of the subject, with the object as any property has it; ``m`` the members of a
+container, rdf:_1 and on, likewise.  An object of which a taxonomy lists classes is a subject with
+``k`` alone, at the end, unless something is said of it.
 """
 
 from __future__ import annotations
@@ -52,3 +52,4 @@ DATATYPE = "t"
 NUMBER = "n"
 SECONDS = "w"
 PROPERTY_IRI = "i"
+OWN = "o"

@@ -25,7 +25,11 @@ cdef enum:
     A_NUMBER = 18
     A_SECONDS = 19
     A_PROPERTY = 20
-    OWN_NAMES = 21
+    A_OWN = 21
+    OWN_NAMES = 22
+
+    # In place of E_CLASS: with A_OWN.
+    OWN_CLASS = -1
 
 cdef list _OWN_NAMES, _OWN_SIZES, _DIGITS, _IDLE
 cdef dict _known_names

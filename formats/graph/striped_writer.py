@@ -22,6 +22,7 @@ from formats.graph import striped
 from formats.graph.graph_limits import GraphLimits
 from formats.graph.property_names import known_property_name
 from formats.graph.terms import Terms
+from formats.graph.vocabulary import RDF, RDFS
 from formats.limits import MessageLimits
 from formats.names import QualifiedName
 
@@ -35,7 +36,8 @@ else:
 if not cython.compiled:
     E_GRAPH, E_SUBJECT, E_NAMED_SUBJECT, E_OTHER, E_CLOSURE, E_CLASS, E_ABOVE, E_MEMBER = range(8)
     A_SUBJECT, A_BLANK, A_GRAPH, A_GRAPH_BLANK, A_IRI, A_STRING, A_TEXT = range(8, 15)
-    A_LANGUAGE, A_LEXICAL, A_DATATYPE, A_NUMBER, A_SECONDS, A_PROPERTY, OWN_NAMES = range(15, 22)
+    A_LANGUAGE, A_LEXICAL, A_DATATYPE, A_NUMBER, A_SECONDS, A_PROPERTY, A_OWN = range(15, 22)
+    OWN_NAMES, OWN_CLASS = 22, -1
 
 # The names of the striped form itself, in the order of their numbers.
 _OWN_ELEMENTS = (
@@ -62,6 +64,7 @@ _OWN_ATTRIBUTES = (
     striped.NUMBER,
     striped.SECONDS,
     striped.PROPERTY_IRI,
+    striped.OWN,
 )
 _OWN_NAMES = [
     *(QualifiedName("", striped.GRAPH_NAMESPACE, local) for local in _OWN_ELEMENTS),
@@ -69,8 +72,8 @@ _OWN_NAMES = [
 ]
 # How namespaces are abbreviated where people look at a striped graph; all others are n1, n2, ..
 _PREFIXES = {
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf",
-    "http://www.w3.org/2000/01/rdf-schema#": "rdfs",
+    RDF: "rdf",
+    RDFS: "rdfs",
     "http://www.w3.org/2002/07/owl#": "owl",
     "http://purl.org/dc/elements/1.1/": "dc",
     "http://purl.org/dc/terms/": "dcterms",
@@ -136,17 +139,20 @@ class StripedWriter:
         self._out.close_element()
 
     def write_closure(self, found: list[_Element]) -> None:
-        """CLOSURE of a subject: elements with a property, PROPERTY_ABOVE's, and an object each."""
+        """CLOSURE of a subject: elements with a property, PROPERTY_ABOVE's, and an object each;
+        OWN_CLASS in place of CLASS for one that is OWN."""
         out: ColumnWriter = self._out
         number: cython.int
         out.open_element()
         self._name(self._own_name(E_CLOSURE))
         for element, name, object in found:  # noqa: A001
-            number = self._own_name(element)
+            number = self._own_name(E_CLASS if element == OWN_CLASS else element)
             out.open_element()
             if name >= 0:
                 self._write_value(A_PROPERTY, self._terms.values[name])
             self._write_object(object)
+            if element == OWN_CLASS:
+                self._write_value(A_OWN, b"")
             self._name(number)
             out.close_element()
         out.close_element()

@@ -18,6 +18,7 @@ that nobody can prepare triples that collide.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 try:
@@ -31,12 +32,13 @@ from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
 from formats.graph.property_names import known_property_name
 from formats.graph.striped_writer import StripedWriter, refuse_expansion
 from formats.graph.terms import Terms
+from formats.graph.vocabulary import RDF, RDF_TYPE
 
 if cython.compiled:
-    from cython.cimports.formats.graph.striped_writer import E_ABOVE, E_CLASS, E_MEMBER
+    from cython.cimports.formats.graph.striped_writer import E_ABOVE, E_CLASS, E_MEMBER, OWN_CLASS
     from cython.cimports.formats.graph.terms import BLANK, IRI, LITERAL, NO_TERM, STRING
 else:
-    from formats.graph.striped_writer import E_ABOVE, E_CLASS, E_MEMBER
+    from formats.graph.striped_writer import E_ABOVE, E_CLASS, E_MEMBER, OWN_CLASS
     from formats.graph.terms import BLANK, IRI, LITERAL, NO_TERM, STRING
 
 if not cython.compiled:
@@ -44,9 +46,8 @@ if not cython.compiled:
     ROW_GROUP, ROW_PROPERTY, ROW_OBJECT, ROW_NEXT, ROW_WIDTH = range(5)
     GROUP_SUBJECT, GROUP_GRAPH, GROUP_FIRST, GROUP_LAST, GROUP_WIDTH = range(5)
 
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RDF = RDF.encode()
-_TYPE = _RDF + b"type"
+_TYPE = RDF_TYPE.encode()
 _MEMBER = _RDF + b"_"
 _ROWS, _SUBJECTS = 256, 256  # room to begin with; the rows' is a power of two
 _NUMBER_BYTES = 11  # of a blank node, at most
@@ -63,8 +64,8 @@ class Closure(Protocol):
     def properties_above(self, name: bytes) -> list[bytes]:
         """All properties above one, without it."""
 
-    def lists(self, iri: bytes) -> bool:
-        """Whether classes of an IRI are listed, so that it has some wherever it stands."""
+    def listed(self, iri: bytes) -> Sequence[bytes]:
+        """The classes that are listed of an IRI, which has them wherever it stands."""
 
 
 class GraphBuilder:
@@ -299,9 +300,13 @@ class GraphBuilder:
             row = self._rows[row + ROW_NEXT]
         classes = types
         if closure is not None:
-            classes = self._classes(self._groups[group + GROUP_SUBJECT], types, closure)
+            name = self._iri_of(self._groups[group + GROUP_SUBJECT])
+            classes = self._classes(name, types, closure)
+            types += [self.terms.iri(one) for one in closure.listed(name)]
         if classes:
-            found = [(E_CLASS, NO_TERM, each) for each in classes] + found
+            own = set(types)
+            said = [(OWN_CLASS if each in own else E_CLASS, NO_TERM, each) for each in classes]
+            found = said + found
         if found:
             self._closed[group // GROUP_WIDTH] = found
 
@@ -311,13 +316,18 @@ class GraphBuilder:
         object: cython.int  # noqa: A001
         for row in range(0, self._row_end, ROW_WIDTH):
             object = self._rows[row + ROW_OBJECT]  # noqa: A001
-            if self.terms.kind(object) == IRI and closure.lists(self.terms.values[object]):
+            if self.terms.kind(object) == IRI and closure.listed(self.terms.values[object]):
                 self._group(object, self._groups[self._rows[row + ROW_GROUP] + GROUP_GRAPH])
 
-    def _classes(self, subject: cython.int, types: list[int], closure: Closure) -> list[int]:
-        """The classes of a subject with these types, which may be anything."""
+    def _iri_of(self, subject: cython.int) -> bytes:
+        """ "" for a blank node."""
         terms: Terms = self.terms
-        name = terms.values[subject] if terms.kind(subject) == IRI else b""
+        return terms.values[subject] if terms.kind(subject) == IRI else b""
+
+    def _classes(self, name: bytes, types: list[int], closure: Closure) -> list[int]:
+        """The classes of the subject of an IRI ("" for a blank node) with these types, which may
+        be anything."""
+        terms: Terms = self.terms
         named = [terms.values[each] for each in types if terms.kind(each) == IRI]
         others = [each for each in types if terms.kind(each) != IRI]
         return [terms.iri(each) for each in closure.classes(name, named)] + others

@@ -24,9 +24,8 @@ from formats.graph import striped
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
 from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
+from formats.graph.vocabulary import RDF, RDFS
 
-_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SHOWN_MAX = 20  # members of a cycle
 
 Above = Mapping[bytes, tuple[bytes, ...]]
@@ -96,9 +95,9 @@ class Taxonomy:
 
 _KINDS = (b"class", b"property", b"instance")
 _TABLE_OF_PROPERTY = {
-    (_RDFS, "subClassOf"): 0,
-    (_RDFS, "subPropertyOf"): 1,
-    (_RDF, "type"): 2,
+    (RDFS, "subClassOf"): 0,
+    (RDFS, "subPropertyOf"): 1,
+    (RDF, "type"): 2,
 }
 
 

@@ -13,7 +13,7 @@ cdef enum:
     TERM_VALUE = 2
     TERM_WIDTH = 3
 
-cdef bytes XSD_STRING
+cdef bytes _XSD_STRING
 
 @cython.final
 cdef class Terms:

@@ -20,6 +20,7 @@ except ImportError:
 
 from formats.errors import MessageRefused
 from formats.graph.graph_limits import GraphLimits
+from formats.graph.vocabulary import XSD
 
 if cython.compiled:
     from cython.cimports.formats.graph.literal_values import NO_VALUE, derived_value, value_kind
@@ -32,7 +33,7 @@ if not cython.compiled:
     NO_TERM = -1
 
 _ROOM = 256  # for terms, to begin with
-XSD_STRING = b"http://www.w3.org/2001/XMLSchema#string"
+_XSD_STRING = (XSD + "string").encode()
 
 
 class Terms:
@@ -131,7 +132,7 @@ class Terms:
         key = (value, datatype)
         found = self._literals.get(key)
         if found is None:
-            if self.values[datatype] == XSD_STRING:
+            if self.values[datatype] == _XSD_STRING:
                 return self.string(value)
             self._check_literal(value)
             kind = self._datatype_kinds.get(datatype)

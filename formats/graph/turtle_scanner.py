@@ -23,6 +23,7 @@ from formats.errors import MessageRefused
 from formats.graph.striping import GraphBuilder
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.turtle_terms import TurtleTerms
+from formats.graph.vocabulary import RDF
 
 if cython.compiled:
     from cython.cimports.formats.graph.turtle_terms import SPACE
@@ -32,7 +33,7 @@ else:
 if not cython.compiled:
     NO_TERM = -1
 
-_RDF = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDF = RDF.encode()
 _DEPTH_MAX = 100
 _NAMED = {GraphSyntax.TRIG, GraphSyntax.N_QUADS}
 _IN_LINES = {GraphSyntax.N_TRIPLES, GraphSyntax.N_QUADS}

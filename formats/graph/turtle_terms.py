@@ -14,13 +14,13 @@ except ImportError:
     from formats import cython_stub as cython
 
 from formats.graph.terms import Terms
+from formats.graph.vocabulary import RDF, XSD
 
 if not cython.compiled:
     NAME, LOCAL, IRI_BYTE, HOST, SPACE, BEHIND, ESCAPABLE = 1, 2, 4, 8, 16, 32, 64
     NO_TERM = -1
 
-_RDF = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_XSD = b"http://www.w3.org/2001/XMLSchema#"
+_RDF, _XSD = RDF.encode(), XSD.encode()
 _LANGUAGE = re.compile(rb"[A-Za-z]{2,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?")
 _ESCAPE = re.compile(rb"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.?))", re.DOTALL)
 _ESCAPED = {

@@ -56,8 +56,21 @@ def write_graph(stream: ElementStream, syntax: GraphSyntax) -> bytes:
     """A striped graph as bytes.
 
     Raises FormatError: ``named-graphs`` where the syntax has none but the graph has,
-    ``not-writable`` where it cannot say the graph (a property without an XML name in RDF/XML).
+    ``not-writable`` where it cannot say the graph (a property without an XML name in RDF/XML),
+    ``not-striped`` for a stream that is no striped graph.
     """
+    root = stream.name_of(0)
+    if root[1:] != _ROOT:
+        raise FormatError("not-striped", f"a striped graph begins with g, not with {root}")
+    try:
+        return _written(stream, syntax)
+    except KeyError as missing:
+        raise FormatError(
+            "not-striped", f"no striped graph: an element of it lacks the attribute {missing}"
+        ) from None
+
+
+def _written(stream: ElementStream, syntax: GraphSyntax) -> bytes:
     if not syntax.has_named_graphs and has_named_graphs(stream):
         raise FormatError("named-graphs", f"{syntax} cannot say in which graph a triple is")
     if syntax is GraphSyntax.RDF_XML:

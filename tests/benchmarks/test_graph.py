@@ -59,3 +59,30 @@ def test_a_network_is_measured_over_a_loop(capsys: pytest.CaptureFixture[str]) -
     over = found["loop_us"] / found["network_us"]
     assert found["network_over_loop"] == pytest.approx(over, rel=0.01)
     assert found["network_deliveries"] > 0
+
+
+def test_all_that_is_promised_comes_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+    parts = ["reading", "matching", "classes", "crowd", "merging", "crossings"]
+    few = ["--messages", "2", "--rounds", "1", "--matched", "1000", "--crowd", "20", "40"]
+    options = [
+        "--part",
+        *parts,
+        *few,
+        "--merged-scale",
+        "0.005",
+        "--hosted",
+        "10",
+        "--classed",
+        "50",
+    ]
+    assert main(["graph", *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    measured = (
+        *("root_over_p", "range_growth", "range_growth_xml", "add_ms", "remove_ms"),
+        *("bytes_per_profile", "useless_pairs_percent", "crossings_over_optimum_budget"),
+        *("all_in_1k_p", "ask_loop_ratio_1k", "classes_over_without", "all_classes_over_without"),
+    )
+    for name in measured:
+        assert isinstance(found[name], float | int), name
+    for name in ("all_in_10k_p", "all_in_100k_p", "all_in_1m_p", "ask_loop_ratio_100k"):
+        assert found[name] is None

@@ -9,10 +9,10 @@ from formats.element_stream import ElementStream
 from formats.errors import FormatError
 from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
+from formats.graph.vocabulary import XSD
 from formats.graph.writer import has_named_graphs, write_graph
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.query_ast import (
-    XSD,
     Iri,
     LiteralTerm,
     ResultSyntax,

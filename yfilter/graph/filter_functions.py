@@ -13,8 +13,9 @@ from math import ceil, floor, isfinite, isnan
 from typing import TypeAlias
 from urllib.parse import quote
 
+from formats.graph.vocabulary import RDF, XSD
 from yfilter.graph.moments import Moment
-from yfilter.graph.query_ast import RDF, XSD, Iri, LiteralTerm
+from yfilter.graph.query_ast import Iri, LiteralTerm
 from yfilter.graph.term_values import (
     XSD_BOOLEAN,
     XSD_DATE,
@@ -47,7 +48,7 @@ from yfilter.graph.value_operators import (
 from yfilter.language.budget import Budget
 from yfilter.language.numbers import DECIMALS, number_text
 from yfilter.language.pattern_syntax import PatternError
-from yfilter.language.patterns import compile_pattern
+from yfilter.language.patterns import Pattern, compile_pattern
 
 Values: TypeAlias = "list[TermValue]"
 Function: TypeAlias = "Callable[[Values, Budget], TermValue | None]"
@@ -231,28 +232,16 @@ def _encode_for_uri(values: Values, budget: Budget) -> TermValue | None:
 
 
 def _regex(values: Values, budget: Budget) -> TermValue | None:
-    text = text_in(values[0])
-    if text is None or any(one.kind is not ValueKind.STRING for one in values[1:]):
-        return None
-    flags = str(values[2].value) if len(values) == 3 else ""
-    try:
-        pattern = compile_pattern(str(values[1].value), flags)
-    except PatternError:
+    text, pattern = text_in(values[0]), _pattern_in(values, 2)
+    if text is None or pattern is None:
         return None
     budget.charge_text(len(text))
     return of_truth(pattern.search(text, budget.charge))
 
 
 def _replace(values: Values, budget: Budget) -> TermValue | None:
-    text = text_in(values[0])
-    if text is None or any(one.kind is not ValueKind.STRING for one in values[1:]):
-        return None
-    flags = str(values[3].value) if len(values) == 4 else ""
-    try:
-        pattern = compile_pattern(str(values[1].value), flags)
-    except PatternError:
-        return None
-    if pattern.is_nullable:
+    text, pattern = text_in(values[0]), _pattern_in(values, 3)
+    if text is None or pattern is None or pattern.is_nullable:
         return None
     budget.charge_text(len(text))
     parts, place, size = [], 0, 0
@@ -264,6 +253,17 @@ def _replace(values: Values, budget: Budget) -> TermValue | None:
             return None
         place = end
     return of_text("".join([*parts, text[place:]]), values[0])
+
+
+def _pattern_in(values: Values, flags_at: int) -> Pattern | None:
+    """The second value as a pattern; None where it is none, or one behind the first no string."""
+    if any(one.kind is not ValueKind.STRING for one in values[1:]):
+        return None
+    flags = str(values[flags_at].value) if len(values) > flags_at else ""
+    try:
+        return compile_pattern(str(values[1].value), flags)
+    except PatternError:
+        return None
 
 
 def _filled(

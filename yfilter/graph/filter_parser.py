@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from formats.graph.vocabulary import XSD
 from yfilter.errors import ProfileRefused
 from yfilter.graph.necessary_part import CASTS, is_said
 from yfilter.graph.query_ast import (
-    XSD,
     AllOf,
     AnyOf,
     Arithmetic,

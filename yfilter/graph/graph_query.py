@@ -1,4 +1,5 @@
-"""Text of a graph profile -> GraphQuery: which language it is in, and how results are written.
+"""Text of a graph profile -> GraphQuery: which language it is in, and what comments in front say of
+it: how results are written, and what the taxonomies say (classes_above.py).
 
 ::
 
@@ -10,12 +11,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
 from yfilter.errors import ProfileRefused
+from yfilter.graph.classes_above import (
+    above_text,
+    asked_above,
+    filled,
+    said_above,
+    without_above,
+)
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
-from yfilter.graph.query_shapes import QueryShapes
+from yfilter.graph.query_shapes import MadeOfWords, QueryShapes
 from yfilter.graph.query_text import DEFAULT_RESULTS
 from yfilter.graph.rdql_parser import RdqlParser, is_rdql
 from yfilter.graph.sparql_parser import SparqlParser
@@ -29,6 +38,8 @@ _FIRST = re.compile(
 )
 _COMMENTS = re.compile(r"(?:\s+|#[^\n]*)*+")
 _RESULTS = re.compile(r"^[ \t]*#[ \t]*results[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_MAY_ASK_ABOVE = re.compile(r"subClassOf|>=|\\|#[ \t]*above")
+ABOVE_LENGTH_MAX = 65_536  # characters of comments on classes above
 _GRAPHS = (ResultSyntax.N_TRIPLES, ResultSyntax.TURTLE, ResultSyntax.RDF_XML)
 _SYNTAXES = {
     QueryForm.SELECT: (ResultSyntax.JSON, ResultSyntax.XML),
@@ -42,6 +53,31 @@ def is_graph_query(text: str) -> bool:
     return _FIRST.match(text) is not None
 
 
+def may_ask_above(text: str) -> bool:
+    """Whether it takes a parser to know that ``with_classes_above`` changes nothing."""
+    return _MAY_ASK_ABOVE.search(text) is not None
+
+
+def with_classes_above(text: str, above: Callable[[bytes], Sequence[bytes]]) -> str:
+    """The text of a profile, of any language, with the classes above those that it asks for;
+    ``above``: by the taxonomies, IRIs in UTF-8.  What it says of these itself is left out.
+
+    Raises ProfileRefused, also for one that would have too many (``too-many-above``).
+    """
+    if not may_ask_above(text) or not is_graph_query(text):
+        return text
+    end = _begin(text)
+    asked = asked_above(parse_graph_query(text).where)
+    said = above_text((name, tuple(map(bytes.decode, above(name.encode())))) for name in asked)
+    if len(said) > ABOVE_LENGTH_MAX:
+        raise ProfileRefused(
+            "too-many-above",
+            f"the classes above those that it asks for take {len(said)} characters to say; "
+            f"at most {ABOVE_LENGTH_MAX}",
+        )
+    return said + without_above(text[:end]) + text[end:]
+
+
 def parse_graph_query(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> GraphQuery:
     """The query that ``text`` says; raises ProfileRefused."""
     if limits is DEFAULT_PROFILE_LIMITS:
@@ -49,15 +85,28 @@ def parse_graph_query(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS)
     return parse_anew(text, limits)
 
 
+def made_of_words(text: str, *, learns_at_once: bool = False) -> MadeOfWords | None:
+    """The query as the words of a shape that is known, or is now; None where the text is parsed."""
+    return _SHAPES.made_of_words(text, learns_at_once=learns_at_once)
+
+
 def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> GraphQuery:
     """The query, whether its shape is known or not."""
+    comments = text[: _begin(text)]
+    above = said_above(comments)
+    if above:
+        more = min(len(comments) - len(without_above(comments)), ABOVE_LENGTH_MAX)
+        limits = replace(limits, length_max=limits.length_max + more)
     text = checked_text(text, limits)
     try:
         parser = RdqlParser if is_rdql(text, _begin(text)) else SparqlParser
         query = parser(text, limits).query()
     except RecursionError:
         raise ProfileRefused("too-deep", "nested too deep", text) from None
-    return replace(query, results=_results(text, query.form))
+    if above:
+        query = replace(query, where=filled(query.where, above))
+    results = _results(text, query.form)
+    return query if results is query.results else replace(query, results=results)
 
 
 _SHAPES = QueryShapes(parse_anew, learns_at_once=False)

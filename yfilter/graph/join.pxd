@@ -14,6 +14,7 @@ cpdef enum:
     SOURCE_STATED = 0
     SOURCE_CLASSES = 1
     SOURCE_ABOVE = 2
+    SOURCE_OWN_CLASSES = 3
 
     # Visits that are charged at once.
     VISITS_CHARGED = 256
@@ -38,6 +39,7 @@ cdef class Run:
     cdef dict _tables
     cdef list _collected
     cdef TripleTable _classes
+    cdef TripleTable _own_classes
     cdef TripleTable _above
     cdef int[::1] slots
     cdef int _visits
@@ -72,6 +74,12 @@ cdef class MatchTriple(Operator):
     cdef int _below
     cdef bint _repeats
     cdef bint _agrees(self, TripleTable table, Py_ssize_t at) noexcept
+
+
+cdef class MatchClass(Operator):
+    cdef int _graph
+    cdef int _subject
+    cdef list _classes
 
 
 cdef class Test(Operator):

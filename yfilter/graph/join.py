@@ -51,7 +51,7 @@ else:
 
 if not cython.compiled:
     SLOT_UNBOUND, SLOT_ANY, SLOTS_FIRST = range(3)
-    SOURCE_STATED, SOURCE_CLASSES, SOURCE_ABOVE = range(3)
+    SOURCE_STATED, SOURCE_CLASSES, SOURCE_ABOVE, SOURCE_OWN_CLASSES = range(4)
     VISITS_CHARGED = 256
     ROW_BYTES, POINTER_BYTES, ROW_BYTES_CHARGED = 56, 8, 1048576
 
@@ -88,6 +88,7 @@ class Run:
         self._row_bytes = 0
         # Before any term is made, so that those of the message stay as they are.
         self._classes = graph.classes() if sources & (1 << SOURCE_CLASSES) else None
+        self._own_classes = graph.own_classes() if sources & (1 << SOURCE_OWN_CLASSES) else None
         self._above = graph.above() if sources & (1 << SOURCE_ABOVE) else None
         self.slots = ints(slot_count)
 
@@ -258,6 +259,56 @@ class MatchTriple(Operator):
             and (self._below != self._subject or below == subject)
             and (self._below != self._object or below == thing)
         )
+
+
+class MatchClass(Operator):
+    """A subject that is stated or listed to be of one of some classes, each subject once."""
+
+    def __init__(
+        self, graph: int, subject: int, classes: Sequence[int], following: Operator
+    ) -> None:
+        """Slots; those of ``classes`` are of constants."""
+        self.following = following
+        self._graph = graph
+        self._subject = subject
+        self._classes = list(classes)
+
+    def each(self, run: Run) -> cython.int:
+        table: TripleTable = run._own_classes
+        graph: cython.int = run.slots[self._graph]
+        subject: cython.int = run.slots[self._subject]
+        thing: cython.int
+        found: cython.int
+        slot: cython.int
+        row: cython.int
+        at: cython.Py_ssize_t
+        stopped: cython.int = 0
+        kind: cython.int = BY_OBJECT
+        seen: set[int] = set()
+        if subject:
+            kind += BY_SUBJECT
+        for slot in self._classes:
+            if stopped or (subject and seen):
+                break
+            run.visit()
+            thing = run.slots[slot]
+            row = table.first(kind, graph, subject, 0, thing)
+            while row >= 0 and not stopped:
+                run.visit()
+                at = TRIPLE_WIDTH * cython.cast(cython.Py_ssize_t, row)
+                found = table.rows[at + TRIPLE_SUBJECT]
+                if (
+                    table.rows[at + TRIPLE_GRAPH] == graph
+                    and table.rows[at + TRIPLE_OBJECT] == thing
+                    and subject in (0, found)
+                    and found not in seen
+                ):
+                    seen.add(found)
+                    run.slots[self._subject] = found
+                    stopped = self.following.each(run)
+                    run.slots[self._subject] = subject
+                row = table.after(kind, row)
+        return stopped
 
 
 class Test(Operator):

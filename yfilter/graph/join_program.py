@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
+from formats.graph.vocabulary import RDF_TYPE
 from yfilter.graph.filter_evaluation import FilterCompiler
 from yfilter.graph.group_variables import (
     NONE,
@@ -32,6 +33,7 @@ from yfilter.graph.join import (
     SLOTS_FIRST,
     SOURCE_ABOVE,
     SOURCE_CLASSES,
+    SOURCE_OWN_CLASSES,
     SOURCE_STATED,
     Assign,
     Branches,
@@ -39,6 +41,7 @@ from yfilter.graph.join import (
     Emit,
     Found,
     IsGraph,
+    MatchClass,
     MatchTriple,
     Operator,
     Optionally,
@@ -50,7 +53,6 @@ from yfilter.graph.join import (
 from yfilter.graph.join_tables import Collect, EachRow, JoinTable, Table, WithoutTable
 from yfilter.graph.message_graph import MessageGraph, key_of
 from yfilter.graph.query_ast import (
-    RDF_TYPE,
     Alternatives,
     Bind,
     Closure,
@@ -307,9 +309,19 @@ class JoinProgram:
             source, prop = SOURCE_CLASSES, SLOT_ANY
         elif pattern.closure is Closure.PROPERTY:
             source, below, prop = SOURCE_ABOVE, prop, self._constant(Iri(pattern.above))
+        elif pattern.closure is Closure.INSTANCE_ABOVE:
+            return self._of_class(pattern, graph)
         self._sources |= 1 << source
         places = (self._slot(pattern.subject), prop, self._slot(pattern.object))
         return lambda following: MatchTriple(source, graph, places, below, following)
+
+    def _of_class(self, pattern: TriplePattern, graph: int) -> Step:
+        """Of a class, or of one above it."""
+        self._sources |= 1 << SOURCE_OWN_CLASSES
+        subject = self._slot(pattern.subject)
+        assert isinstance(pattern.object, Iri)
+        classes = [self._constant(one) for one in (pattern.object, *map(Iri, pattern.classes))]
+        return lambda following: MatchClass(graph, subject, classes, following)
 
     def _slot(self, term: Term) -> int:
         if not isinstance(term, Variable):

@@ -39,7 +39,8 @@ cpdef enum:
     ROLE_LEXICAL = 16
     ROLE_DATATYPE = 17
     ROLE_PROPERTY_IRI = 18
-    ROLES = 19
+    ROLE_OWN = 19
+    ROLES = 20
 
     # No term of the message.
     ABSENT_TERM = -1
@@ -57,6 +58,7 @@ cdef class MessageGraph:
     cdef readonly dict written
     cdef readonly dict stores
     cdef TripleTable _classes
+    cdef TripleTable _own_classes
     cdef TripleTable _above
     cdef int[::1] _terms
     cdef int[::1] _buckets
@@ -77,6 +79,7 @@ cdef class MessageGraph:
     cpdef int find(self, term) except -2
     cpdef int find_key(self, key) except -2
     cpdef TripleTable classes(self)
+    cpdef TripleTable own_classes(self)
     cpdef TripleTable above(self)
     cdef int _read_names(self) except -1
     cdef int _read(self) except -1
@@ -84,6 +87,8 @@ cdef class MessageGraph:
     cdef int _property_of(self, int element) except -1
     cdef int _object_of(self, int element) except -1
     cdef int _term_in(self, int element, int role, int kind, int tag) except -1
+    cdef TripleTable _typed(self, bint own_only)
+    cdef bint _has(self, int element, int role) noexcept
     cdef list _closures(self, int wanted)
     cdef int _intern(self, int kind, int tag, int first, int last) except -1
     cdef int _lookup(self, int kind, int tag, bytes data, int first, int last) noexcept

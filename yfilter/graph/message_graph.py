@@ -8,8 +8,9 @@ term (formats/graph/striped.py says how each stands in the stream)::
     buckets   hash of kind, tag and bytes -> the first term, ``next`` the others
 
 What is stated is in ``stated``.  What the taxonomies make of it is in tables of its own, made when
-they are asked for: ``classes`` (each subject with its classes and those above) and ``above`` (each
-triple with its property and with those above).  Only patterns that ask for a closure see these.
+they are asked for: ``classes`` (each subject with its classes and those above), ``own_classes``
+(without those above) and ``above`` (each triple with its property and with those above).  Only
+patterns that ask for a closure see these.
 
 A message is read once, for all profiles that ask about it.
 """
@@ -17,6 +18,8 @@ A message is read once, for all profiles that ask about it.
 from __future__ import annotations
 
 from typing import Any, TypeAlias
+
+from formats.graph.vocabulary import RDF, RDF_TYPE, RDFS, XSD
 
 try:
     import cython
@@ -39,13 +42,14 @@ from formats.graph.striped import (
     MEMBER,
     NAMED_SUBJECT,
     OTHER_PROPERTY,
+    OWN,
     PROPERTY_ABOVE,
     PROPERTY_IRI,
     STRING,
     SUBJECT,
     TEXT,
 )
-from yfilter.graph.query_ast import RDF, RDF_TYPE, RDFS, XSD, Iri, LiteralTerm
+from yfilter.graph.query_ast import Iri, LiteralTerm
 from yfilter.graph.terms import BlankNode, GroundTerm
 from yfilter.index.columns import ints
 
@@ -63,7 +67,7 @@ if not cython.compiled:
     ROLE_CLOSURE, ROLE_CLASS, ROLE_PROPERTY_ABOVE, ROLE_MEMBER = range(4, 8)
     ROLE_IRI_SUBJECT, ROLE_BLANK, ROLE_GRAPH_IRI, ROLE_GRAPH_BLANK = range(8, 12)
     ROLE_IRI_OBJECT, ROLE_STRING, ROLE_TEXT, ROLE_LANGUAGE = range(12, 16)
-    ROLE_LEXICAL, ROLE_DATATYPE, ROLE_PROPERTY_IRI, ROLES = range(16, 20)
+    ROLE_LEXICAL, ROLE_DATATYPE, ROLE_PROPERTY_IRI, ROLE_OWN, ROLES = range(16, 21)
     ABSENT_TERM = -1
 
 TermKey: TypeAlias = "tuple[int, int, bytes, bytes]"
@@ -89,6 +93,7 @@ _ATTRIBUTES = {
     LEXICAL: ROLE_LEXICAL,
     DATATYPE: ROLE_DATATYPE,
     PROPERTY_IRI: ROLE_PROPERTY_IRI,
+    OWN: ROLE_OWN,
 }
 _SEED = hash(b"terms") & 0x7FFFFFFF  # Python salts its hashes: nobody can prepare collisions
 BLANK_LETTER = "b"
@@ -108,7 +113,7 @@ class MessageGraph:
         self.values_kept: dict[int, object] = {}
         self.written: dict[str, dict[int, bytes]] = {}
         self.stores: dict[bool, Any] = {}
-        self._classes = self._above = None
+        self._classes = self._own_classes = self._above = None
         self._graph = self._graph_before = 0
         self._seed = _SEED
         self._name = stream.element_name
@@ -153,20 +158,14 @@ class MessageGraph:
     def classes(self) -> TripleTable:
         """(subject, rdf:type, class) of each stated class and of those above it, each once."""
         if self._classes is None:
-            table = TripleTable(len(self.stream))
-            type_number: cython.int = self._added(KIND_IRI, RDF_TYPE.encode())
-            seen: set[tuple[int, int, int]] = set()
-            for graph, subject, prop, thing in self.stated.statements():
-                if prop == type_number and (graph, subject, thing) not in seen:
-                    seen.add((graph, subject, thing))
-                    table.add(graph, subject, prop, thing, prop)
-            for graph, subject, element in self._closures(ROLE_CLASS):
-                thing = self._object_of(element)
-                if thing and (graph, subject, thing) not in seen:
-                    seen.add((graph, subject, thing))
-                    table.add(graph, subject, type_number, thing, type_number)
-            self._classes = table
+            self._classes = self._typed(False)
         return self._classes
+
+    def own_classes(self) -> TripleTable:
+        """(subject, rdf:type, class) of each class that is stated or listed, each once."""
+        if self._own_classes is None:
+            self._own_classes = self._typed(True)
+        return self._own_classes
 
     def above(self) -> TripleTable:
         """Each stated triple, and for each property above its own one more, each once; ``below``
@@ -317,6 +316,33 @@ class MessageGraph:
                     self._attribute_offset[attribute + 1],
                 )
         return 0
+
+    def _typed(self, own_only: cython.bint) -> TripleTable:
+        """(subject, rdf:type, class) of each stated class and of those of the closure, each once;
+        ``own_only``: of the latter those that are OWN."""
+        table = TripleTable(len(self.stream))
+        type_number: cython.int = self._added(KIND_IRI, RDF_TYPE.encode())
+        seen: set[tuple[int, int, int]] = set()
+        for graph, subject, prop, thing in self.stated.statements():
+            if prop == type_number and (graph, subject, thing) not in seen:
+                seen.add((graph, subject, thing))
+                table.add(graph, subject, prop, thing, prop)
+        for graph, subject, element in self._closures(ROLE_CLASS):
+            if own_only and not self._has(element, ROLE_OWN):
+                continue
+            thing = self._object_of(element)
+            if thing and (graph, subject, thing) not in seen:
+                seen.add((graph, subject, thing))
+                table.add(graph, subject, type_number, thing, type_number)
+        return table
+
+    def _has(self, element: cython.int, role: cython.int) -> cython.bint:
+        """Whether an element has the attribute of a role."""
+        attribute: cython.int
+        for attribute in range(self._attribute_start[element], self._attribute_start[element + 1]):
+            if self._role[self._attribute_name[attribute]] == role:
+                return True
+        return False
 
     def _closures(self, wanted: cython.int) -> list[tuple[int, int, int]]:
         """(graph, subject, element) of each element of a role within a closure."""

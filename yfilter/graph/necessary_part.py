@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
+from formats.graph.vocabulary import XSD
 from yfilter.graph.query_ast import (
-    XSD,
     AllOf,
     Alternatives,
     Bind,

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from formats.graph.vocabulary import RDF_TYPE, RDFS
 from yfilter.graph.necessary_part import weakened
 from yfilter.graph.query_ast import (
-    RDF_TYPE,
-    RDFS,
     Alternatives,
     Closure,
     Group,

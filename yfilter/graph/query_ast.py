@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-RDFS = "http://www.w3.org/2000/01/rdf-schema#"
-RDF_TYPE = RDF + "type"
+from formats.graph.vocabulary import XSD
+
 INSTANCE_PROPERTY = "urn:onyx:graph:instance"
 """Stands for ``a/rdfs:subClassOf*`` in ``GraphQuery.whole``: who answers that has such a triple
 for each class of a subject, stated or above a stated one."""
@@ -54,7 +52,7 @@ class Closure(StrEnum):
     NONE = ""
     INSTANCE = "a/rdfs:subClassOf*"  # the object is a class of the subject, or above one
     PROPERTY = "rdfs:subPropertyOf*"  # the property is the one named, or below it
-    INSTANCE_ABOVE = "rdfs:subClassOf* of"  # some class of the subject is the object or above it
+    INSTANCE_ABOVE = "a/^rdfs:subClassOf*"  # the subject is of the object, or of one above it
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +60,8 @@ class TriplePattern:
     """``property`` is an Iri or a Variable.
 
     With PROPERTY, ``above`` is the property that ``property`` (a Variable) is below or equal to.
+    With INSTANCE_ABOVE, ``object`` is an Iri and ``classes`` are those above it
+    (classes_above.py).
     """
 
     subject: Term
@@ -69,6 +69,7 @@ class TriplePattern:
     object: Term
     closure: Closure = Closure.NONE
     above: str = ""
+    classes: tuple[str, ...] = ()
 
 
 class FilterOperator(StrEnum):

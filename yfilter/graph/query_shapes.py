@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.graph.query_ast import FilterCall, GraphQuery, Group, LiteralTerm
+from yfilter.graph.query_text import ESCAPED, unparse
 from yfilter.graph.stars import GraphPart, graph_part
 from yfilter.graph.term_conditions import plain_number
 from yfilter.graph.tree_walk import nodes_of
@@ -54,19 +55,23 @@ _MARKS = {
     "integer": ("9000%03d", "\x05"),
 }
 _PART_OF = re.compile(rf"{_MARK}[ :]w?([0-9]+)|\Aw([0-9]+)\Z")
-_OWN = re.compile(rf"{_MARK}|90[0-9]{{2}}|\\|\"\"\"|'''|\bBASE\b", re.IGNORECASE)
+_OWN = re.compile(rf"{_MARK}|90[0-9]{{2}}|\\|\"\"\"|'''|\bBASE\b|\#[ \t]*above\b", re.IGNORECASE)
 _WORDS_MAX = 64
 
 _Filler: TypeAlias = "Callable[[tuple[str, ...]], Any]"
 
 
-class _Shape(NamedTuple):
-    """``part``: what ``graph_part`` makes of it.  ``of_index``: the query with the paths of its
-    part, which have blanks, and what makes the words of these (shapes.py)."""
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphShape:
+    """``text``: of the query, between the words of these numbers.  ``part``: what ``graph_part``
+    makes of it.  ``of_index``: the query with the paths of its part, which have blanks;
+    ``made_of``: what makes the words of these (shapes.py)."""
 
     query: _Filler
+    text: tuple[list[str], list[int]]
     part: _Filler
-    of_index: tuple[Shape, tuple[Callable[[str], Word], ...]]
+    of_index: Shape
+    made_of: tuple[Callable[[str], Word], ...]
 
 
 class _Partial(NamedTuple):
@@ -75,23 +80,43 @@ class _Partial(NamedTuple):
     fixed: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MadeOfWords:
-    """Where a query comes from; it is of the query as long as that has the same ``where``."""
+class MadeOfWords(NamedTuple):
+    """A query as its shape and its words."""
 
-    shape: _Shape
+    shape: GraphShape
     words: tuple[str, ...]
-    where: Group
 
-    def part(self) -> GraphPart:
-        return cast(GraphPart, self.shape.part(self.words))
+    def fill(self) -> GraphQuery:
+        query: GraphQuery = self.shape.query(self.words)
+        return replace(query, origin=_Origin(query.where, self))
+
+    def text(self) -> str:
+        """What ``unparse`` makes of the query."""
+        pieces, numbers = self.shape.text
+        if any(map(ESCAPED.search, self.words)):
+            return unparse(self.fill())
+        pieces = pieces.copy()
+        pieces[1::2] = [self.words[number] for number in numbers]
+        return "".join(pieces)
+
+    def shapes(self) -> tuple[Shape, ...]:
+        return (self.shape.of_index,)
 
     def shaped(self) -> Shaped:
         """What the index looks at, as the shape and the words of a profile."""
-        shape, made_of = self.shape.of_index
-        return Shaped(
-            shape, tuple([make(one) for make, one in zip(made_of, self.words, strict=True)])
-        )
+        made_of = zip(self.shape.made_of, self.words, strict=True)
+        return Shaped(self.shape.of_index, tuple([make(word) for make, word in made_of]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a query comes from; it is of the query as long as that has the same ``where``."""
+
+    where: Group
+    made: MadeOfWords
+
+    def part(self) -> GraphPart:
+        return cast(GraphPart, self.made.shape.part(self.made.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,26 +147,31 @@ class QueryShapes:
         self._parse = parse
         self._learns_at_once = learns_at_once
         self._keys_max = keys_max
-        self._entries: dict[object, _Shape | _Partial | None] = {}
+        self._entries: dict[object, GraphShape | _Partial | None] = {}
         self._met: dict[object, None] = {}  # once
 
     def read(self, text: str) -> GraphQuery:
+        made = self.made_of_words(text)
+        return self._parse(text) if made is None else made.fill()
+
+    def made_of_words(self, text: str, *, learns_at_once: bool = False) -> MadeOfWords | None:
+        """What ``read`` makes the query of; None where it parses the text.
+
+        ``learns_at_once``: so this time.
+        """
         if len(text) > LENGTH_MAX or _OWN.search(text) or find_illegal_character(text) >= 0:
-            return self._parse(text)
+            return None
         pieces, kinds, words = _taken_apart(text)
         if len(words) > _WORDS_MAX or len(set(words)) < len(words):
-            return self._parse(text)
+            return None
         key: object = "".join(pieces)
-        shape = self._known(key, pieces, kinds, words, ())
+        learns_at_once |= self._learns_at_once
+        shape = self._known(key, pieces, kinds, words, (), learns_at_once)
         if isinstance(shape, _Partial):
             fixed = shape.fixed
             key = (key, *[words[number] for number in fixed])
-            shape = self._known(key, pieces, kinds, words, fixed)
-        if not isinstance(shape, _Shape):
-            return self._parse(text)
-        made = tuple(words)
-        query: GraphQuery = shape.query(made)
-        return replace(query, origin=MadeOfWords(shape, made, query.where))
+            shape = self._known(key, pieces, kinds, words, fixed, learns_at_once)
+        return MadeOfWords(shape, tuple(words)) if isinstance(shape, GraphShape) else None
 
     def statistics(self) -> dict[str, int]:
         return {"keys": len(self._entries)}
@@ -153,9 +183,10 @@ class QueryShapes:
         kinds: list[str],
         words: list[str],
         fixed: tuple[int, ...],
-    ) -> _Shape | _Partial | None:
+        learns_at_once: bool,
+    ) -> GraphShape | _Partial | None:
         if key not in self._entries:
-            if key not in self._met and not self._learns_at_once:
+            if key not in self._met and not learns_at_once:
                 if len(self._met) >= self._keys_max:
                     del self._met[next(iter(self._met))]
                 self._met[key] = None
@@ -168,7 +199,7 @@ class QueryShapes:
 
     def _learn(
         self, pieces: list[str], kinds: list[str], words: list[str], fixed: tuple[int, ...]
-    ) -> _Shape | _Partial | None:
+    ) -> GraphShape | _Partial | None:
         """None for a text that is read by itself."""
         shown = [
             word if number in fixed else _MARKS[kind][0] % number
@@ -194,7 +225,10 @@ class QueryShapes:
         of_blanks = _Makers(free, is_blank=True).of(part)(tuple(blank))
         tree = replace(query, origin=_Blank(query.where, of_blanks))
         made_of = tuple(_number_of if n in numbers else str for n in range(len(words)))
-        shape = _Shape(makers[0].of(query), fill, (Shape(tree), made_of))
+        marks = "|".join(map(re.escape, sorted(free, key=len, reverse=True)))
+        written = re.split(f"({marks})", unparse(query)) if free else [unparse(query)]
+        places = [free[mark] for mark in written[1::2]]
+        shape = GraphShape(makers[0].of(query), (written, places), fill, Shape(tree), made_of)
         every = set(free.values())
         belong = set(fixed)
         for one in makers:
@@ -206,14 +240,6 @@ class QueryShapes:
         if belong == set(fixed):
             return shape
         return None if fixed else _Partial(tuple(sorted(belong)))
-
-
-def shaped_query(query: GraphQuery) -> Shaped | None:
-    """What the index looks at of a query that was made of words; None of another."""
-    origin = query.origin
-    if not isinstance(origin, MadeOfWords) or origin.where is not query.where:
-        return None
-    return origin.shaped()
 
 
 def _taken_apart(text: str) -> tuple[list[str], list[str], list[str]]:

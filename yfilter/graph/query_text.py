@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import re
 
+from formats.graph.vocabulary import RDF_TYPE, RDFS, XSD
+from yfilter.graph.classes_above import above_text, asked_above
 from yfilter.graph.query_ast import (
-    RDF_TYPE,
-    RDFS,
-    XSD,
     AllOf,
     Alternatives,
     AnyOf,
@@ -53,7 +52,7 @@ DEFAULT_RESULTS = {
     QueryForm.ASK: ResultSyntax.AS_PUBLISHED,
 }
 _WRITTEN_BLANK = re.compile("__[0-9]+")
-_ESCAPED = re.compile(r'[\\"\n\r\t]')
+ESCAPED = re.compile(r'[\\"\n\r\t]')
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -64,6 +63,7 @@ def unparse(query: GraphQuery) -> str:
         results = f"# results: {query.results.value}\n"
     if query.whole:
         return results + query.whole
+    results = above_text(asked_above(query.where).items()) + results
     match query.form:
         case QueryForm.SELECT:
             distinct = "DISTINCT " if query.is_distinct else ""
@@ -84,7 +84,7 @@ def is_written_blank(name: str) -> bool:
 
 def quoted(text: str) -> str:
     """A string of SPARQL."""
-    return f'"{_ESCAPED.sub(lambda found: _ESCAPES[found[0]], text)}"'
+    return f'"{ESCAPED.sub(lambda found: _ESCAPES[found[0]], text)}"'
 
 
 def term_text(term: Term) -> str:

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import re
 
+from formats.graph.vocabulary import RDF_TYPE
 from yfilter.graph.filter_parser import OPERATORS, FilterParser
 from yfilter.graph.query_ast import (
-    RDF_TYPE,
     AllOf,
     Closure,
     Exists,

@@ -26,8 +26,8 @@ from typing import NamedTuple, Protocol, TypeAlias, cast
 
 from formats.graph import striped
 from formats.graph.property_names import property_name
+from formats.graph.vocabulary import RDF_TYPE
 from yfilter.graph.query_ast import (
-    RDF_TYPE,
     AllOf,
     Alternatives,
     AnyOf,
@@ -311,10 +311,7 @@ class _Slot:
             yield from known
         elif known or not self.is_any_property:
             yield any_of(
-                PathExpression(
-                    Origin.CONTEXT,
-                    (*steps[:-1], replace(steps[-1], predicates=steps[-1].predicates + known)),
-                )
+                PathExpression(Origin.CONTEXT, (*steps[:-1], _asked(steps[-1], known)))
                 for steps in self.ways
             )
 
@@ -381,8 +378,7 @@ class _Compiler:
                 closed = (_step(striped.CLOSURE), _step(striped.PROPERTY_ABOVE, above))
                 ways = (_property_steps(Iri(triple.above)), closed)
             case Closure.INSTANCE_ABOVE:
-                self.is_exact = False  # which classes are above it the taxonomies say
-                slots.append(_Slot(_CLASS, ways))
+                slots.append(self._of_class(triple))
                 return
         if isinstance(triple.property, Variable):
             self._places[triple.property] += 1
@@ -390,6 +386,18 @@ class _Compiler:
         slot = _Slot(place, ways, is_any_property=is_any)
         self._fill(slot, triple.object)
         slots.append(slot)
+
+    def _of_class(self, triple: TriplePattern) -> _Slot:
+        """Of a class, or of one above it."""
+        assert isinstance(triple.object, Iri)
+        own = _step(striped.CLASS, attribute(striped.OWN))
+        slot = _Slot(_CLASS, ((_step(striped.CLOSURE), own),))
+        if len(triple.classes) < VALUES_MAX:
+            terms = (triple.object, *map(Iri, triple.classes))
+            slot.conditions.append(terms_condition(terms, _CLASS))
+        else:
+            self.is_exact = False
+        return slot
 
     def _star(self, graph: GraphOf, subject: Term) -> list[_Slot]:
         slots = self._stars.get((graph, subject))
@@ -433,6 +441,12 @@ def _property_steps(verb: Iri | Variable) -> tuple[LocationStep, ...]:
         iri = compared(striped.PROPERTY_IRI, Operator.EQ, verb.value)
         return (_step(striped.OTHER_PROPERTY, iri),)
     return (LocationStep(False, NodeKind.ELEMENT, NameTest(*name)),)
+
+
+def _asked(step: LocationStep, conditions: tuple[Expression, ...]) -> LocationStep:
+    """A step that asks for more."""
+    predicates = step.predicates + conditions
+    return LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
 
 
 def _may_be_closed_only(star: list[_Slot]) -> bool:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from formats.graph.vocabulary import RDF, RDFS, XSD
+
 # Prefixes that nobody has to look up.
 KNOWN_PREFIXES = {
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "rdf": RDF,
+    "rdfs": RDFS,
+    "xsd": XSD,
     "owl": "http://www.w3.org/2002/07/owl#",
     "rss": "http://purl.org/rss/1.0/",
     "dc": "http://purl.org/dc/elements/1.1/",

@@ -23,9 +23,8 @@ from typing import NamedTuple, TypeGuard
 
 from formats.graph import striped
 from formats.graph.literal_values import derived_value, is_seconds, value_kind
+from formats.graph.vocabulary import RDF, XSD
 from yfilter.graph.query_ast import (
-    RDF,
-    XSD,
     AllOf,
     AnyOf,
     FilterCall,
@@ -193,7 +192,8 @@ def all_of(conditions: Iterable[Expression]) -> Expression | None:
 
 def any_of(conditions: Iterable[Expression]) -> Expression:
     parts = [part for one in conditions for part in (one.parts if isinstance(one, Or) else (one,))]
-    parts = list(dict.fromkeys(part for part in parts if part != NEVER))
+    if len(parts) > 1:
+        parts = list(dict.fromkeys(part for part in parts if part != NEVER))
     if len(parts) < 2:
         return parts[0] if parts else NEVER
     return Or(tuple(parts))

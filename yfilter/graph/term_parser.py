@@ -6,9 +6,15 @@ import re
 
 from formats.characters import find_illegal_character
 from formats.graph.iris import resolve
+from formats.graph.vocabulary import XSD
 from yfilter.errors import ProfileRefused
 from yfilter.graph.iris import is_absolute_iri
-from yfilter.graph.query_ast import XSD, Iri, LiteralTerm, Term, Variable
+from yfilter.graph.query_ast import (
+    Iri,
+    LiteralTerm,
+    Term,
+    Variable,
+)
 from yfilter.graph.query_text import is_written_blank, quoted
 from yfilter.graph.sparql_lexer import SparqlLexer, Token, TokenKind, unescaped, unquoted
 from yfilter.graph.suggestions import instead_of, prefix_suggestion, variable_suggestion

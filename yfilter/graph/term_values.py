@@ -8,8 +8,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from enum import IntEnum
 
+from formats.graph.vocabulary import XSD
 from yfilter.graph.moments import Moment, parse_moment
-from yfilter.graph.query_ast import XSD, Iri
+from yfilter.graph.query_ast import Iri
 from yfilter.graph.terms import BlankNode, GroundTerm
 from yfilter.language.numbers import DIGITS_MAX, parse_double
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from formats.graph.vocabulary import RDF
 from yfilter.graph.filter_parser import FilterParser
 from yfilter.graph.property_paths import (
     SUB_CLASS,
@@ -21,7 +22,6 @@ from yfilter.graph.property_paths import (
 )
 from yfilter.graph.query_ast import (
     INSTANCE_PROPERTY,
-    RDF,
     Closure,
     GroupElement,
     Iri,
@@ -30,6 +30,7 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.sparql_lexer import Token, TokenKind
+from yfilter.graph.tree_walk import nodes_of
 from yfilter.language.profile_limits import ProfileLimits
 
 FIRST, REST, NIL = (Iri(RDF + name) for name in ("first", "rest", "nil"))
@@ -136,8 +137,21 @@ class TripleParser(FilterParser):
                 self.repeats += 1
             case _:
                 made = elements_of(subject, verb, value, self.blank)
+                self._check_above(made, token)
         self.elements[place:place] = made
         self._count(max(1, len(made)))
+
+    def _check_above(self, made: list[GroupElement], token: Token) -> None:
+        """Of classes above one that is not named, nobody knows which are meant."""
+        for node in nodes_of(tuple(made)):
+            if (
+                isinstance(node, TriplePattern)
+                and node.closure is Closure.INSTANCE_ABOVE
+                and not isinstance(node.object, Iri)
+            ):
+                raise self.unsupported(
+                    "a/^rdfs:subClassOf* of what is not named is", token, "the IRI of a class"
+                )
 
     def _count(self, triples: int) -> None:
         self._triples += triples

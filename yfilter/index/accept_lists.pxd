@@ -35,7 +35,8 @@ cpdef enum:
     SECOND_OPERATOR = 3
     SECOND_COUNT = 4
     SECOND_BOUNDS = 5
-    SECOND_QUERIES = 6
+    SECOND_ALIKE = 6
+    SECOND_QUERIES = 7
 
     # Fields of a query in a list; in a group it has a twig for the residual.
     LISTED_QUERY = 0

@@ -9,12 +9,13 @@ those that a second access divides, by the comparison (see second_access.py)::
     list    EPOCH SURE QUICK SLOW GROUPS SECONDS
             | query … | query residual … | query residual required … | group … | second …
     group   POSITION COUNT EPOCH ELEMENT | query twig …
-    second  POSITION SYMBOL ATTRIBUTE OPERATOR COUNT BOUNDS | query residual required …
+    second  POSITION SYMBOL ATTRIBUTE OPERATOR COUNT BOUNDS ALIKE | query residual required …
     ranged  EPOCH RANGED BOUNDS - GROUPS SECONDS | query residual required …
 
 SURE, QUICK, SLOW, RANGED and COUNT say how many; GROUPS is the length of all groups, SECONDS of all
 seconds.  The numbers of a second, and of a ranged list, stand in ``bounds`` from BOUNDS on,
-ascending.  EPOCH, and the ELEMENT of a group, are those that it was last taken for.
+ascending; where it is ALIKE the residuals differ in nothing else.  EPOCH, and the ELEMENT of a
+group, are those that it was last taken for.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if not cython.compiled:
     GROUP_POSITION, GROUP_COUNT, GROUP_EPOCH, GROUP_ELEMENT, GROUP_QUERIES = range(5)
 
     SECOND_POSITION, SECOND_SYMBOL, SECOND_ATTRIBUTE, SECOND_OPERATOR = range(4)
-    SECOND_COUNT, SECOND_BOUNDS, SECOND_QUERIES = range(4, 7)
+    SECOND_COUNT, SECOND_BOUNDS, SECOND_ALIKE, SECOND_QUERIES = range(4, 8)
 
     LISTED_QUERY, LISTED_RESIDUAL, LISTED_REQUIRED = range(3)
     LISTED_TWIG = 1
@@ -228,6 +229,7 @@ class AcceptLists:
             self.lists[at + SECOND_OPERATOR] = second.operator[group]
             self.lists[at + SECOND_COUNT] = count
             self.lists[at + SECOND_BOUNDS] = self._keep_bounds(second.numbers, 0, count)
+            self.lists[at + SECOND_ALIKE] = second.template[group] != 0
             at += SECOND_QUERIES
             for i in range(count):
                 self._write_row(at, self._queries[second.members[i]])

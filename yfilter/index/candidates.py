@@ -300,7 +300,6 @@ class Candidates(Offers):
         """Take over those waiting whose residual holds."""
         words: cython.int[::1] = self.residuals.words
         touched: cython.int = 0
-        nanos: cython.longlong
         holds: cython.bint
         i: cython.int
         for i in range(self._waiting):
@@ -308,11 +307,7 @@ class Candidates(Offers):
         self._touched = touched
         self._cover_found(self._waiting)
         for i in range(self._waiting):
-            nanos = self.residuals.operators.nanos
-            holds = self.residuals.hold(self._record[i], self._where[i])
-            if self.residuals.operators.nanos != nanos:
-                self.costs[self._query[i]] += self.residuals.operators.nanos - nanos
-                self.is_spent = True
+            holds = self._held(self._query[i], self._record[i], self._where[i])
             if self.residuals.operators.gave_up:
                 self.residuals.operators.gave_up = False
                 if holds:
@@ -320,6 +315,26 @@ class Candidates(Offers):
             elif holds:
                 self._find(self._query[i])
         self._waiting = 0
+        return 0
+
+    def _held(self, query: cython.int, record: cython.int, element: cython.int) -> cython.bint:
+        nanos: cython.longlong = self.residuals.operators.nanos
+        holds: cython.bint = self.residuals.hold(record, element)
+        if self.residuals.operators.nanos != nanos and self._groups is None:
+            self.costs[query] += self.residuals.operators.nanos - nanos
+            self.is_spent = True
+        return holds
+
+    def _take_held(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
+        if self._groups is not None:
+            return Offers._take_held(self, at, end, element)
+        count: cython.int = (end - at) // SLOW_WIDTH
+        self._cover_found(count + len(self._query))
+        self.residuals.visits += count >> 3
+        self.candidates += count
+        while at < end:
+            self._find(self._lists[at + LISTED_QUERY])
+            at += SLOW_WIDTH
         return 0
 
     def _is_found(self, query: cython.int) -> cython.bint:

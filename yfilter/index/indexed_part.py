@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from yfilter.engine.readings import GRAPH_ROOT, Reading
-from yfilter.graph.query_ast import GraphQuery
-from yfilter.graph.query_shapes import shaped_query
+from yfilter.graph.query_shapes import MadeOfWords
 from yfilter.index.draft import FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.residuals import STEPS_MAX
@@ -43,8 +42,8 @@ def indexed_part(profile: Profile) -> IndexedPart:
         if way is not None:
             return IndexedPart([[way]], False, True)
         parts = take_apart(profile.body)
-    elif parts is None and isinstance(profile.body, GraphQuery):
-        parts = shaped_query(profile.body)
+    elif isinstance(parts, MadeOfWords):
+        parts = parts.shaped()
     if isinstance(parts, Shaped):
         shaped = parts.shape.derived(_shaped_recipe)
         if shaped is not None:

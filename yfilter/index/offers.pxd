@@ -9,7 +9,7 @@ from yfilter.index.residuals cimport *
 cdef class Offers:
     cdef MessageView view
     cdef readonly Residuals residuals
-    cdef int _touched, _offered
+    cdef int _touched, _offered, _low, _high
     cdef int[::1] _place
     cdef int[::1] _element
     cdef int[::1] _operator
@@ -27,7 +27,8 @@ cdef class Offers:
     cdef int _take_list(self, int place, int element) except -1
     cdef int _take_range(self, int place, int offer) except -1
     cdef int _take_seconds(self, int at, int end, int element) except -1
-    cdef int _take_satisfied(
-        self, int at, int bounds, int count, double number, int operator, int element
-    ) except -1
+    cdef int _take_alike(self, int at, int end, bint is_below, int element) except -1
+    cdef bint _held(self, int query, int record, int element) except -1
+    cdef int _satisfy(self, int bounds, int count, double number, int operator) except -1
+    cdef int _take_held(self, int at, int end, int element) except -1
     cdef int _take_rows(self, int at, int end, int element) except -1

@@ -32,9 +32,11 @@ else:
         LIST_SLOW,
         LIST_SURE,
         LISTED_QUERY,
+        LISTED_REQUIRED,
         LISTED_RESIDUAL,
         LISTED_TWIG,
         QUICK_WIDTH,
+        SECOND_ALIKE,
         SECOND_ATTRIBUTE,
         SECOND_BOUNDS,
         SECOND_COUNT,
@@ -48,7 +50,7 @@ else:
     from yfilter.index.atoms import AT_LEAST, AT_MOST, LESS
     from yfilter.index.message_view import MessageView
     from yfilter.index.residual_rows import CODE_SHIFT, CODE_TWIG, REQUIRED_ATOM, REQUIRED_SHIFT
-    from yfilter.index.residuals import FURTHER_ANY, FURTHER_SOME, Residuals
+    from yfilter.index.residuals import FURTHER_NONE, FURTHER_SOME, Residuals
 
 
 class Offers:
@@ -65,6 +67,7 @@ class Offers:
         self._number = doubles(256)
         self._lists = self._place
         self._bounds = self._number
+        self._low = self._high = 0  # of the rows that a number satisfies
 
     def offer(
         self,
@@ -170,6 +173,7 @@ class Offers:
     def _take_seconds(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
         """Those whose second access holds, too."""
         count: cython.int
+        rows: cython.int
         answer: cython.int
         operator: cython.int
         while at < end:
@@ -182,51 +186,94 @@ class Offers:
                 operator <= AT_MOST,
                 element,
             )
+            self._low, self._high = 0, count
             if answer == FURTHER_SOME:
-                self._take_satisfied(
-                    at + SECOND_QUERIES,
-                    self._lists[at + SECOND_BOUNDS],
-                    count,
-                    self.residuals.number,
-                    operator,
+                self._satisfy(
+                    self._lists[at + SECOND_BOUNDS], count, self.residuals.number, operator
+                )
+            rows = at + SECOND_QUERIES
+            if answer == FURTHER_NONE or self._low == self._high:
+                pass
+            elif self._lists[at + SECOND_ALIKE]:
+                self._take_alike(
+                    rows + SLOW_WIDTH * self._low,
+                    rows + SLOW_WIDTH * self._high,
+                    operator <= AT_MOST,
                     element,
                 )
-            elif answer == FURTHER_ANY:
+            else:
                 self._take_rows(
-                    at + SECOND_QUERIES, at + SECOND_QUERIES + SLOW_WIDTH * count, element
+                    rows + SLOW_WIDTH * self._low, rows + SLOW_WIDTH * self._high, element
                 )
-            at += SECOND_QUERIES + SLOW_WIDTH * count
+            at = rows + SLOW_WIDTH * count
         return 0
+
+    def _take_alike(
+        self, at: cython.int, end: cython.int, is_below: cython.bint, element: cython.int
+    ) -> cython.int:
+        """Of rows that differ in their bounds only those that hold: all up to one, or, where the
+        value is to be below the bounds, all from one on."""
+        row: cython.int
+        holding: cython.int = 0  # so many at the end where the bounds say least
+        possible: cython.int = (end - at) // SLOW_WIDTH
+        tried: cython.int = possible - 1  # nearly always all of them
+        if not self.is_possible(self._lists[at + LISTED_REQUIRED]):
+            return 0
+        while holding < possible:
+            row = end - SLOW_WIDTH * (tried + 1) if is_below else at + SLOW_WIDTH * tried
+            self.residuals.visits += 1
+            if self._held(
+                self._lists[row + LISTED_QUERY], -self._lists[row + LISTED_RESIDUAL], element
+            ):
+                holding = tried + 1
+            else:
+                possible = tried
+            if self.residuals.operators.gave_up:
+                self.residuals.operators.gave_up = False
+                return self._take_rows(at, end, element)
+            tried = (holding + possible) >> 1
+        if is_below:
+            return self._take_held(end - SLOW_WIDTH * holding, end, element)
+        return self._take_held(at, at + SLOW_WIDTH * holding, element)
+
+    def _held(self, _query: cython.int, record: cython.int, element: cython.int) -> cython.bint:
+        """Whether the record of a query holds for an element; perhaps, where it was given up."""
+        return self.residuals.hold(record, element)
 
     def _take_range(self, place: cython.int, offer: cython.int) -> cython.int:
         """Those of a ranged list whose number compares so with the message's."""
-        return self._take_satisfied(
-            place + LIST_QUERIES,
+        at: cython.int = place + LIST_QUERIES
+        self._satisfy(
             self._lists[place + LIST_BOUNDS],
             self._lists[place + LIST_RANGED],
             self._number[offer],
             self._operator[offer],
-            self._element[offer],
+        )
+        return self._take_rows(
+            at + SLOW_WIDTH * self._low, at + SLOW_WIDTH * self._high, self._element[offer]
         )
 
-    def _take_satisfied(
-        self,
-        at: cython.int,
-        bounds: cython.int,
-        count: cython.int,
-        number: cython.double,
-        operator: cython.int,
-        element: cython.int,
+    def _satisfy(
+        self, bounds: cython.int, count: cython.int, number: cython.double, operator: cython.int
     ) -> cython.int:
-        """Of so many rows in the order of their bounds those that a number satisfies."""
+        """Set ``_low`` and ``_high`` to where, of so many bounds in order, those are that a number
+        satisfies."""
         bound: cython.int = _first_bound(
             self._bounds, bounds, count, number, operator in (LESS, AT_LEAST)
         )
         # Number < bound, number <= bound; else the other way round.
-        low: cython.int = bound if operator <= AT_MOST else 0
-        high: cython.int = count if operator <= AT_MOST else bound
+        self._low = bound if operator <= AT_MOST else 0
+        self._high = count if operator <= AT_MOST else bound
         self.residuals.visits += 1
-        return self._take_rows(at + SLOW_WIDTH * low, at + SLOW_WIDTH * high, element)
+        return 0
+
+    def _take_held(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
+        """Rows that leave nothing to verify."""
+        self.residuals.visits += (end - at) // (8 * SLOW_WIDTH)
+        while at < end:
+            self._take(self._lists[at + LISTED_QUERY], 0, element)
+            at += SLOW_WIDTH
+        return 0
 
     def _take_rows(self, at: cython.int, end: cython.int, element: cython.int) -> cython.int:
         """The rows of a slow section, a second or a ranged list, from one up to before another."""

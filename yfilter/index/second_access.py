@@ -11,8 +11,11 @@ order of their bounds, so that a value finds exactly those that it satisfies::
                                                             bounds  5
 
 That a comparison holds is necessary for its query and no more: what is taken is verified as any
-other.  A comparison stands at an element of known position, or in the last step of a path below
-one, or of a path anywhere in the message.
+other.  A comparison stands at an element of known position, or somewhere in a path below one, or
+in a path anywhere in the message, however deep in nested paths.
+
+Those whose records differ in nothing but the bound are *alike* and have a group of their own: where
+one of them holds, all hold whose bounds say less, so a few are verified and not each.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ if cython.compiled:
     from cython.cimports.yfilter.index.sorting import sort_by
 else:
     from yfilter.index.atoms import AT_LEAST, LESS, AtomTable
-    from yfilter.index.record_pool import RecordPool
+    from yfilter.index.record_pool import POOLED_LENGTH, POOLED_USERS, RecordPool
     from yfilter.index.residual_rows import (
         CHECK_A,
         CHECK_ANYWHERE,
@@ -55,6 +58,9 @@ else:
 
 if not cython.compiled:
     CROWD_MIN = 64
+    ANY_ELEMENT = -1
+    TRAIL_MAX = 12
+    TEMPLATES_MIN = 1024
 
 
 class SecondAccess:
@@ -62,7 +68,8 @@ class SecondAccess:
 
     Of each group ``position``, ``symbol`` (0: the element there itself), ``attribute`` and
     ``operator`` of the comparison, and its ``size``: 0, or at least CROWD_MIN; ``position`` is
-    POSITION_UNKNOWN for a path anywhere.  ``group_of`` a query is -1 where nothing divides it.
+    POSITION_UNKNOWN for a path anywhere.  ``template``: what its queries have in common but for
+    their bounds, 0 where they are not alike.  ``group_of`` a query is -1 where nothing divides it.
     """
 
     def __init__(self, records: RecordPool, atoms: AtomTable) -> None:
@@ -72,21 +79,33 @@ class SecondAccess:
         self.symbol = ints(8)
         self.attribute = ints(8)
         self.operator = ints(8)
+        self.template = ints(8)
         self.size = ints(8)
         self.members = ints(CROWD_MIN)
         self.numbers = doubles(CROWD_MIN)
         self._records = records
         self._atoms = atoms
         self._number_of = ints(CROWD_MIN)  # of each query the bound
+        self._template_of = ints(CROWD_MIN)  # and what it has beside that
         self._in_order = ints(CROWD_MIN)  # the queries of groups, group by group
         self._end = ints(8)  # where those of a group end
         self._last = ints(8)  # the bound that a group met last, and how often it was another
         self._changes = ints(8)
-        self._known: dict[tuple[int, int, int, int], int] = {}  # groups, by their comparisons
+        self._known: dict[tuple[int, int, int, int, int], int] = {}  # groups, by what they share
         self._group = 0  # of the comparison that was met last
         # The best comparison of a query so far.
         self._is_counting = False
         self._best = self._best_number = 0
+        # The way to the comparison at hand, and to the best: records, and their words for the next.
+        self._depth = self._best_depth = 0
+        self._records_down = ints(TRAIL_MAX)
+        self._places_down = ints(TRAIL_MAX)
+        self._best_records = ints(TRAIL_MAX)
+        self._best_places = ints(TRAIL_MAX)
+        self._templates = RecordPool()
+        self._last_template = 0
+        self._made = self._different = 0  # how many templates
+        self._key = ints(64)
 
     def divide(
         self, queries: cython.int[::1], count: cython.int, rows: cython.int[::1]
@@ -115,6 +134,8 @@ class SecondAccess:
             if self._best >= 0:
                 self.size[self._best] += 1
                 self._number_of[i] = self._best_number
+                self._template_of[i] = self._made_template()
+        self._part_alike(count)
         for group in range(self.groups):
             if self.size[group] < CROWD_MIN:
                 self.size[group] = 0
@@ -127,6 +148,8 @@ class SecondAccess:
             elif group >= 0:
                 self._in_order[self._end[group]] = i
                 self._end[group] += 1
+        self._templates = RecordPool()  # it is large
+        self._last_template = self._made = self._different = 0
         return 0
 
     def collect(self, group: cython.int) -> cython.int:
@@ -140,6 +163,71 @@ class SecondAccess:
         sort_by(self.numbers, self.members, count)
         return count
 
+    def _part_alike(self, count: cython.int) -> cython.int:
+        """Give those that are alike, if there are enough, a group of their own."""
+        i: cython.int
+        group: cython.int
+        template: cython.int
+        for i in range(count):
+            group = self.group_of[i]
+            template = self._template_of[i]
+            if (
+                group < 0
+                or template == 0
+                or self._templates.words[template + POOLED_USERS] < CROWD_MIN
+            ):
+                continue
+            self._find_group(
+                self.position[group],
+                self.symbol[group],
+                self.attribute[group],
+                self.operator[group],
+                template,
+            )
+            self.group_of[i] = self._group
+            self.size[self._group] += 1
+            self.size[group] -= 1
+        return 0
+
+    def _made_template(self) -> cython.int:
+        """What a query has beside its bound: the records down to it, without the bound and the
+        numbers of records on the way; 0 where hardly any are equal."""
+        words: cython.int[::1] = self._records.words
+        first: cython.int
+        count: cython.int
+        level: cython.int
+        i: cython.int
+        length: cython.int = 0
+        for level in range(self._best_depth + 1):
+            first = self._best_records[level]
+            count = words[first + POOLED_LENGTH]
+            if length + count + 2 > len(self._key):
+                self._key = grown(self._key, 2 * (length + count + 2))
+            self._key[length] = count
+            self._key[length + 1] = self._best_places[level] - first
+            length += 2
+            for i in range(count):
+                self._key[length + i] = words[first + i]
+            self._key[length + self._best_places[level] - first] = 0
+            length += count
+        # PERF: nearly always that of the query before.
+        template: cython.int = self._last_template
+        known: cython.int[::1] = self._templates.words
+        if template and known[template + POOLED_LENGTH] == length:
+            i = 0
+            while i < length and known[template + i] == self._key[i]:
+                i += 1
+            if i == length:
+                known[template + POOLED_USERS] += 1
+                self._made += 1
+                return template
+        if self._different > TEMPLATES_MIN and 2 * self._different > self._made:
+            return 0
+        self._made += 1
+        self._last_template = template = self._templates.acquire(self._key, length)
+        self._different += self._templates.words[template + POOLED_USERS] == 1
+        return template
+
     def _begin(self, count: cython.int) -> cython.int:
         """Room for so many queries, and no groups."""
         self.groups = 0
@@ -149,6 +237,7 @@ class SecondAccess:
             self.members = ints(2 * count)
             self.numbers = doubles(2 * count)
             self._number_of = ints(2 * count)
+            self._template_of = ints(2 * count)
             self._in_order = ints(2 * count)
         return 0
 
@@ -156,47 +245,63 @@ class SecondAccess:
         """Meet all comparisons of a record."""
         words: cython.int[::1] = self._records.words
         place: cython.int = record + RECORD_ROWS
-        position: cython.int
-        nested: cython.int
-        kind: cython.int
         _i: cython.int
+        self._depth = 0
+        self._records_down[0] = record
         if words[record + RECORD_MODE] != MODE_FIXED:
-            return self._read_last_step(record, 0, False)  # it is the element
+            return self._read_way(record, 0, False)
         for _i in range(words[record + RECORD_COUNT]):
-            kind = words[place + FIXED_CHECK + CHECK_KIND]
-            position = words[place + FIXED_POSITION]
-            if kind in (CHECK_NESTED, CHECK_ANYWHERE):
-                nested = words[place + FIXED_CHECK + CHECK_A]
-                if kind == CHECK_ANYWHERE:
-                    position = POSITION_UNKNOWN
-                self._read_last_step(nested, position, True)
-            else:
-                self._meet(place + FIXED_CHECK, position, 0)
+            self._read_check(place + FIXED_CHECK, words[place + FIXED_POSITION], 0)
             place += FIXED_WIDTH
         return 0
 
-    def _read_last_step(
+    def _read_way(
         self, record: cython.int, position: cython.int, is_below: cython.bint
     ) -> cython.int:
-        """Meet the comparisons of the last step of a way."""
+        """Meet the comparisons of a way down from an element, or of one down to it."""
         words: cython.int[::1] = self._records.words
-        last: cython.int = record + RECORD_ROWS + words[record + RECORD_COUNT] - 1
-        place: cython.int = record + words[last]
-        symbol: cython.int = words[place + WAY_SYMBOL]
+        steps: cython.int = words[record + RECORD_COUNT]
+        step: cython.int
+        place: cython.int
+        symbol: cython.int
         i: cython.int
-        if is_below and symbol == 0:
-            return 0  # an element of any name: which ones they are is not looked up
-        for i in range(words[place + WAY_COUNT]):
-            self._meet(place + WAY_CHECKS + CHECK_WIDTH * i, position, symbol if is_below else 0)
+        for step in range(steps):
+            place = record + words[record + RECORD_ROWS + step]
+            # Which ones elements of any name are is not looked up.
+            symbol = words[place + WAY_SYMBOL] or ANY_ELEMENT
+            if not is_below:
+                position = POSITION_UNKNOWN
+                if step == steps - 1:
+                    position = symbol = 0  # it is the element
+            for i in range(words[place + WAY_COUNT]):
+                self._read_check(place + WAY_CHECKS + CHECK_WIDTH * i, position, symbol)
+        return 0
+
+    def _read_check(
+        self, place: cython.int, position: cython.int, symbol: cython.int
+    ) -> cython.int:
+        """Meet the comparisons of a check."""
+        words: cython.int[::1] = self._records.words
+        kind: cython.int = words[place + CHECK_KIND]
+        if LESS <= kind <= AT_LEAST and symbol != ANY_ELEMENT:
+            return self._meet(place, position, symbol)
+        if kind not in (CHECK_NESTED, CHECK_ANYWHERE) or self._depth + 1 == TRAIL_MAX:
+            return 0
+        self._places_down[self._depth] = place + CHECK_A
+        self._depth += 1
+        self._records_down[self._depth] = words[place + CHECK_A]
+        if kind == CHECK_ANYWHERE:
+            position = POSITION_UNKNOWN
+        self._read_way(words[place + CHECK_A], position, True)
+        self._depth -= 1
         return 0
 
     def _meet(self, place: cython.int, position: cython.int, symbol: cython.int) -> cython.int:
-        """Count a check, if it is a comparison, or see whether it is the best of its query."""
+        """Count a comparison, or see whether it is the best of its query."""
         words: cython.int[::1] = self._records.words
         number: cython.int = words[place + CHECK_B]
-        if not LESS <= words[place + CHECK_KIND] <= AT_LEAST:
-            return 0
-        self._find_group(position, symbol, words[place + CHECK_A], words[place + CHECK_KIND])
+        level: cython.int
+        self._find_group(position, symbol, words[place + CHECK_A], words[place + CHECK_KIND], 0)
         group: cython.int = self._group
         if self._is_counting:
             self._changes[group] += self._last[group] != number
@@ -206,6 +311,11 @@ class SecondAccess:
         ):
             self._best = group
             self._best_number = number
+            self._places_down[self._depth] = place + CHECK_B
+            self._best_depth = self._depth
+            for level in range(self._depth + 1):
+                self._best_records[level] = self._records_down[level]
+                self._best_places[level] = self._places_down[level]
         return 0
 
     def _find_group(
@@ -214,6 +324,7 @@ class SecondAccess:
         symbol: cython.int,
         attribute: cython.int,
         operator: cython.int,
+        template: cython.int,
     ) -> cython.int:
         """Set ``_group`` to that of a comparison, made if there is none."""
         group: cython.int
@@ -224,10 +335,11 @@ class SecondAccess:
                 and self.symbol[group] == symbol
                 and self.attribute[group] == attribute
                 and self.operator[group] == operator
+                and self.template[group] == template
             ):
                 self._group = group
                 return 0
-        key = (position, symbol, attribute, operator)
+        key = (position, symbol, attribute, operator, template)
         group = self._known.setdefault(key, self.groups)
         self._group = group
         if group < self.groups:
@@ -238,6 +350,7 @@ class SecondAccess:
         self.symbol[group] = symbol
         self.attribute[group] = attribute
         self.operator[group] = operator
+        self.template[group] = template
         self.size[group] = 0
         self._last[group] = -1
         self._changes[group] = 0
@@ -249,6 +362,7 @@ class SecondAccess:
         self.symbol = grown(self.symbol, room)
         self.attribute = grown(self.attribute, room)
         self.operator = grown(self.operator, room)
+        self.template = grown(self.template, room)
         self.size = grown(self.size, room)
         self._end = grown(self._end, room)
         self._last = grown(self._last, room)

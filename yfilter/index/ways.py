@@ -139,7 +139,7 @@ def _divided(
                 others.append(part)
             else:
                 kept.append(part)
-        found.append(replace(step, predicates=tuple(kept)))
+        found.append(step if not others else replace(step, predicates=tuple(kept)))
     return tuple(found), others
 
 

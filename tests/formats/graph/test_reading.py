@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pyoxigraph
 import pytest
@@ -77,23 +78,26 @@ def test_iris_of_properties_without_names_are_counted_as_values() -> None:
 
 def test_classes_and_members_stand_below_the_closure() -> None:
     text = striped(b":a a :C ; rdf:_1 :x ; rdf:_10 'y' ; rdf:_01 :z .")
-    assert b'<k><c r="http://e.example/C"/><m r="http://e.example/x"/><m v="y"/></k></d>' in text
+    assert (
+        b'<k><c r="http://e.example/C" o=""/><m r="http://e.example/x"/><m v="y"/></k></d>' in text
+    )
 
 
 def test_a_closure_adds_what_it_says() -> None:
     class Two:
         def classes(self, subject: bytes, types: list[bytes]) -> list[bytes]:
-            return [*types, b"http://e.example/Top"]
+            return [*types, b"http://e.example/Top", *self.listed(subject)]
 
         def properties_above(self, name: bytes) -> list[bytes]:
             return [b"http://e.example/about"] if name.endswith(b"/p") else []
 
-        def lists(self, iri: bytes) -> bool:
-            return False
+        def listed(self, iri: bytes) -> list[bytes]:
+            return [b"http://e.example/Listed"] if iri.endswith(b"/a") else []
 
     stream = read_graph(PREFIXES + b":a a :C, _:t ; :p 5 .", GraphSyntax.TURTLE, closure=Two())
     assert to_text(stream).partition(b"<k>")[2] == (
-        b'<c r="http://e.example/C"/><c r="http://e.example/Top"/><c b="0"/>'
+        b'<c r="http://e.example/C" o=""/><c r="http://e.example/Top"/>'
+        b'<c r="http://e.example/Listed" o=""/><c b="0" o=""/>'
         b'<q i="http://e.example/about" y="5" t="http://www.w3.org/2001/XMLSchema#integer" n="5"/>'
         b"</k></d></g>"
     )
@@ -258,6 +262,25 @@ def test_contexts_are_counted_however_they_are_written() -> None:
     inside = b",".join([b'{"\\u0040conte\\u0078t": {"a": "http://e/a"}, "a": 1}'] * 65)
     data = b'{"http://e/p": [%s]}' % inside
     assert refusal(data, GraphSyntax.JSON_LD).code == "too-many-contexts"
+
+
+@pytest.mark.parametrize("rare", ["http://[::1]/last", "http://e/last"])
+def test_long_json_ld_is_read_in_pieces_whatever_is_in_the_last(rare: str) -> None:
+    members = [{"p": [number, f"line\\n{number}", {"p": number / 2}]} for number in range(2_000)]
+    members += [{"@graph": [{"@id": "e:s", "p": "x" * 200_000}]}, {"@id": rare, "p": "é"}]
+    data = json.dumps({"@context": {"p": "http://e/p", "e": "http://e/"}, "@graph": members})
+    assert canonical_stream(read_graph(data.encode(), GraphSyntax.JSON_LD)) == canonical(
+        pyoxigraph.parse(data, pyoxigraph.RdfFormat.JSON_LD)
+    )
+
+
+def test_an_iri_of_json_ld_that_is_too_long_is_refused_without_a_place() -> None:
+    data = b'{"@context": {"e": "http://e/%s/"}, "@id": "e:x", "http://e/p": 1}' % (
+        b"x" * 5_000_000
+    )
+    limits = GraphLimits(MessageLimits(bytes_max=6_000_000))
+    said = refusal(data, GraphSyntax.JSON_LD, limits)
+    assert (said.code, said.line) == ("iri-too-long", 0)
 
 
 def test_deep_collections_are_only_many_triples() -> None:

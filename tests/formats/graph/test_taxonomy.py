@@ -120,7 +120,9 @@ def test_a_subject_is_what_is_stated_what_is_listed_and_what_is_above() -> None:
     assert closure.classes(b"urn:t:tim", ()) == []
     assert closure.properties_above(b"urn:t:author") == list(iri("contributor", "agent"))
     assert closure.properties_above(b"urn:t:agent") == []
-    assert closure.lists(b"urn:t:tom") and not closure.lists(b"urn:t:Cat")
+    assert closure.classes_above(b"urn:t:Cat") == list(iri("Pet", "Animal", "Thing"))
+    assert not closure.classes_above(b"urn:t:Thing") and not closure.classes_above(b"urn:t:tom")
+    assert closure.listed(b"urn:t:tom") == iri("Film") and not closure.listed(b"urn:t:Cat")
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -7,8 +7,8 @@ from random import Random
 
 import pyoxigraph
 
+from formats.graph.vocabulary import XSD
 from yfilter.graph.query_ast import (
-    XSD,
     AllOf,
     Alternatives,
     AnyOf,

@@ -10,7 +10,7 @@ from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.taxonomy import Taxonomy
 from tests.yfilter.graph.messages import turtle
-from yfilter.graph.graph_query import parse_graph_query
+from yfilter.graph.graph_query import parse_graph_query, with_classes_above
 from yfilter.graph.graph_results import program_of
 from yfilter.graph.join_program import in_order
 from yfilter.graph.message_graph import MessageGraph
@@ -26,10 +26,11 @@ DATA = turtle(
 
 def rows(pattern: str, columns: str, message: ElementStream = DATA) -> list[str]:
     """The solutions, each as its terms without their namespace; ``-``: no term."""
-    query = parse_graph_query(
+    text = (
         "PREFIX : <urn:x:> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> "
         f"SELECT {columns} {{ {pattern} }}"
     )
+    query = parse_graph_query(with_classes_above(text, TaxonomyClosure(TAXONOMY).classes_above))
     run = program_of(query).solutions(MessageGraph(message), Budget(EvaluationLimits()))
     return sorted(
         " ".join("-" if number == 0 else said(run.term(number)) for number in row)
@@ -138,7 +139,11 @@ def test_named_graphs_are_asked_by_name(pattern: str, columns: str, expected: li
 
 
 TAXONOMY = Taxonomy(
-    classes={b"urn:x:Fog": (b"urn:x:Weather",), b"urn:x:Weather": (b"urn:x:News",)},
+    classes={
+        b"urn:x:Fog": (b"urn:x:Weather",),
+        b"urn:x:Weather": (b"urn:x:News",),
+        b"urn:x:Harbour": (b"urn:x:Place",),
+    },
     properties={b"urn:x:title": (b"urn:x:name",)},
     instances={b"urn:x:bay": (b"urn:x:Place",)},
 )
@@ -147,11 +152,20 @@ TAXONOMY = Taxonomy(
 @pytest.mark.parametrize(
     ("pattern", "columns", "expected"),
     [
-        ("?x a/rdfs:subClassOf* :News", "?x", ["1"]),
-        ("?x a/rdfs:subClassOf* ?c", "?c", ["Fog", "News", "Note", "Place", "Weather"]),
+        ("?x a/rdfs:subClassOf* :News", "?x", ["1", "3"]),
+        (
+            "?x a/rdfs:subClassOf* ?c",
+            "?c",
+            ["Fog", "News", "News", "Note", "Place", "Weather", "Weather"],
+        ),
         (":2 :of ?x . ?x a/rdfs:subClassOf* :Place", "?x", ["bay"]),
-        ("?x a :News", "?x", []),
-        ("?x a ?c", "?c", ["Fog", "Note"]),
+        ("?x a/^rdfs:subClassOf* :Fog", "?x", ["1", "3"]),
+        ("?x a/^rdfs:subClassOf* :Weather", "?x", ["3"]),
+        ("?x a/^rdfs:subClassOf* :Note . ?x ?p ?y", "?y", ["Note", "b", "bay"]),
+        ("?x :of ?y . ?y a/^rdfs:subClassOf* :Harbour", "?x ?y", ["2 bay"]),
+        ("?x :title ?y FILTER NOT EXISTS { ?x a/^rdfs:subClassOf* :Weather }", "?x", ["1"]),
+        ("?x a :News", "?x", ["3"]),
+        ("?x a ?c", "?c", ["Fog", "News", "Note", "Weather"]),
         ("?x ?p ?y . ?p rdfs:subPropertyOf* :name", "?p ?y", ["name b", "title a"]),
         ("?x :name ?y", "?y", ["b"]),
         ("?x ?p 'a'", "?p", ["title"]),
@@ -160,7 +174,10 @@ TAXONOMY = Taxonomy(
 def test_only_who_asks_for_a_closure_sees_it(
     pattern: str, columns: str, expected: list[str]
 ) -> None:
-    data = b"@prefix : <urn:x:> . :1 a :Fog ; :title 'a' . :2 a :Note ; :name 'b' ; :of :bay ."
+    data = (
+        b"@prefix : <urn:x:> . :1 a :Fog ; :title 'a' . :2 a :Note ; :name 'b' ; :of :bay . "
+        b":3 a :Weather , :News ."
+    )
     message = read_graph(data, GraphSyntax.TURTLE, closure=TaxonomyClosure(TAXONOMY))
     assert rows(pattern, columns, message) == expected
 

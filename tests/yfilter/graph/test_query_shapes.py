@@ -13,9 +13,12 @@ from formats.graph.syntaxes import GraphSyntax
 from tests.yfilter.graph.random_graphs import RandomCase
 from tests.yfilter.graph.random_queries import RandomQuery
 from yfilter import ProfileRefused
+from yfilter.engine.linear_paths import routing_query
+from yfilter.engine.routing_templates import routing_query_of
 from yfilter.graph.graph_query import parse_anew
 from yfilter.graph.query_ast import GraphQuery
-from yfilter.graph.query_shapes import MadeOfWords, QueryShapes, shaped_query
+from yfilter.graph.query_shapes import QueryShapes
+from yfilter.graph.query_text import unparse
 from yfilter.graph.stars import graph_part
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher
@@ -66,7 +69,7 @@ def read_both(shapes: QueryShapes, *texts: str) -> list[bool]:
     for text in texts:
         query, alone = shapes.read(PROLOGUE + text), parse_anew(PROLOGUE + text)
         assert query == alone and graph_part(query) == graph_part(alone)
-        found.append(isinstance(query.origin, MadeOfWords))
+        found.append(query.origin is not None)
     return found
 
 
@@ -123,11 +126,19 @@ def test_the_index_finds_queries_made_of_words_where_it_finds_others(seed: int) 
     for _ in range(150):
         text = case.query()
         try:
-            query = shapes.read(text)
+            profile = Profile(parse_anew(text), text)
         except ProfileRefused:
             continue
-        shaped += shaped_query(query) is not None
-        assert made.add(Profile(query)) == alone.add(Profile(parse_anew(text)))
+        words = shapes.made_of_words(text)
+        if words is None:
+            made.add(profile)
+        else:
+            shaped += 1
+            again = Profile.of_parts(words, text)
+            assert words.text() == unparse(words.fill())
+            assert routing_query_of(again) == routing_query(profile)
+            made.add(again)
+        alone.add(profile)
     assert shaped > 20
     found = 0
     for _ in range(40):

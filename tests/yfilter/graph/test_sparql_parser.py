@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from formats.graph.vocabulary import RDF, RDF_TYPE, XSD
 from yfilter import ProfileRefused
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.graph.query_ast import (
-    RDF,
-    RDF_TYPE,
-    XSD,
     AllOf,
     Alternatives,
     AnyOf,

@@ -28,6 +28,13 @@ PLACES = [
     '//b[@s = "A"][@n >= {0}]',
     '//b[@s = "A"]//c[@n >= {0}]',
     '//b[@s = "A"]//c[d/@n < {0}]/d',
+    '//b[@s = "A"][c[@m = 5]/@n >= {0}]//c/d',
+    '/a[@s = "A"][b[@m = 5][c/@n > {0}]]/b',
+    '/a[@s = "A"][b[c[d/@n < {0}][@m > 1]]]/b[@m = 2]',
+    '/a[@s = "A"][b[c/@n > {0}]/c/@m = 2]/b',
+    '/a[@s = "A"][b[@n > {0}]/c[@n > {0}]]/b',
+    '/a[@s = "A"][*[@m = 2][c/@n > {0}]]/b',
+    '/a[@s = "A"][b[@m = 2]/c[@s = "B"][d/@n <= {0}]]/b[string-length(@m) > 0]',
 ]
 NUMBERS = ("-3", "0", "2", "5", "7.5", "7.50", "11", "none", "")
 
@@ -90,16 +97,41 @@ def test_links_whose_conjunctions_are_a_crowd_lose_no_message(seed: int) -> None
         assert routed(matcher, drawn) == wanted, drawn.text
 
 
-def test_a_crowd_is_not_looked_at_one_by_one() -> None:
+@pytest.mark.parametrize(
+    "place",
+    [
+        '/a[@s = "A"]/b[@n > {}][@m < 1000]',
+        '/a[@s = "A"][b[@s = "B"][@n > {}]]/b[@m = 1]',
+        '/a[@s = "A"][b[@s = "B"][c/@n > {}][c/@m = 3]]/b[@m = 1]',
+    ],
+)
+def test_a_crowd_is_not_looked_at_one_by_one(place: str) -> None:
     """As many candidates as there are bounds that the value satisfies, however many there are."""
     looked_at = []
     for many in (200, 2000):
         matcher = Matcher()
         for number in range(many):
-            matcher.add(f'/a[@s = "A"]/b[@n > {number}][@m < 1000]')
-        drawn = Message(b'<a s="A"><b n="100" m="1"/></a>')
+            matcher.add(place.format(number))
+        drawn = Message(b'<a s="A"><b s="B" n="100" m="1"><c n="100" m="3"/></b></a>')
         assert len(bindings(matcher, drawn)) == 100
         before = matcher.statistics()["candidates_profile"]
         assert len(bindings(matcher, drawn)) == 100
         looked_at.append(matcher.statistics()["candidates_profile"] - before)
     assert looked_at == [100, 100]
+
+
+@pytest.mark.parametrize("compared", [">", "<"])
+def test_of_a_crowd_that_is_alike_only_those_that_hold_are_taken(compared: str) -> None:
+    """However many have a bound that a value of some other element satisfies."""
+    matcher = Matcher()
+    for number in range(1000):
+        matcher.add(f'/a[@s = "A"][b[@s = "B"][@n {compared} {number}]]/b[@s = "C"]')
+    drawn = Message(
+        b'<a s="A"><b s="B" n="-1"/><b s="B" n="600"/><b s="C" n="2000"/><b s="C" n="-2000"/></a>'
+    )
+    matching = 600 if compared == ">" else 1000
+    assert len(bindings(matcher, drawn)) == matching
+    other = Message(b'<a s="A"><b s="B"/><b s="C" n="2000"/><b s="C" n="-2000"/></a>')
+    before = matcher.statistics()["candidates_profile"]
+    assert not bindings(matcher, other)
+    assert matcher.statistics()["candidates_profile"] == before
