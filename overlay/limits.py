@@ -58,11 +58,15 @@ class Limits:
     training                    what compression dictionaries cost, ``[limits.training]`` (wait)
     link_backlog_bytes_max      bytes of messages of one broadcast tree kept for a neighbour that
                                 has not acknowledged them (wait)
+    link_away_bytes_max         bytes of messages of all broadcast trees kept for a neighbour that
+                                is away, or was and has not caught up (wait)
     delivery_backlog_bytes_max  bytes that wait for one profile whose user has not acknowledged
                                 them: of its results, or of the messages that they are made of when
                                 they are taken (drop)
     delivery_store_bytes_max    bytes of what waits for the users of one broker, on its disk (drop)
     delivery_age_s_max          seconds that it waits; 0: for ever (drop)
+    disk_reserve_bytes          that stay free on the disk of a broker's store: with less nothing is
+                                published there (refuse); 0: none
     routing_table_max_bytes     of one broker's routing table, all links and trees (generalise)
     max_disjuncts               of one link's routing query on one tree (generalise)
     needs_max_bytes             told about one link and tree, of what is needed of messages (widen)
@@ -89,6 +93,10 @@ class Limits:
                                 come for; 0: never (drop)
     profiles_max                profiles in the whole network (refuse)
     sources_max                 data sources in the whole network (refuse)
+    publish_key_age_s           seconds for which the publish key of a message is remembered at its
+                                root broker, at least (drop)
+    publish_keys_max            publish keys of one source that are remembered, the latest; each
+                                takes about 50 bytes of memory and 25 of the disk (drop)
     principal_profiles_max      profiles of one user who is no operator (refuse)
     principal_sources_max       data sources of one principal who is no operator (refuse)
     principal_messages_s_max    messages that such a one publishes in a second at one broker; 0: any
@@ -105,9 +113,11 @@ class Limits:
     link: LinkLimits = field(default_factory=LinkLimits)
     training: TrainingLimits = field(default_factory=TrainingLimits)
     link_backlog_bytes_max: int = 256 * MIB
+    link_away_bytes_max: int = 16 * 1024 * MIB
     delivery_backlog_bytes_max: int = 64 * MIB
     delivery_store_bytes_max: int = 64 * 1024 * MIB
     delivery_age_s_max: int = 0
+    disk_reserve_bytes: int = 256 * MIB
     routing_table_max_bytes: int = 1024 * MIB
     max_disjuncts: int = 1_000_000
     needs_max_bytes: int = 4 * MIB
@@ -127,6 +137,8 @@ class Limits:
     sources_max: int = 10_000
     principal_profiles_max: int = 10_000
     principal_sources_max: int = 100
+    publish_key_age_s: int = 86_400
+    publish_keys_max: int = 262_144
     principal_messages_s_max: int = 0
     principal_bytes_s_max: int = 0
     principal_waiting_bytes_max: int = 16 * 1024 * MIB
@@ -182,13 +194,16 @@ _Part: TypeAlias = Limits | MessageLimits | LinkLimits | TrainingLimits
 _INTEGER_MAX = 2**31 - 1
 _BOUNDS: Mapping[str, tuple[int, int]] = {
     "link_backlog_bytes_max": (KIB, 2**40),
+    "link_away_bytes_max": (KIB, 2**50),
     "delivery_backlog_bytes_max": (KIB, 2**40),
     "delivery_store_bytes_max": (KIB, 2**50),
     "delivery_age_s_max": (0, _INTEGER_MAX),
     "unclaimed_profile_s_max": (0, _INTEGER_MAX),
+    "publish_keys_max": (64, 2**27),
     "principal_messages_s_max": (0, _INTEGER_MAX),
     "principal_bytes_s_max": (0, _INTEGER_MAX),
     "principal_waiting_bytes_max": (0, 2**50),
+    "disk_reserve_bytes": (0, 2**50),
     "routing_table_max_bytes": (1, 2**40),
     "needs_max_bytes": (1, 2**40),
     "evaluation_ms_max": (1, 60_000),

@@ -128,14 +128,43 @@ def next_shape(
 
 def is_connected(topology: Topology, down: Iterable[Pair] = ()) -> bool:
     """Whether every broker reaches every other without the links that are down."""
+    return not cut_off(topology, down)
+
+
+def cut_off(topology: Topology, down: Iterable[Pair] = ()) -> list[str]:
+    """The brokers that are not in the largest part whose brokers reach each other."""
     left = without_links(topology, frozenset(down))
-    reached = {left.broker_ids[0]}
-    frontier = list(reached)
-    for broker in frontier:
-        new = [other for other in left.neighbours(broker) if other not in reached]
-        reached.update(new)
-        frontier += new
-    return len(reached) == len(left.brokers)
+    largest: set[str] = set()
+    rest = set(left.broker_ids)
+    while len(rest) > len(largest):
+        reached = {min(rest)}
+        frontier = list(reached)
+        for broker in frontier:
+            new = [other for other in left.neighbours(broker) if other not in reached]
+            reached.update(new)
+            frontier += new
+        rest -= reached
+        largest = max(largest, reached, key=len)
+    return [broker for broker in left.broker_ids if broker not in largest]
+
+
+def kept_down(now: NetworkShape, declared: Topology) -> list[Pair]:
+    """The links that stay out of use, as far as a changed network is connected without them."""
+    links = {frozenset(link.ends) for link in declared.links}
+    down: list[Pair] = []
+    for pair in sorted(now.down & links, key=sorted):
+        if is_connected(declared, [*down, pair]):
+            down.append(pair)
+    return down
+
+
+def without_broker(topology: Topology, broker: str) -> Topology:
+    """The same network without a broker and its links; perhaps no longer connected."""
+    return replace(
+        topology,
+        brokers=tuple(each for each in topology.brokers if each.id != broker),
+        links=tuple(link for link in topology.links if broker not in link.ends),
+    )
 
 
 def without_links(topology: Topology, pairs: frozenset[Pair]) -> Topology:
@@ -159,6 +188,7 @@ def refreshed(shape: NetworkShape, file: Topology) -> NetworkShape:
         registration=file.registration,
         limits=file.limits,
         archive=file.archive,
+        stores=file.stores,
         brokers=tuple(brokers.get(broker.id, broker) for broker in shape.declared.brokers),
         links=tuple(
             replace(links.get(frozenset(link.ends), link), latency_ms=link.latency_ms)

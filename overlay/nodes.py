@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from formats.codec import WireFormat
+from overlay.stores import SQLITE
 
 DEFAULT_LATENCY_MS = 1.0
 DEFAULT_BANDWIDTH_KBPS = 1_000_000.0
@@ -38,6 +39,10 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+Addresses: TypeAlias = tuple[Address, ...]
+"""Of one node: at one of them it is, whichever process it is by now."""
+
+
 class Place(NamedTuple):
     """A point on the earth, in degrees; north and east are positive."""
 
@@ -46,6 +51,12 @@ class Place(NamedTuple):
 
 
 NOWHERE = Address("", 0)
+"""Also: there is none."""
+
+
+def standby_name(node_id: str) -> str:
+    """What the standby of a node is called among the processes; no id of a node."""
+    return f"{node_id}/standby"
 
 
 def links_address(listen: Address) -> Address:
@@ -55,37 +66,63 @@ def links_address(listen: Address) -> Address:
 
 
 @dataclass(frozen=True, slots=True)
-class RegistrationNode:
-    """``listen`` is where sources and users come, ``links`` where brokers do (NOWHERE: to
-    ``links_address(listen)``)."""
+class _Listening:
+    """``listen`` is where sources and users come, ``links`` where other processes of the network do
+    (NOWHERE: to ``links_address(listen)``).  ``standby`` and ``standby_links`` are those of its
+    standby (NOWHERE: it has none); ``store`` is where both have their rows (overlay/stores.py)."""
 
     id: str
     listen: Address
-    links: Address = NOWHERE
+    links: Address = field(default=NOWHERE, kw_only=True)
+    standby: Address = field(default=NOWHERE, kw_only=True)
+    standby_links: Address = field(default=NOWHERE, kw_only=True)
+    store: str = field(default=SQLITE, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.links == NOWHERE:
             object.__setattr__(self, "links", links_address(self.listen))
+        if self.has_standby and self.standby_links == NOWHERE:
+            object.__setattr__(self, "standby_links", links_address(self.standby))
+
+    @property
+    def has_standby(self) -> bool:
+        return self.standby != NOWHERE
+
+    @property
+    def clients_at(self) -> Addresses:
+        """Where sources and users find it: at one of these, whichever process is the node."""
+        return (self.listen, self.standby) if self.has_standby else (self.listen,)
+
+    @property
+    def links_at(self) -> Addresses:
+        """Where other processes of the network do."""
+        return (self.links, self.standby_links) if self.has_standby else (self.links,)
+
+    def as_standby(self) -> Self:
+        """The same node at the addresses of its standby, without one."""
+        return replace(
+            self,
+            listen=self.standby,
+            links=self.standby_links,
+            standby=NOWHERE,
+            standby_links=NOWHERE,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerNode:
-    """One broker: ``capacity`` is how many profiles it may host (0: it only routes).
+class RegistrationNode(_Listening):
+    """See the fields of ``_Listening``; brokers come to ``links``."""
 
-    ``listen`` and ``links`` as of a RegistrationNode.  ``label`` is for people (a city, a data
-    centre) and means nothing to the network.
+
+@dataclass(frozen=True, slots=True)
+class BrokerNode(_Listening):
+    """One broker: ``capacity`` is how many profiles it may host (0: it only routes).  ``label`` is
+    for people (a city, a data centre) and means nothing to the network.
     """
 
-    id: str
-    listen: Address
     place: Place | None = None
     capacity: int = DEFAULT_CAPACITY
     label: str = ""
-    links: Address = NOWHERE
-
-    def __post_init__(self) -> None:
-        if self.links == NOWHERE:
-            object.__setattr__(self, "links", links_address(self.listen))
 
 
 @dataclass(frozen=True, slots=True)

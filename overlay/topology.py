@@ -31,7 +31,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypedDict, TypeVar, cast
 
 from formats import LEVELS, Compression, WireFormat
 from overlay.access import AccessOptions, access_to_toml, read_access
@@ -50,8 +50,10 @@ from overlay.nodes import (
     Place,
     RegistrationNode,
     Transformation,
+    standby_name,
 )
 from overlay.oidc import OidcOptions, oidc_to_toml, read_oidc
+from overlay.stores import SQLITE, TRIAL, StoreOptions, read_store, read_stores, stores_to_toml
 from overlay.toml_table import (
     TomlTable,
     did_you_mean,
@@ -84,10 +86,10 @@ REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not bui
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOP_KEYS = (
     *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
-    *("archive", "access", "oidc"),
+    *("archive", "access", "oidc", "stores"),
 )
-_NODE_KEYS = ("id", "listen", "links")
-_BROKER_KEYS = ("id", "listen", "links", "label", "place", "capacity")
+_NODE_KEYS = ("id", "listen", "links", "standby", "standby_links", "store")
+_BROKER_KEYS = (*_NODE_KEYS, "label", "place", "capacity")
 _LINK_KEYS = (
     "ends",
     "latency_ms",
@@ -116,6 +118,7 @@ class Topology:
     archive: ArchiveOptions = field(default_factory=ArchiveOptions)
     access: AccessOptions = field(default_factory=AccessOptions)
     oidc: OidcOptions | None = None
+    stores: StoreOptions = field(default_factory=StoreOptions)
     _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
     _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
 
@@ -154,10 +157,34 @@ class Topology:
         links = tuple(replace(link, transformation=transformation) for link in self.links)
         return replace(self, links=links)
 
+    @property
+    def has_trial_store(self) -> bool:
+        """Whether any node has its rows in the server that is started with the network."""
+        return any(node.store == TRIAL for node in (*self.registration, *self.brokers))
+
+    def with_trial_store(self, url: str) -> Topology:
+        """The same network when that is known."""
+
+        def told(node: _Node) -> _Node:
+            return replace(node, store=url) if node.store == TRIAL else node
+
+        stores = replace(self.stores, url=url) if self.stores.url == TRIAL else self.stores
+        return replace(
+            self,
+            registration=tuple(told(node) for node in self.registration),
+            brokers=tuple(told(broker) for broker in self.brokers),
+            stores=stores,
+        )
+
     def address(self, node_id: str) -> Address:
         """Where sources and users come to a broker or registration node; KeyError when there is
         no such node."""
         return self.node(node_id).listen
+
+    def where(self, node_id: str) -> str:
+        """The same for whoever dials: "host:port", or "host:port,host:port" with that of its
+        standby; KeyError."""
+        return ",".join(map(str, self.node(node_id).clients_at))
 
     def node(self, node_id: str) -> RegistrationNode | BrokerNode:
         """KeyError when there is no such node."""
@@ -179,16 +206,21 @@ class Topology:
         links: Mapping[str, tuple[str, int]] | None = None,
     ) -> Topology:
         """The same network with the nodes in ``addresses`` (id -> host, port) listening there, and
-        for other processes of the network at ``links``, or where that follows from the first.
+        for other processes of the network at ``links``, or where that follows from the first; their
+        standbys by ``standby_name``.
 
         The launcher binds the sockets of port 0 itself and tells everybody what it got.
         KeyError when an id is no node of this network.
         """
         at = dict(links or {})
-        for node_id in addresses:
-            self.node(node_id)
+        for name in addresses:
+            self.node(name.partition("/")[0])
 
         def moved(node: _Node) -> _Node:
+            name = standby_name(node.id)
+            if name in addresses:
+                standby, links = Address(*addresses[name]), Address(*at.get(name, NOWHERE))
+                node = replace(node, standby=standby, standby_links=links)
             if node.id not in addresses:
                 return node
             listen = Address(*addresses[node.id])
@@ -224,12 +256,13 @@ def parse_topology(text: str, file: str) -> Topology:
     entries = read_toml(text, file)
     top = TomlTable(file, "", entries, _TOP_KEYS)
     name = _read_id(top, "name")
-    registration = _read_registration(top)
+    stores = read_stores(top)
+    registration = _read_registration(top, stores)
     defaults = top.table("defaults", _DEFAULT_KEYS)
     default_capacity = defaults.integer("capacity", 0, 1_000_000_000, DEFAULT_CAPACITY)
     default_link = _read_link_values(defaults, Link(("", "")))
     broker_tables = top.tables("broker", _BROKER_KEYS, BROKERS_MAX)
-    brokers = tuple(_read_broker(table, default_capacity) for table in broker_tables)
+    brokers = tuple(_read_broker(table, default_capacity, stores) for table in broker_tables)
     if not brokers:
         raise top.refusal("broker", "a network needs at least one [[broker]]")
     _check_nodes(registration, brokers, top)
@@ -240,7 +273,7 @@ def parse_topology(text: str, file: str) -> Topology:
         raise top.refusal("data_directory", "must not contain a NUL character")
     topology = Topology(
         *(name, Path(data_directory), registration, brokers, links),
-        *(read_limits(top), read_archive(top), read_access(top), read_oidc(top)),
+        *(read_limits(top), read_archive(top), read_access(top), read_oidc(top), stores),
     )
     _check_connected(topology, top)
     return topology
@@ -279,12 +312,40 @@ def _read_address(table: TomlTable, key: str) -> Address:
     return Address(host, int(port))
 
 
-def _read_links_address(table: TomlTable) -> Address:
-    """NOWHERE where it follows from ``listen``."""
-    return _read_address(table, "links") if "links" in table else NOWHERE
+def _read_optional_address(table: TomlTable, key: str) -> Address:
+    """NOWHERE where it is not there."""
+    return _read_address(table, key) if key in table else NOWHERE
 
 
-def _read_registration(top: TomlTable) -> tuple[RegistrationNode, ...]:
+class _NodeValues(TypedDict):
+    id: str
+    listen: Address
+    links: Address
+    standby: Address
+    standby_links: Address
+    store: str
+
+
+def _read_node(table: TomlTable, stores: StoreOptions) -> _NodeValues:
+    """What all nodes have."""
+    store = read_store(table, "store", stores.url)
+    if "standby" in table and store == SQLITE:
+        raise table.refusal(
+            "standby", 'has nothing to go on with: store is a file, expected "postgresql://..."'
+        )
+    if "standby_links" in table and "standby" not in table:
+        raise table.refusal("standby_links", "there is no standby, expected standby as well")
+    return _NodeValues(
+        id=_read_id(table, "id"),
+        listen=_read_address(table, "listen"),
+        links=_read_optional_address(table, "links"),
+        standby=_read_optional_address(table, "standby"),
+        standby_links=_read_optional_address(table, "standby_links"),
+        store=store,
+    )
+
+
+def _read_registration(top: TomlTable, stores: StoreOptions) -> tuple[RegistrationNode, ...]:
     """``[registration]``, or ``[[registration]]`` when there is more than one node."""
     if "registration" not in top:
         raise top.refusal("registration", "a network needs a [registration] node")
@@ -294,22 +355,15 @@ def _read_registration(top: TomlTable) -> tuple[RegistrationNode, ...]:
         tables = [top.table("registration", _NODE_KEYS)]
     if not tables:
         raise top.refusal("registration", "a network needs a [registration] node")
-    return tuple(
-        RegistrationNode(
-            _read_id(table, "id"), _read_address(table, "listen"), _read_links_address(table)
-        )
-        for table in tables
-    )
+    return tuple(RegistrationNode(**_read_node(table, stores)) for table in tables)
 
 
-def _read_broker(table: TomlTable, default_capacity: int) -> BrokerNode:
+def _read_broker(table: TomlTable, default_capacity: int, stores: StoreOptions) -> BrokerNode:
     label = table.text("label") if "label" in table else ""
     if len(label) > 64 or not label.isprintable():
         raise table.refusal("label", "must be at most 64 printable characters")
     return BrokerNode(
-        id=_read_id(table, "id"),
-        listen=_read_address(table, "listen"),
-        links=_read_links_address(table),
+        **_read_node(table, stores),
         place=_read_place(table) if "place" in table else None,
         capacity=table.integer("capacity", 0, 1_000_000_000, default_capacity),
         label=label,
@@ -347,7 +401,8 @@ def _check_nodes(
             raise top.refusal(f"{key}.id", f"{quote(node.id)} is already the id of {first}")
         _check_address(key_of_address, node.listen, f"{key}.listen", top)
     for key, node in nodes:
-        _check_address(key_of_address, node.links, f"{key}.links", top)
+        for name in ("standby", "links", "standby_links"):
+            _check_address(key_of_address, getattr(node, name), f"{key}.{name}", top)
 
 
 def _check_address(
@@ -436,13 +491,10 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
     yield f"data_directory = {toml_text(str(topology.data_directory))}"
     for node in topology.registration:
         yield from ("", "[registration]" if len(topology.registration) == 1 else "[[registration]]")
-        yield f"id = {toml_text(node.id)}"
-        yield f"listen = {toml_text(str(node.listen))}"
-        yield f"links = {toml_text(str(node.links))}"
+        yield from _node_lines(node, topology.stores)
     for broker in topology.brokers:
-        yield from ("", "[[broker]]", f"id = {toml_text(broker.id)}")
-        yield f"listen = {toml_text(str(broker.listen))}"
-        yield f"links = {toml_text(str(broker.links))}"
+        yield from ("", "[[broker]]")
+        yield from _node_lines(broker, topology.stores)
         if broker.label:
             yield f"label = {toml_text(broker.label)}"
         if broker.place is not None:
@@ -461,3 +513,15 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
     yield from access_to_toml(topology.access)
     yield from oidc_to_toml(topology.oidc)
     yield from archive_to_toml(topology.archive)
+    if topology.stores != StoreOptions():
+        yield from stores_to_toml(topology.stores)
+
+
+def _node_lines(node: RegistrationNode | BrokerNode, stores: StoreOptions) -> Iterator[str]:
+    yield f"id = {toml_text(node.id)}"
+    for key in ("listen", "links", "standby", "standby_links"):
+        address = getattr(node, key)
+        if address != NOWHERE:
+            yield f"{key} = {toml_text(str(address))}"
+    if node.store != stores.url:
+        yield f"store = {toml_text(node.store)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ class CarriedMessage(Frame):
 
     ``reflects`` 0: it is whole.  Else it may be cut, by what the receiver needs as of its
     NeedsDelta of that number; 1: as of none.  ``pieces``: what was computed of it on the way.
+    ``unknown``: fields of a later release (name -> value), which go on as they came.
     """
 
     root: Name
@@ -27,6 +29,7 @@ class CarriedMessage(Frame):
     payload: bytes
     reflects: SequenceNumber = 0
     pieces: Pieces = b""
+    unknown: Mapping[str, object] | None = None
 
     def called(self, peer: str, key: str, sequence: int) -> str:
         return f"{self.type} {self.number} of {self.source} on tree {self.root}"

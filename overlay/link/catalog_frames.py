@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import CatalogFrame, on_the_wire
-from overlay.link.frame_fields import BODY, Bound, GivenDictionaries, Name
+from overlay.link.frame_fields import BODY, Bound, GivenDictionaries, Name, SequenceNumber
 
 VALIDATIONS = frozenset({"off", "report", "reject"})
 
@@ -29,7 +29,9 @@ class SourceAnnounced(CatalogFrame):
     against it ("off", "report", "reject"), ``compression`` the compression dictionaries that were
     given with it (form, dictionary), ``rate`` messages a second, ``size`` bytes a message as the
     source expects them, ``location`` its latitude and longitude in degrees; ``owner`` is the
-    principal that registered it ("": without TLS)."""
+    principal that registered it ("": without TLS), ``base`` the IRI that relative ones in its
+    graphs are relative to ("": none).  Of one that had another root broker before, that one has
+    taken all messages through ``taken``, as far as is known."""
 
     type: ClassVar[str] = "source-announced"
 
@@ -44,6 +46,8 @@ class SourceAnnounced(CatalogFrame):
     validation: Name
     compression: GivenDictionaries
     owner: Name = ""
+    base: Name = ""
+    taken: SequenceNumber = 0
     payload: bytes = b""
 
     def check(self) -> None:
@@ -67,6 +71,18 @@ class SourceReady(CatalogFrame):
     type: ClassVar[str] = "source-ready"
 
     source: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceReleased(CatalogFrame):
+    """The sender is the root broker of ``source`` no longer; it has taken all messages through
+    ``taken``, and takes no more."""
+
+    type: ClassVar[str] = "source-released"
+
+    source: Name
+    taken: SequenceNumber
 
 
 @on_the_wire

@@ -35,6 +35,7 @@ class SendingChannel:
         "_in_flight",
         "_memory",
         "_sizes",
+        "_trimmed",
         "backlog_bytes",
         "base",
         "confirmed",
@@ -61,7 +62,8 @@ class SendingChannel:
         self.is_reading = False  # rows were asked for
         self.backlog_bytes = 0
         self._memory = memory
-        self._sizes = array("I")  # of floor + 1 .. last
+        self._sizes = array("I")  # of floor + 1 .. last, behind so many that are trimmed
+        self._trimmed = 0
         self._frames: dict[int, bytes] = {}
         self._in_flight: deque[tuple[int, int]] = deque()  # (sequence, bytes)
         self.in_flight_bytes = 0
@@ -69,7 +71,7 @@ class SendingChannel:
     @property
     def last(self) -> int:
         """The highest number given out."""
-        return self.floor + len(self._sizes)
+        return self.floor + len(self._sizes) - self._trimmed
 
     @property
     def committed(self) -> int:
@@ -143,8 +145,11 @@ class SendingChannel:
         for sequence in removed:
             if sequence in self._frames:
                 self._memory.used -= len(self._frames.pop(sequence))
-        self.backlog_bytes -= sum(self._sizes[: len(removed)])
-        del self._sizes[: len(removed)]
+        first, self._trimmed = self._trimmed, self._trimmed + len(removed)
+        self.backlog_bytes -= sum(self._sizes[first : self._trimmed])
+        if 2 * self._trimmed >= len(self._sizes):  # each is moved once, however many wait
+            del self._sizes[: self._trimmed]
+            self._trimmed = 0
         self.floor = max(self.floor, through)
         return removed
 
@@ -177,7 +182,7 @@ class SendingChannel:
         return data
 
     def _size(self, sequence: int) -> int:
-        return self._sizes[sequence - self.floor - 1]
+        return self._sizes[self._trimmed + sequence - self.floor - 1]
 
     def _keep(self, sequence: int, data: bytes) -> None:
         self._frames[sequence] = data

@@ -44,6 +44,7 @@ from overlay.link.client_limits import (
 )
 from overlay.link.connections import open_stream, redial_seconds
 from overlay.link.credentials import Credentials
+from overlay.link.dialling import patience, pause_at, said
 from overlay.link.errors import ProtocolError
 from overlay.link.events import (
     CloseConnection,
@@ -54,8 +55,9 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import Frame
+from overlay.link.frame import PUBLISH_KEYS, Frame
 from overlay.link.frames import (
+    AcceptedBefore,
     Deliveries,
     Detached,
     ErrorFrame,
@@ -63,6 +65,7 @@ from overlay.link.frames import (
     Missed,
     Observed,
     Publish,
+    PublishOnce,
     Refused,
     Request,
     Response,
@@ -72,9 +75,10 @@ from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.observed_events import ObservedEvents
+from overlay.link.outcomes import Outcomes
 from overlay.link.question import Question
 from overlay.link.subscription import Shared, Subscription
-from overlay.nodes import Address
+from overlay.nodes import Address, Addresses
 
 TICK_SECONDS = 1.0
 ACKNOWLEDGE_SECONDS = 0.5
@@ -97,12 +101,13 @@ async def open_client(
     formats: Sequence[str] = (),
     limits: ClientLimits = DEFAULT_CLIENT_LIMITS,
     credentials: Credentials | None = None,
+    others: Addresses = (),
 ) -> AsyncIterator[ClientConnection]:
     """Connect, and stay connected for the length of the block; without ``credentials`` without TLS.
-
     ConnectionFailed if there is no hello within ``open_seconds``, RemoteError if it is refused.
-    """
-    connection = ClientConnection(host, port, role, identity, formats, limits, credentials)
+    ``others``: where else the node may be."""
+    where = Address(host, port), *others
+    connection = ClientConnection(where, role, identity, formats, limits, credentials)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(connection._run)
@@ -124,8 +129,7 @@ class ClientConnection:
 
     def __init__(
         self,
-        host: str,
-        port: int,
+        where: Addresses,
         role: str,
         identity: str,
         formats: Sequence[str],
@@ -134,8 +138,9 @@ class ClientConnection:
     ) -> None:
         self._credentials = credentials
         self.peer = ANYONE  # who answered, from the first hello on
-        self.formats: Sequence[str] = ()
-        self._where = Address(host, port)
+        self.hello: Hello | None = None  # the last one of the peer
+        self._where = where
+        self.at = where[0]  # of them, where it was dialled last
         self._identity = identity
         self._limits = limits
         self._links = LinkLayer(
@@ -151,8 +156,7 @@ class ClientConnection:
         self._connections = 0
         self._failure: RemoteError | None = None
         self._questions: dict[str, Question] = {}
-        self._open_publishes: deque[int] = deque()
-        self._outcomes: dict[int, Refused | None] = {}  # refused and settled ones
+        self._outcomes = Outcomes(limits.outcomes_max)
         self._subscription = Subscription()
         self._inboxes: dict[int, Inbox] = {}  # by slot
         self._acknowledged = self._acknowledged_bytes = 0  # what has not left of that
@@ -172,14 +176,13 @@ class ClientConnection:
 
         ``request`` is the id of the request, unique among all clients (default: a new one); the
         same id again says that this is the same request, asked again after a lost connection.
-
         RemoteError with the code of the answer; ConnectionFailed if the connection is not there
         or is lost meanwhile.
         """
         self._check_failure()
         transport = self._transport
         if transport is None or not self._links.connected(self.peer):
-            raise ConnectionFailed(f"{verb}: not connected to {self._where}")
+            raise ConnectionFailed(f"{verb}: not connected to {said(self._where)}")
         request = request or uuid.uuid4().hex
         self.send_acknowledgements()
         question = self._questions[request] = Question()
@@ -215,34 +218,46 @@ class ClientConnection:
 
     # --- publishing -----------------------------------------------------------------------
 
-    async def publish(self, payload: bytes, wire_format: str) -> int:
+    async def publish(self, payload: bytes, wire_format: str, key: bytes = b"") -> int:
         """Send a message; returns its number at once, unless ``publishes_max`` are open.
 
         It arrives exactly once even if the connection is lost; ``outcome`` tells what became of
-        it.
+        it.  ``key``: the digest of its publish key, by which it is known in other runs; RemoteError
+        "no-publish-keys" where the peer is of a release that knows none.
         """
         self._check_failure()
-        while len(self._open_publishes) >= self._limits.publishes_max:
+        if key and self.hello is not None and PUBLISH_KEYS not in self.hello.features:
+            raise RemoteError(
+                "no-publish-keys", f"the release of {self.peer} knows no publish keys"
+            )
+        while len(self._outcomes.open) >= self._limits.publishes_max:
             await self._wait_changed()
-        frame = Publish(source=self._identity, format=wire_format, payload=payload)
+        what = self._identity, wire_format, payload
+        frame = PublishOnce(*what, key) if key else Publish(*what)
         number = self._links.send(self.peer, self._identity, frame)
-        self._open_publishes.append(number)
+        self._outcomes.open.append(number)
         self._carry_out()
         await trio.lowlevel.checkpoint()
         return number
 
-    async def outcome(self, number: int) -> Refused | None:
-        """Wait until the message is settled: None accepted, or the refusal.
+    async def outcome(self, number: int) -> Refused | AcceptedBefore | None:
+        """Wait until the message is settled: None accepted, or what else was said of it.
 
         Each outcome is told once; KeyError for a number that is not open (any more).
         """
-        while number in self._open_publishes:
+        while number in self._outcomes.open:
             await self._wait_changed()
-        return self._outcomes.pop(number)
+        return self._outcomes.take(number)
+
+    @property
+    def accepted_through(self) -> int:
+        """The number of the last message that the other side has taken, or refused, in any run."""
+        channel = self._links.journal(self.peer).sending.get((Flow.MESSAGE, self._identity))
+        return 0 if channel is None else channel.floor
 
     def is_settled(self, number: int) -> bool:
         """Whether ``outcome`` of a published message would not have to wait."""
-        return number not in self._open_publishes
+        return number not in self._outcomes.open
 
     # --- subscribing ----------------------------------------------------------------------
 
@@ -256,11 +271,9 @@ class ClientConnection:
     ) -> Inbox:
         """Take the deliveries of a profile from now on, behind the ``received``-th; they arrive in
         a queue of their own, or in one with others.  With the mode SHARED those that no other who
-        shares it gets; ``shared``: what is known of it from another connection.
-
-        The inbox ends when the broker does not have the profile, or not any more; a ``call`` that
-        is answered afterwards proves that it has.
-        """
+        shares it gets; ``shared``: what is known of it from another connection.  The inbox ends
+        when the broker does not have the profile, or not any more; a ``call`` that is answered
+        afterwards proves that it has."""
         self._check_failure()
         made = self._subscription.attach(profile, received, mode, shared)
         inbox = Inbox(made, InboxQueue() if queue is None else queue)
@@ -286,10 +299,7 @@ class ClientConnection:
 
     def acknowledge(self, arrived: Arrived) -> None:
         """Everything up to this delivery is done and need not come again; of a profile that is
-        shared, this one.
-
-        Said soon; a ``call`` that is answered afterwards proves that it has arrived.
-        """
+        shared, this one.  Said soon; a ``call`` that is answered afterwards proves that it came."""
         self._subscription.take(arrived.inbox.attachment, arrived.number)
         self._acknowledged += 1
         self._acknowledged_bytes += len(arrived.frame.payload)
@@ -315,6 +325,11 @@ class ClientConnection:
         """Whether the other side is there right now."""
         return self._links.connected(self.peer)
 
+    def go_to(self, peer: str, where: Addresses) -> None:
+        """Dial another process, which goes on with what was published to this one, and numbers."""
+        self._links.succeed(self.peer, peer)
+        self.peer, self._where = peer, where
+
     async def wait_connected(self) -> None:
         """Wait until the other side is there (again); RemoteError if it never will be."""
         while not self.connected:
@@ -335,7 +350,7 @@ class ClientConnection:
         return {
             **self._counts,
             "connections": self._connections,
-            "open_publishes": len(self._open_publishes),
+            "open_publishes": len(self._outcomes.open),
             "inboxes": len(self._inboxes),
             "deliveries_duplicate": self._subscription.duplicates,
             "links": self._links.statistics(),
@@ -345,24 +360,22 @@ class ClientConnection:
 
     async def _run(self) -> None:
         """Dial, and dial again, until there is no point any more."""
-        attempt = 0
+        attempt, most = 0, patience(self._where, self._limits.open_seconds)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tick)
             while self._failure is None:
-                stream = await open_stream(*self._where, self._limits.open_seconds)
+                before = self._counts["hellos"]
+                self.at = self._where[attempt % len(self._where)]
+                stream = await open_stream(*self.at, most)
                 if stream is not None:
-                    before = self._counts["hellos"]
-                    await self._run_connection(stream)
-                    if self._counts["hellos"] > before:
-                        attempt = 0
+                    await self._run_connection(stream, most)
                 if self._failure is None:
-                    attempt += 1
-                    await trio.sleep(redial_seconds(self._identity, attempt))
+                    attempt = 1 if self._counts["hellos"] > before else attempt + 1
+                    await trio.sleep(pause_at(self._where, redial_seconds(self._identity, attempt)))
             nursery.cancel_scope.cancel()
         self._notify()
 
-    async def _run_connection(self, stream: trio.SocketStream) -> None:
-        most = self._limits.open_seconds
+    async def _run_connection(self, stream: trio.SocketStream, most: float) -> None:
         try:
             secured = await secure(stream, self._credentials, server_side=False, seconds=most)
         except HandshakeFailed as failure:
@@ -411,7 +424,7 @@ class ClientConnection:
         frame = arrival.frame
         if isinstance(frame, Hello):
             self.peer = arrival.peer
-            self.formats = frame.formats
+            self.hello = frame
             self._counts["hellos"] += 1
             for inbox in self._inboxes.values():
                 self._give_back(inbox)
@@ -429,8 +442,8 @@ class ClientConnection:
                 self._counts["observed_dropped"] += 1
         elif isinstance(frame, Deliveries | Detached | Missed):
             self._take_delivery(arrival.connection, frame)
-        elif isinstance(frame, Refused):
-            self._outcomes[frame.number] = frame
+        elif isinstance(frame, Refused | AcceptedBefore):
+            self._outcomes.tell(frame)
         elif isinstance(frame, ErrorFrame):
             self._take_error(frame)
 
@@ -467,7 +480,7 @@ class ClientConnection:
 
     def _take_error(self, frame: ErrorFrame) -> None:
         self._counts["errors_received"] += 1
-        passes = frame.code in ("hello-timeout", "keys-awaited") or (
+        passes = frame.code in ("hello-timeout", "keys-awaited", "moved") or (
             frame.code == "too-many-connections" and self.peer != ANYONE
         )
         early = not passes and not self._links.connected(self.peer)
@@ -476,13 +489,9 @@ class ClientConnection:
 
     def _settle(self) -> None:
         """Publishes that an Ack covers are settled; their refusals have come before it."""
-        if not self._open_publishes:
-            return
-        through = self._links.acknowledged(self.peer, Flow.MESSAGE, self._identity)
-        while self._open_publishes and self._open_publishes[0] <= through:
-            self._outcomes.setdefault(self._open_publishes.popleft(), None)
-        while len(self._outcomes) > self._limits.outcomes_max:
-            del self._outcomes[next(iter(self._outcomes))]
+        if self._outcomes.open:
+            through = self._links.acknowledged(self.peer, Flow.MESSAGE, self._identity)
+            self._outcomes.settle(through)
 
     def _carry_out(self) -> None:
         """Rows are not kept; the rest goes to the connection it is for, if that is still there."""
@@ -500,10 +509,10 @@ class ClientConnection:
             self._transport.flush_nowait()
 
     async def _wait_open(self) -> None:
-        with trio.move_on_after(self._limits.open_seconds):
-            await self.wait_connected()
-            return
-        raise ConnectionFailed(f"no answer from {self._where} in {self._limits.open_seconds:g} s")
+        seconds = self._limits.open_seconds * len(self._where)
+        with trio.move_on_after(seconds):
+            return await self.wait_connected()
+        raise ConnectionFailed(f"no answer from {said(self._where)} in {seconds:g} s")
 
     async def _wait_changed(self) -> None:
         """Until something happened; raises what ended the connection for good."""
@@ -521,7 +530,7 @@ class ClientConnection:
 
     def _check_failure(self) -> None:
         if self._failure is not None:
-            # A new object: it may be raised in several tasks, each with its own traceback.
+            # anew in each task, with a traceback of its own
             raise RemoteError(self._failure.code, self._failure.message)
 
     def _notify(self) -> None:

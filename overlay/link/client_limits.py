@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
+from overlay.link.lost_stores import STORE_LOST
 
 
 class RemoteError(Exception):
@@ -39,7 +40,9 @@ class ClientLimits:
 
 DEFAULT_CLIENT_LIMITS = ClientLimits()
 
-FINAL_CODES = frozenset({"replaced", "forgotten", "unsupported-version", "wrong-peer", "internal"})
+FINAL_CODES = frozenset(
+    {"replaced", "forgotten", "unsupported-version", "wrong-peer", "internal", STORE_LOST}
+)
 """Fatal errors after which dialling again would not help.  So is any before the hello but
-``hello-timeout`` and ``keys-awaited``, and ``too-many-connections`` where there has been a hello
-before."""
+``hello-timeout``, ``keys-awaited`` and ``moved``, and ``too-many-connections`` where there has been
+a hello before."""

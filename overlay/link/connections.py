@@ -21,6 +21,7 @@ from zlib import crc32
 import trio
 
 from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.dialling import patience, pause_at
 from overlay.link.door import Door, Doorkeeper, counted_address
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import ConnectionOpened, Event
@@ -30,6 +31,7 @@ from overlay.link.handshake import HandshakeFailed, Secured, secure
 from overlay.link.link_io import Connection, SendQueues
 from overlay.link.node_limits import DEFAULT_NODE_LIMITS, NodeLimits
 from overlay.link.principal import NOBODY
+from overlay.nodes import Addresses
 
 NOTHING_SAID = "others want to come in, and it has not said who it is"
 
@@ -68,7 +70,7 @@ async def _forget(event: Event) -> None:
 class _Dialling:
     """A peer that is dialled again and again until ``scope`` is cancelled."""
 
-    address: tuple[str, int]
+    addresses: Addresses
     scope: trio.CancelScope
     connected: bool = False
 
@@ -102,7 +104,7 @@ class Connections:
     async def run(
         self,
         doors: Sequence[Door],
-        dials: Mapping[str, tuple[str, int]],
+        dials: Mapping[str, Addresses],
         task_status: trio.TaskStatus[None],
     ) -> None:
         """Until cancelled; started once all doors are open."""
@@ -118,15 +120,15 @@ class Connections:
         for keeper in self._keepers:
             keeper.recognise(number)
 
-    def dial(self, dials: Mapping[str, tuple[str, int]]) -> None:
+    def dial(self, dials: Mapping[str, Addresses]) -> None:
         """From now on dial these and no others; whoever waits for its next attempt tries now."""
         for peer, dialling in list(self._dialling.items()):
-            if dials.get(peer) != dialling.address or not dialling.connected:
+            if dials.get(peer) != dialling.addresses or not dialling.connected:
                 dialling.scope.cancel()
                 del self._dialling[peer]
-        for peer, address in dials.items():
+        for peer, addresses in dials.items():
             if peer not in self._dialling:
-                dialling = self._dialling[peer] = _Dialling(address, trio.CancelScope())
+                dialling = self._dialling[peer] = _Dialling(addresses, trio.CancelScope())
                 self._nursery.start_soon(self._dial, peer, dialling)
 
     def look_after(self) -> None:
@@ -190,7 +192,8 @@ class Connections:
     async def _refuse(self, stream: trio.abc.Stream, detail: str) -> None:
         """Say why before it is closed."""
         try:
-            secured = await self._secure(stream, server_side=True)
+            seconds = self._limits.handshake_seconds
+            secured = await secure(stream, self._credentials, server_side=True, seconds=seconds)
         except HandshakeFailed:
             return
         connection = Connection(0, stream, self._limits.connection, secured)
@@ -200,20 +203,24 @@ class Connections:
         await connection.run(_forget)
 
     async def _dial(self, peer: str, dialling: _Dialling) -> None:
-        host, port = dialling.address
+        addresses = dialling.addresses
         attempt = 0
         with dialling.scope:
             while True:
-                began = trio.current_time()
-                stream = await self._connect(host, port, self._limits.dial_seconds)
-                if stream is not None:
-                    dialling.connected = True
-                    await self._run_connection(stream, peer)
-                    dialling.connected = False
-                if trio.current_time() - began >= self._limits.redial_seconds_max:
-                    attempt = 0
+                for host, port in addresses:
+                    began = trio.current_time()
+                    most = patience(addresses, self._limits.dial_seconds)
+                    stream = await self._connect(host, port, most)
+                    if stream is not None:
+                        dialling.connected = True
+                        most = patience(addresses, self._limits.handshake_seconds)
+                        await self._run_connection(stream, peer, handshake_seconds=most)
+                        dialling.connected = False
+                    if trio.current_time() - began >= self._limits.redial_seconds_max:
+                        attempt = 0
                 attempt += 1
-                await trio.sleep(redial_seconds(peer, attempt, self._limits))
+                pause = redial_seconds(peer, attempt, self._limits)
+                await trio.sleep(pause_at(addresses, pause))
 
     async def _run_connection(
         self,
@@ -221,6 +228,7 @@ class Connections:
         peer: str,
         keeper: Doorkeeper | None = None,
         address: str = "",
+        handshake_seconds: float = 0.0,
     ) -> None:
         """``keeper`` of the door by which it came in; without one we have dialled ``peer``."""
         self._numbers += 1
@@ -228,7 +236,8 @@ class Connections:
         try:
             if keeper is not None:
                 self._give_up(keeper.enter(number, address))
-            secured = await self._shake_hands(number, stream, server_side=not peer)
+            seconds = handshake_seconds or self._limits.handshake_seconds
+            secured = await self._shake_hands(number, stream, seconds, server_side=not peer)
             await self._run_secured(number, stream, peer, secured, keeper)
         except HandshakeFailed as failure:
             if peer:  # who comes and fails is counted, and would fill the log
@@ -266,12 +275,14 @@ class Connections:
             del self.here[number]
 
     async def _shake_hands(
-        self, number: int, stream: trio.abc.Stream, *, server_side: bool
+        self, number: int, stream: trio.abc.Stream, seconds: float, *, server_side: bool
     ) -> Secured | None:
         with trio.CancelScope() as scope:
             self._shaking[number] = scope
             try:
-                return await self._secure(stream, server_side=server_side)
+                return await secure(
+                    stream, self._credentials, server_side=server_side, seconds=seconds
+                )
             finally:
                 del self._shaking[number]
         raise HandshakeFailed(NOTHING_SAID, is_final=False)
@@ -282,7 +293,3 @@ class Connections:
             self._shaking[unknown].cancel()
         elif unknown in self.here:
             self.here[unknown].cut_nowait(NOTHING_SAID)
-
-    async def _secure(self, stream: trio.abc.Stream, *, server_side: bool) -> Secured | None:
-        seconds = self._limits.handshake_seconds
-        return await secure(stream, self._credentials, server_side=server_side, seconds=seconds)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 from overlay.link.errors import ProtocolError
-from overlay.link.frame import ROLES, Frame, on_the_wire
+from overlay.link.frame import (
+    FEATURES,
+    OLDEST_VERSION,
+    PROTOCOL_VERSION,
+    ROLES,
+    Frame,
+    on_the_wire,
+)
 from overlay.link.frame_fields import BODY, Bound, Detail, FlowNumber, Name, SequenceNumber
 from overlay.link.limits import FRAME_BYTES_MAX_LEAST
 
@@ -22,7 +29,11 @@ class Hello(Frame):
     ``peer`` is the sender's own id and ``instance`` tells two runs of it apart (for people; the
     protocol does not depend on it).  ``received`` says, for each channel on which the sender
     receives from this peer, the last sequence number that it has: (flow, key, sequence).
-    ``token``: one, from a client that dials without a certificate.
+    ``token``: one, from a client that dials without a certificate.  ``epoch`` counts the processes
+    that have been this peer, where a standby can be it; 0 where none can.
+
+    The two speak the lower one of both ``version`` (the newest that the sender speaks; ``oldest``
+    is the other end), and use those ``features`` that both have.
     """
 
     type: ClassVar[str] = "hello"
@@ -35,6 +46,15 @@ class Hello(Frame):
     frame_bytes_max: int
     received: Annotated[list[tuple[FlowNumber, Name, SequenceNumber]], Bound(65_536), BODY]
     token: Annotated[str, Bound(TOKEN_BYTES_MAX)] = ""
+    oldest: int = OLDEST_VERSION
+    features: Annotated[list[Name], Bound(256)] = field(default_factory=list)
+    epoch: int = 0
+
+    @classmethod
+    def of_ours(cls, **others: Any) -> Hello:
+        """Of this program, which says what it speaks; the ``others`` are the other fields."""
+        features = sorted(FEATURES)
+        return cls(PROTOCOL_VERSION, oldest=OLDEST_VERSION, features=features, **others)
 
     def check(self) -> None:
         if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:

@@ -26,12 +26,12 @@ from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.events import Failed, Put
 from overlay.link.frames import Publish, Refused, Request, Response
-from overlay.link.group_commit import RowStore
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.principal import NOBODY
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
 from overlay.link.row_log import RowLog
+from overlay.link.row_store import RowStore
 from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import Suspect, id_of, mark_of, marked, suspect_of
 from overlay.link.tables import Table

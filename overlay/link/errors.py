@@ -15,7 +15,6 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "bytes left over",
         "too-long": "a frame, field or list is longer than its bound",
         "unknown-frame": "no frame has this type",
-        "unknown-field": "the frame has a field that its type does not have",
         "missing-field": "a field of the frame's type is not there",
         "bad-field": "a field has a value of the wrong type or out of range",
         "not-expected": "a well-formed frame at a moment or from a role that may not send it, "
@@ -32,6 +31,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "no-room": "frames that are not all there take too much memory; the longest is given up",
         "silent": "nothing was heard from the peer for three keep-alive intervals",
         "replaced": "the same peer has opened a newer connection",
+        "stale-epoch": "another process is this node by now: a higher epoch of it was seen",
         "forgotten": "the state kept for this peer was deleted on purpose",
         "window-exceeded": "more unacknowledged frames on a channel than any window allows",
         "too-many-channels": "more channels than are kept for one peer",
@@ -58,3 +58,19 @@ class ProtocolError(Exception):
 
 class StoreError(Exception):
     """A store that cannot be used: another format version, or rows that cannot be read."""
+
+
+class StoreLost(StoreError):
+    """A store that has less than it has had, or something else."""
+
+
+class DiskFull(StoreError):
+    """A store has no room; it is as it was before the commit, and may be asked again."""
+
+
+class StoreUnreachable(StoreError):
+    """A store that may be there later."""
+
+
+class Fenced(StoreError):
+    """The rows belong to another process by now, or may: nothing may leave this one any more."""

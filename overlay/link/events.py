@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from formats.schema_questions import SchemaAnswer, SchemaQuestion
 from overlay.link.principal import Principal
+from overlay.nodes import Addresses
 
 if TYPE_CHECKING:
     from yfilter.late_questions import EvaluateProfile, ProfileEvaluated
@@ -62,6 +63,13 @@ class ConnectionLost:
 @dataclass(frozen=True, slots=True)
 class TimePassed:
     """Sent now and then (about once a second) so that keep-alives and time-outs happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRoom:
+    """The disk of the store has less free than its reserve, ``is_short``, or no longer."""
+
+    is_short: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,7 @@ Event: TypeAlias = (
     | DataReceived
     | ConnectionLost
     | TimePassed
+    | DiskRoom
     | CalledAgain
     | BatchHandled
     | RowsRead
@@ -225,10 +234,10 @@ class ReadArchive:
 
 @dataclass(frozen=True, slots=True)
 class DialPeers:
-    """From now on dial these peers ("role/id" -> host, port) and no others; those to whom there is
-    no connection at once."""
+    """From now on dial these peers ("role/id" -> where they may be) and no others; those to whom
+    there is no connection at once."""
 
-    dials: Mapping[str, tuple[str, int]]
+    dials: Mapping[str, Addresses]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,14 @@ from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
 from overlay.link.principal import PROCESS_ROLES
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+"""The newest version of the protocol that this program speaks."""
+OLDEST_VERSION = 2
+"""The oldest; the one before PROTOCOL_VERSION, once there is one that can be negotiated."""
+PUBLISH_KEYS = "publish-keys"  # publish-once, accepted-before
+FEATURES: frozenset[str] = frozenset({PUBLISH_KEYS})
+"""What this program can do beyond OLDEST_VERSION, by name.  A frame type, or a field that must not
+be passed over, is sent only to a peer whose hello names its feature (``LinkLayer.features``)."""
 
 ROLES = frozenset({"broker", "registration", "source", "subscriber", "client"})
 DURABLE_ROLES = PROCESS_ROLES | {"source"}

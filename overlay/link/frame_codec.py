@@ -12,8 +12,10 @@
 frames ``k`` (channel key) and ``n`` (sequence), and the frame's short fields.  The body is a
 second MessagePack map with the fields marked BODY; what is left is the payload.
 
-Strict: exactly the fields of the type, each of its type and within its bound, no key twice, no
-byte left over.  A violation is a ProtocolError.  It is fatal if the frame was, or may have been,
+Strict: the fields of the type, each of its type and within its bound, no key twice, no byte left
+over.  A field that a later release has added is passed over, and goes on with a message (its
+``unknown``); one that an earlier release does not have is at its default.  A violation is a
+ProtocolError.  It is fatal if the frame was, or may have been,
 sequenced as far as the header can be read: a receiver must not leave out a frame of a channel
 silently.  A frame whose header cannot be read at all is not fatal: if it was sequenced, the next
 one on its channel leaves a gap, which is.
@@ -27,9 +29,16 @@ from typing import Any, NamedTuple, cast
 import msgpack
 
 import overlay.link.move_frames  # noqa: F401 - its frames are known to the codec from here on
+from overlay.link.carried_message import CarriedMessage
 from overlay.link.delivery_frames import Deliveries, packed_numbers, packed_slots
 from overlay.link.errors import ProtocolError
-from overlay.link.frame import FRAME_TYPES, PROTOCOL_VERSION, Frame, check_lengths
+from overlay.link.frame import (
+    FRAME_TYPES,
+    OLDEST_VERSION,
+    PROTOCOL_VERSION,
+    Frame,
+    check_lengths,
+)
 from overlay.link.frame_fields import SEQUENCE_MAX, FieldCheck, field_checks
 from overlay.link.frames import Hello
 
@@ -60,6 +69,7 @@ class _Layout:
     header: tuple[FieldCheck, ...]
     body: tuple[FieldCheck, ...]
     has_payload: bool
+    keeps_unknown: bool
 
 
 def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
@@ -78,6 +88,8 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
         raise ValueError(f"a {frame.type} frame is not sequenced")
     for field in layout.header:
         header[field.name] = field.check(field.name, getattr(frame, field.name))
+    if layout.keeps_unknown:
+        header |= cast(CarriedMessage, frame).unknown or {}
     packed = _pack(header)
     if len(packed) > HEADER_BYTES_MAX:
         raise ProtocolError(
@@ -219,11 +231,16 @@ def _decode_known(layout: _Layout, header: dict[str, object], data: bytes, start
             raise ProtocolError("missing-field", "a sequenced frame without 'k' or 'n'")
         # Checked here, taken out after the fields: "n" in the header makes an error fatal.
         key, sequence = _check_place(header["k"], header["n"])
-    values = _take_fields(layout.header, header, {"k", "n"} if layout.cls.sequenced else set())
+    elif "n" in header:
+        raise ProtocolError("bad-field", f"a {layout.cls.type} has no place on a channel ('n')")
+    values = _take_fields(layout.header, header)
+    if layout.keeps_unknown and len(header) > len(values) + 2:
+        known = values.keys() | {"k", "n"}
+        values["unknown"] = {name: header[name] for name in header if name not in known}
     rest = data[start:]
     if layout.body:
         body, rest = _unpack_body(rest)
-        values |= _take_fields(layout.body, body, set())
+        values |= _take_fields(layout.body, body)
     if layout.has_payload:
         values["payload"] = rest
     elif rest:
@@ -233,18 +250,14 @@ def _decode_known(layout: _Layout, header: dict[str, object], data: bytes, start
     return Envelope(frame, key, sequence)
 
 
-def _take_fields(
-    checks: tuple[FieldCheck, ...], given: dict[str, object], besides: set[str]
-) -> dict[str, Any]:
-    """The values of exactly these fields; ``besides`` may be there as well."""
+def _take_fields(checks: tuple[FieldCheck, ...], given: dict[str, object]) -> dict[str, Any]:
+    """The values of these fields; others may be there, of a later release."""
     values: dict[str, Any] = {}
     for field in checks:
-        if field.name not in given:
+        if field.name in given:
+            values[field.name] = field.check(field.name, given[field.name])
+        elif not field.may_lack:
             raise ProtocolError("missing-field", f"field {field.name!r} is not there")
-        values[field.name] = field.check(field.name, given[field.name])
-    if len(given) != len(checks) + len(besides):
-        unknown = sorted(given.keys() - values.keys() - besides)
-        raise ProtocolError("unknown-field", f"no field is called {unknown[0][:80]!r}")
     return values
 
 
@@ -259,12 +272,17 @@ def _check_place(key: object, sequence: object) -> tuple[str, int]:
 
 
 def _check_version(header: dict[str, object]) -> None:
-    """Before the fields: another version may well have other fields."""
-    version = header.get("version")
-    if isinstance(version, int) and version != PROTOCOL_VERSION:
+    """Before the fields: a version that is not spoken here may well have others."""
+    newest = header.get("version")
+    oldest = header.get("oldest", newest)
+    if not isinstance(newest, int) or not isinstance(oldest, int):
+        return  # which is said of the field
+    if oldest > PROTOCOL_VERSION or newest < OLDEST_VERSION:
+        there = f"version {newest}" if oldest == newest else f"versions {oldest} to {newest}"
         raise ProtocolError(
             "unsupported-version",
-            f"version {version} is spoken there, version {PROTOCOL_VERSION} here",
+            f"{there} of the protocol there, {OLDEST_VERSION} to {PROTOCOL_VERSION} here: one of "
+            "the two releases is too old for the other",
             fatal=True,
         )
 
@@ -369,6 +387,7 @@ def _lay_out(cls: type[Frame]) -> _Layout:
         header=tuple(check for check in checks if not check.in_body),
         body=tuple(check for check in checks if check.in_body),
         has_payload="payload" in cls.__dataclass_fields__,
+        keeps_unknown=issubclass(cls, CarriedMessage),
     )
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -77,22 +77,25 @@ Check: TypeAlias = Callable[[str, object], object]
 
 @dataclass(frozen=True, slots=True)
 class FieldCheck:
-    """One field of a frame type: its name, where it travels and what it may hold."""
+    """One field of a frame type: its name, where it travels, what it may hold, and whether one
+    that is not there has its default."""
 
     name: str
     in_body: bool
     check: Check
+    may_lack: bool
 
 
 def field_checks(cls: type) -> tuple[FieldCheck, ...]:
-    """The fields of a frame's dataclass in order, without ``payload``."""
+    """The fields of a frame's dataclass in order, without ``payload`` and ``unknown``."""
     hints = get_type_hints(cls, include_extras=True)
     checks = []
     for field in fields(cls):
-        if field.name != "payload":
+        if field.name not in ("payload", "unknown"):
             hint = hints[field.name]
             in_body = BODY in getattr(hint, "__metadata__", ())
-            checks.append(FieldCheck(field.name, in_body, _check_for(hint)))
+            may_lack = field.default is not MISSING or field.default_factory is not MISSING
+            checks.append(FieldCheck(field.name, in_body, _check_for(hint), may_lack))
     return tuple(checks)
 
 

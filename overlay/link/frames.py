@@ -25,6 +25,7 @@ from overlay.link.catalog_frames import (
     ShapeSettled,
     SourceAnnounced,
     SourceReady,
+    SourceReleased,
     TaxonomiesAnnounced,
 )
 from overlay.link.control_frames import (
@@ -48,10 +49,12 @@ from overlay.link.delivery_frames import (
     Taken,
 )
 from overlay.link.message_frames import (
+    AcceptedBefore,
     DictionaryTrained,
     Message,
     MessageAgain,
     Publish,
+    PublishOnce,
     Refused,
     TaxonomiesInForce,
     TreeBegun,
@@ -77,6 +80,7 @@ from overlay.link.query_frames import (
 
 __all__ = [
     "VALIDATIONS",
+    "AcceptedBefore",
     "AccessAnnounced",
     "Ack",
     "Attach",
@@ -106,6 +110,7 @@ __all__ = [
     "ProfilesLive",
     "ProfilesPlaced",
     "Publish",
+    "PublishOnce",
     "Refused",
     "Relayed",
     "Request",
@@ -118,6 +123,7 @@ __all__ = [
     "Skipped",
     "SourceAnnounced",
     "SourceReady",
+    "SourceReleased",
     "Taken",
     "TaxonomiesAnnounced",
     "TaxonomiesInForce",

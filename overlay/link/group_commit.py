@@ -13,17 +13,21 @@ is due: a crash before only makes a peer say it again.  What waits is bounded: b
 ``gathered_rows``, ``gathered_bytes`` or ``beside_seconds`` no batch is handled before the commit
 that runs is done.  So is it where rows are to be read, which are those that all batches up to then
 have left.
+
+Where the disk is full a commit is tried again until there is room: what leaves waits, and with it
+whoever sends.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import trio
 
 from overlay.link.early_leaving import EarlyLeaving, Leaving
+from overlay.link.errors import DiskFull
 from overlay.link.events import (
     Action,
     AskSchemaWorker,
@@ -39,18 +43,9 @@ from overlay.link.events import (
     RowsRead,
     SendData,
 )
+from overlay.link.row_store import RowStore
 
-
-class RowStore(Protocol):
-    """What is needed of a store (``store.Store``)."""
-
-    def commit(self, changes: Iterable[Put | Delete]) -> None:
-        """All or none, durable on return."""
-        ...
-
-    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
-        """Rows (key, value) of a space, by key, from the first to the last."""
-        ...
+log = logging.getLogger("onyx.node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +56,14 @@ class CommitLimits:
     beside_seconds   of processor time in which batches are handled while a commit runs, likewise:
                      the commit needs the interpreter too, a dozen times, and may have to wait each
                      time until compiled code has come to its end
+    full_seconds     between two tries of a commit where the disk is full
     """
 
     unsaved_rows: int = 1024
     gathered_rows: int = 4096
     gathered_bytes: int = 16 * 1024 * 1024
     beside_seconds: float = 0.01
+    full_seconds: float = 1.0
 
 
 DEFAULT_COMMIT_LIMITS = CommitLimits()
@@ -182,7 +179,7 @@ class GroupCommit:
             self._room.set()
             told: list[Event] = []
             if group.changes or group.reads:
-                told = await trio.to_thread.run_sync(self._carry_out, group)
+                told = await self._carried_out(group)
             self._under_way = None
             self._early.committed()
             self._hand_out(group.leaving)
@@ -197,7 +194,10 @@ class GroupCommit:
             waiting = [] if self._under_way is None else self._under_way.changes
             waiting += self._gathered.changes
             if waiting:
-                self._store.commit(waiting)
+                try:
+                    self._store.commit(waiting)
+                except DiskFull as error:
+                    log.error("%s; what nobody was told about is not stored", error)
 
     def _let_early(self, batch: Group) -> None:
         batch.held |= self._gathered.held
@@ -225,6 +225,22 @@ class GroupCommit:
             len(gathered.changes) + len(gathered.leaving) >= self._limits.gathered_rows
             or gathered.bytes >= self._limits.gathered_bytes
         )
+
+    async def _carried_out(self, group: Group) -> list[Event]:
+        is_said = False
+        while True:
+            try:
+                told = await trio.to_thread.run_sync(self._carry_out, group)
+            except DiskFull as error:
+                self._is_lost = False
+                if not is_said:
+                    is_said = True
+                    log.error("%s: all waits until there is room", error)
+                await trio.sleep(self._limits.full_seconds)
+                continue
+            if is_said:
+                log.warning("there is room on the disk again")
+            return told
 
     def _carry_out(self, group: Group) -> list[Event]:
         """In a thread: store, then read."""

@@ -36,6 +36,7 @@ from overlay.link.journal_rows import (
     INBOX,
     OUTBOX,
     OUTBOX_FLOOR,
+    StoredFrames,
     channel_key,
     parse_frame_key,
     read_numbers,
@@ -43,6 +44,8 @@ from overlay.link.journal_rows import (
 from overlay.link.limits import LinkLimits
 from overlay.link.row_log import number_key
 
+SUCCESSOR = "*"
+"""In place of the run that was met last: another peer was, which has acknowledged what was."""
 ChannelName: TypeAlias = tuple[Flow, str]
 
 
@@ -241,6 +244,10 @@ class Journal:
 
     # --- channels that end ----------------------------------------------------------------
 
+    def backlogs(self, flow: Flow) -> list[int]:
+        """Bytes that the peer has not acknowledged, by channel."""
+        return [c.backlog_bytes for c in self.sending.values() if c.flow is flow]
+
     def is_drained(self, flow: Flow, keys: Iterable[str]) -> bool:
         """Whether the peer has acknowledged everything on the channels of a flow."""
         channels = (self.sending.get((flow, key)) for key in keys)
@@ -295,6 +302,13 @@ class Journal:
             return channel.last
         return channel.committed + EARLY_MAX
 
+    def succeed(self, peer: str) -> None:
+        """The peer, which is away, has a successor that knows nothing of it."""
+        self.peer = peer
+        self.instance = SUCCESSOR
+        self.receiving.clear()
+        self._changed_inboxes.clear()
+
     def suspend(self) -> None:
         """The connection is gone."""
         self.online = False
@@ -339,15 +353,16 @@ class Journal:
         _, channel.floor, *others = read_numbers(value, 2, 4)
         channel.shift, channel.base, *_ = (*others, 0, 0)
 
-    def restore_frame(
-        self, flow: Flow, key: str, number: int, size: int, value: bytes | None
-    ) -> None:
-        """After the floors, in order of the numbers; ``value`` None: it stays in the store."""
+    def restore_frames(self, flow: Flow, key: str, frames: StoredFrames) -> None:
+        """After the floors; StoreError where one is missing."""
         channel = self._sending_channel(flow, key)
-        sequence = number + channel.shift
-        if value is not None and channel.shift:
-            value = _renumbered(value, key, sequence)
-        channel.restore(sequence, size, value)
+        for number, size, stored in frames.in_order():
+            sequence = number + channel.shift
+            data = _renumbered(stored, key, sequence) if stored and channel.shift else stored
+            try:
+                channel.restore(sequence, size, data)
+            except ValueError as error:
+                raise StoreError(f"{self.peer}, channel {key!r}: {error}") from None
 
     def restore_inbox(self, flow: Flow, key: str, value: bytes) -> None:
         (last,) = read_numbers(value, 1, 1)

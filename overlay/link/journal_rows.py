@@ -17,8 +17,10 @@ here any more.  The base is the first number since the peer was met last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import msgpack
 
@@ -46,13 +48,30 @@ class Unread(bytes):
 
 
 @dataclass(slots=True)
+class StoredFrames:
+    """Those of one channel, as they were read: many millions may wait for a peer that is away."""
+
+    numbers: array[int] = field(default_factory=lambda: array("Q"))
+    sizes: array[int] = field(default_factory=lambda: array("I"))
+    values: dict[int, bytes] = field(default_factory=dict)  # for which there was room
+
+    def in_order(self) -> Iterator[tuple[int, int, bytes | None]]:
+        """(number, size, bytes if there was room for them)."""
+        places: Iterable[int] = range(len(self.numbers))
+        if any(first > second for first, second in pairwise(self.numbers)):
+            places = sorted(places, key=self.numbers.__getitem__)
+        for place in places:
+            number = self.numbers[place]
+            yield number, self.sizes[place], self.values.get(number)
+
+
+@dataclass(slots=True)
 class SortedRows:
     """The rows of a store: ``channels`` are the floors and inboxes (space, peer, flow, key, value),
-    ``frames`` those of each channel in their order (peer, flow, key, number, size, bytes if there
-    was room for them)."""
+    ``frames`` those of each channel, by (peer, flow, key)."""
 
     channels: list[tuple[str, str, Flow, str, bytes]] = field(default_factory=list)
-    frames: list[tuple[str, Flow, str, int, int, bytes | None]] = field(default_factory=list)
+    frames: dict[tuple[str, Flow, str], StoredFrames] = field(default_factory=dict)
     others: list[Row] = field(default_factory=list)
 
 
@@ -61,17 +80,19 @@ def sort_rows(rows: Iterable[Row], memory_bytes: int) -> SortedRows:
     for keys that no journal has written."""
     found = SortedRows()
     for space, key, value in rows:
-        if isinstance(value, Unread):
-            found.frames.append((*parse_frame_key(key), value.size, None))
-        elif space == OUTBOX:
-            memory_bytes -= len(value)
-            data = value if memory_bytes >= 0 else None
-            found.frames.append((*parse_frame_key(key), len(value), data))
+        if space == OUTBOX:
+            peer, flow, name, number = parse_frame_key(key)
+            frames = found.frames.setdefault((peer, flow, name), StoredFrames())
+            size = value.size if isinstance(value, Unread) else len(value)
+            frames.numbers.append(number)
+            frames.sizes.append(size)
+            memory_bytes -= size
+            if memory_bytes >= 0 and not isinstance(value, Unread):
+                frames.values[number] = value
         elif space in SPACES:
             found.channels.append((space, *parse_channel_key(key), value))
         else:
             found.others.append((space, key, value))
-    found.frames.sort(key=lambda frame: frame[:4])
     return found
 
 

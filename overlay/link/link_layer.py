@@ -32,11 +32,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
 
 from overlay.link.admission import check_principal
 from overlay.link.arrival import ANYONE, Arrival, always
-from overlay.link.errors import ProtocolError, StoreError
+from overlay.link.epochs import Epochs
+from overlay.link.errors import ProtocolError
 from overlay.link.events import (
     Action,
     ConnectionLost,
@@ -48,13 +48,14 @@ from overlay.link.events import (
     RowsRead,
     TimePassed,
 )
-from overlay.link.frame import DURABLE_ROLES, PROTOCOL_VERSION, ROLES, Frame
+from overlay.link.frame import DURABLE_ROLES, ROLES, Frame
 from overlay.link.frame_codec import Envelope
 from overlay.link.frame_memory import UNBOUNDED, FrameMemory
 from overlay.link.frames import Ack, ErrorFrame, Hello, Response, Skipped
 from overlay.link.journal import Journal
 from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_key, sort_rows
 from overlay.link.limits import LinkLimits
+from overlay.link.link_statistics import shown
 from overlay.link.lost_stores import check_store
 from overlay.link.principal import NOBODY, Principal, nobody
 from overlay.link.session import Session, SessionState
@@ -63,7 +64,6 @@ from overlay.link.unfinished_frames import UnfinishedFrames
 
 __all__ = ["ANYONE", "Arrival", "LinkLayer", "always"]
 
-SHOWN_MAX = 100  # connections, and peers with journals, in statistics
 TICKED_AT_ONCE = 256  # sessions that are told that time has passed, at least
 
 
@@ -86,6 +86,7 @@ class LinkLayer:
         is_over: Callable[[], bool] = never,
         token: Callable[[], str] = str,
         holder: Callable[[str], Principal] = nobody,
+        epoch: int = 0,
     ) -> None:
         """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
         peer's window fills: back-pressure.  It is asked again in every ``drain``.
@@ -93,7 +94,7 @@ class LinkLayer:
         ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
         ``is_over``: whether the slice of this event is, so that the next frames have to wait.
         ``token`` is said in hellos; ``holder`` of a token that is heard in one is who says it, or
-        raises ProtocolError.
+        raises ProtocolError.  ``epoch``: see epochs.py.
         """
         if role not in ROLES:
             raise ValueError(f"role {role!r}; expected one of {sorted(ROLES)}")
@@ -103,6 +104,7 @@ class LinkLayer:
         self._formats = list(formats)
         self._token = token
         self._holder = holder
+        self._epochs = Epochs(epoch)
         self._limits = limits
         self._may_acknowledge = may_acknowledge
         self._notices = notices
@@ -134,11 +136,8 @@ class LinkLayer:
                 self._journal(peer).restore_inbox(flow, key, value)
             else:
                 self._journal(peer).restore_floor(flow, key, value)
-        for peer, flow, key, number, size, data in found.frames:
-            try:
-                self._journal(peer).restore_frame(flow, key, number, size, data)
-            except ValueError as error:
-                raise StoreError(f"{peer}, channel {key!r}: {error}") from None
+        for (peer, flow, key), frames in found.frames.items():
+            self._journal(peer).restore_frames(flow, key, frames)
         return found.others
 
     def handle(self, event: Event, now: float) -> Iterator[Arrival]:
@@ -206,6 +205,12 @@ class LinkLayer:
         session = self._sessions.get(connection)
         return NOBODY if session is None else session.principal
 
+    def features(self, peer: str) -> frozenset[str]:
+        """What both ends can do beyond the oldest version (``frame.FEATURES``); none of a peer who
+        is away."""
+        session = self._connected.get(peer)
+        return frozenset() if session is None else session.features
+
     def principals(self) -> list[tuple[int, str, Principal]]:
         """(connection, peer, principal) of all that are here with one, but processes."""
         return [
@@ -217,7 +222,7 @@ class LinkLayer:
     def frame_bytes_max(self, connection: int) -> int:
         """Of a frame to the peer at the other end, without its length prefix."""
         session = self._sessions.get(connection)
-        return self._limits.frame_bytes_max if session is None else session.frame_bytes_max
+        return (self._limits if session is None else session).frame_bytes_max
 
     def reply_encoded(self, connection: int, flow: Flow, data: bytes) -> None:
         """Send unsequenced frames that are bytes already, each of which fits."""
@@ -244,6 +249,15 @@ class LinkLayer:
         if journal is not None:
             # Rows of this very call may already be on their way: keep the order.
             self._forgotten_rows += [*journal.rows(), *journal.forgotten()]
+
+    def succeed(self, former: str, peer: str) -> None:
+        """What was sent to one peer goes to another in its place, and numbers go on; of a process
+        whose journals are in memory only."""
+        journal = self._journals.pop(former, None)
+        if journal is not None:
+            self._changed.pop(former, None)
+            journal.succeed(peer)
+            self._journals[peer] = journal
 
     def journal(self, peer: str) -> Journal:
         """The channels from and to a peer, for whoever looks at them or ends some; what is changed
@@ -273,6 +287,11 @@ class LinkLayer:
         journal = self._journals.get(peer)
         channel = None if journal is None else journal.sending.get((flow, key))
         return 0 if channel is None else channel.backlog_bytes
+
+    def backlogs(self, peer: str, flow: Flow) -> list[int]:
+        """The same of all channels of a flow."""
+        journal = self._journals.get(peer)
+        return [] if journal is None else journal.backlogs(flow)
 
     def peers(self, role: str) -> list[str]:
         """The ids of the peers of a role of which something is kept."""
@@ -308,28 +327,11 @@ class LinkLayer:
         return rows
 
     def statistics(self) -> dict[str, object]:
-        """``connections`` and ``journals`` of SHOWN_MAX each, ``backlog_bytes`` of all."""
-        others = (peer for peer in self._journals if not peer.startswith("source/"))
-        sources = (peer for peer in self._journals if peer.startswith("source/"))
         return {
             **self._counts,
             "refusals": dict(self._refusals),
             "memory": self._memory.statistics(),
-            "open": len(self._sessions),
-            "connections": {
-                str(number): session.statistics()
-                for number, session in islice(self._sessions.items(), SHOWN_MAX)
-            },
-            "peers": len(self._journals),
-            "journals": {
-                peer: self._journals[peer].statistics()
-                for peer in islice(chain(others, sources), SHOWN_MAX)
-            },
-            "backlog_bytes": sum(
-                channel.backlog_bytes
-                for journal in self._journals.values()
-                for channel in journal.sending.values()
-            ),
+            **shown(self._sessions, self._journals),
         }
 
     # --- events ---------------------------------------------------------------------------
@@ -406,15 +408,15 @@ class LinkLayer:
     def _handle_hello(self, session: Session, hello: Hello) -> Iterator[Arrival]:
         peer = f"{hello.role}/{hello.peer}"
         if session.dialled not in ("", ANYONE, peer):
-            raise ProtocolError(
-                "wrong-peer", f"{peer} answered where {session.dialled} was dialled", fatal=True
-            )
+            detail = f"{peer} answered where {session.dialled} was dialled"
+            raise ProtocolError("wrong-peer", detail, fatal=True)
         if peer == f"{self._role}/{self._identity}":
             raise ProtocolError("not-expected", f"{peer} is this process itself", fatal=True)
         former = self._connected.get(peer)
         if hello.token and session.principal == NOBODY and not session.dialled:
             session.principal = self._holder(hello.token)
         check_principal(session, former, hello)
+        self._epochs.see(peer, hello)
         if session.roles and hello.role not in session.roles:
             raise ProtocolError("wrong-door", f"{peer} may not come in here", fatal=True)
         if former is not None:
@@ -452,17 +454,15 @@ class LinkLayer:
         self._counts["errors_received"] += 1
         if self._notices:
             yield Arrival(session.connection, session.peer or session.dialled, frame)
+        self._epochs.hear(frame, session.principal)
         if frame.fatal:
             session.close(f"the peer says {frame.code}: {frame.detail}")
 
     def _handle_channel(self, session: Session, envelope: Envelope) -> Iterator[Arrival]:
         frame = envelope.frame
         if not self._durable(session.peer):
-            raise ProtocolError(
-                "not-expected",
-                f"{frame.type} between a {self._role} and {session.peer}: no channels there",
-                fatal=True,
-            )
+            detail = f"{frame.type} between a {self._role} and {session.peer}: no channels there"
+            raise ProtocolError("not-expected", detail, fatal=True)
         journal = self._journal(session.peer)
         self._changed[session.peer] = journal
         if isinstance(frame, Ack):
@@ -478,8 +478,7 @@ class LinkLayer:
     def _hello(self, peer: str) -> Hello:
         """What is said to a peer; ANYONE is told of no channels, and so sends all it keeps."""
         journal = self._journals.get(peer)
-        return Hello(
-            version=PROTOCOL_VERSION,
+        return Hello.of_ours(
             role=self._role,
             peer=self._identity,
             instance=self._instance,
@@ -487,6 +486,7 @@ class LinkLayer:
             frame_bytes_max=self._limits.frame_bytes_max,
             received=[] if journal is None else journal.received(),
             token=self._token(),
+            epoch=self._epochs.own,
         )
 
     def _transmit(self, journal: Journal, *, is_early: bool = False) -> None:

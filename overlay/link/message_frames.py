@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from overlay.link.carried_message import CarriedMessage
+from overlay.link.errors import ProtocolError
 from overlay.link.frame import MessageFrame, on_the_wire
-from overlay.link.frame_fields import Detail, Name, SequenceNumber
+from overlay.link.frame_fields import Bound, Detail, Name, SequenceNumber
+from overlay.link.publish_key import DIGEST_BYTES
 
 
 @on_the_wire
@@ -71,6 +73,35 @@ class Publish(MessageFrame):
     source: Name
     format: Name
     payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PublishOnce(Publish):
+    """One that may have been published before: ``key`` is the digest of its publish key."""
+
+    type: ClassVar[str] = "publish-once"
+
+    key: Annotated[bytes, Bound(DIGEST_BYTES)]
+
+    def check(self) -> None:
+        if len(self.key) != DIGEST_BYTES:
+            raise ProtocolError(
+                "bad-field", f"'key' has {len(self.key)} bytes; expected {DIGEST_BYTES}"
+            )
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class AcceptedBefore(MessageFrame):
+    """Message ``number`` has the publish key of message ``first``, which was accepted: so it is not
+    published again."""
+
+    type: ClassVar[str] = "accepted-before"
+
+    source: Name
+    number: SequenceNumber
+    first: SequenceNumber
 
 
 @on_the_wire

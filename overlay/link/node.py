@@ -31,6 +31,7 @@ import trio
 
 from overlay.link.connections import Connect, Connections, open_stream
 from overlay.link.credentials import Credentials
+from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
 from overlay.link.early_leaving import Leaving
 from overlay.link.evaluation_desk import EvaluationDesk
@@ -44,6 +45,7 @@ from overlay.link.events import (
     BatchHandled,
     CallAtEnd,
     DialPeers,
+    DiskRoom,
     Event,
     Failed,
     PeerKnown,
@@ -52,12 +54,14 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.group_commit import Group, GroupCommit, RowStore
+from overlay.link.group_commit import Group, GroupCommit
 from overlay.link.link_io import Connection
 from overlay.link.node_limits import DEFAULT_NODE_LIMITS, NodeLimits
 from overlay.link.processor_clock import ProcessorClock
+from overlay.link.row_store import RowStore
 from overlay.link.schema_desk import SchemaDesk
 from overlay.link.turns import Turns
+from overlay.nodes import Addresses
 
 log = logging.getLogger("onyx.node")
 
@@ -82,7 +86,7 @@ async def run_node(
     core: Core,
     *,
     doors: Sequence[Door],
-    dials: Mapping[str, tuple[str, int]],
+    dials: Mapping[str, Addresses],
     store: RowStore,
     connect: Connect = open_stream,
     clock: Callable[[], float] = trio.current_time,
@@ -90,19 +94,22 @@ async def run_node(
     archive: Archive | None = None,
     turns: Turns | None = None,
     credentials: Credentials | None = None,
+    reserve: DiskReserve | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run ``core`` until cancelled; started once it accepts connections.
 
-    ``dials`` maps peers ("role/id") to (host, port) for ``connect``; each is dialled again
+    ``dials`` maps peers ("role/id") to addresses for ``connect``; each is dialled again
     whenever its connection is lost; the core may change whom (``DialPeers``).  For two nodes that
     know each other only one may dial.  ``archive`` is given what is to be archived, and asked;
     ``turns`` is told how long each took.  With ``credentials`` every connection has TLS,
     and the core is told whose it is; they are read again when they have changed, and connections
-    whose certificate is revoked or over are closed.  The listeners of the doors are closed
+    whose certificate is revoked or over are closed.  The core is told when the disk has less free
+    than the ``reserve``.  The listeners of the doors are closed
     at the end, the store is not.
     """
-    node = _Node(core, store, connect, clock, limits, archive, turns or Turns(), credentials)
+    shown = credentials, reserve
+    node = _Node(core, store, connect, clock, limits, archive, turns or Turns(), *shown)
     await node.run(doors, dials, task_status)
 
 
@@ -126,10 +133,12 @@ class _Node:
         archive: Archive | None,
         turns: Turns,
         credentials: Credentials | None,
+        reserve: DiskReserve | None,
     ) -> None:
         self._archive = archive
         self._core = core
         self._store = store
+        self._reserve = reserve
         self._clock = clock
         self._limits = limits
         self._turns = turns
@@ -148,7 +157,7 @@ class _Node:
     async def run(
         self,
         doors: Sequence[Door],
-        dials: Mapping[str, tuple[str, int]],
+        dials: Mapping[str, Addresses],
         task_status: trio.TaskStatus[None],
     ) -> None:
         """``run_node``."""
@@ -260,6 +269,16 @@ class _Node:
 
     async def _tick(self) -> None:
         while True:
+            if self._reserve is not None and self._reserve.look():
+                self._say_room(self._reserve)
             await trio.sleep(self._limits.tick_seconds)
             await self._inbox.put(TimePassed())
             self._connections.look_after()
+
+    def _say_room(self, reserve: DiskReserve) -> None:
+        free = f"{reserve.free:,} bytes are free on the disk"
+        if reserve.is_short:
+            log.error("%s, less than the reserve: what is published is refused (disk-full)", free)
+        else:
+            log.warning("%s, enough to publish again", free)
+        self._inbox.put_ahead_nowait([DiskRoom(reserve.is_short)])

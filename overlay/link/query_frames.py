@@ -97,7 +97,8 @@ class LiveReached(QueryFrame):
 @dataclass(frozen=True, slots=True)
 class PlaceProfile(QueryFrame):
     """The registration service gives a profile back to its host broker, which may have let go of
-    it."""
+    it; or, where the host broker ``lost`` is gone for good, to another, whose first delivery comes
+    behind the number ``behind``."""
 
     type: ClassVar[str] = "place-profile"
 
@@ -106,6 +107,8 @@ class PlaceProfile(QueryFrame):
     text: Annotated[Text, BODY]
     version: int
     request: Name
+    lost: Name = ""
+    behind: SequenceNumber = 0
 
 
 @on_the_wire

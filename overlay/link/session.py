@@ -17,7 +17,7 @@ from enum import Enum, auto
 
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Action, CloseConnection, Flow, ReadOn, SendData
-from overlay.link.frame import Frame
+from overlay.link.frame import FEATURES, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, Envelope, FrameDecoder, decode, encode
 from overlay.link.frames import ErrorFrame, Hello, Ping, Pong
 from overlay.link.limits import LinkLimits
@@ -99,6 +99,11 @@ class Session:
     @property
     def closed(self) -> bool:
         return self.state is SessionState.CLOSED
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What both ends can do beyond the oldest version."""
+        return frozenset() if self.hello is None else FEATURES.intersection(self.hello.features)
 
     @property
     def is_of_process(self) -> bool:

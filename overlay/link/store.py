@@ -1,45 +1,75 @@
-"""Store: the durable rows of one process, in one SQLite file.
+"""Store: the durable rows of one process, in one SQLite file and its head.
 
-One table ``rows(space, key, value)``; what the rows mean is the cores' business.  A commit is one
+What the rows mean is the cores' business, how they are kept is store_format.py.  A commit is one
 transaction: after a crash of the process or of the machine all of it is there or none of it
-(write-ahead log, ``synchronous = FULL``: the log is on the disk before ``commit`` returns).
+(write-ahead log, ``synchronous = FULL``: the log is on the disk before ``commit`` returns).  What
+the disk gives back is not believed: each row has a check sum, each space a count and each commit a
+number and a digest, the last of which is in a second file as well (store_head.py).
+
+A file is of no use any more once the disk has not taken a commit: what was written may be in
+memory only, and look as if it were stored.  Such a store does nothing from then on, and the next
+process that opens it makes the file anew, of what can be read of it.  A full disk is no such
+failure: the commit can be tried again.
 
 A statement changes many rows.  PERF: a commit runs in a thread, and after each statement it waits
 for the interpreter, which the core is using: row by row a commit of 1,000 beside a busy core takes
-2.8 s, by 256 rows and with ``node_process.SWITCH_SECONDS`` 12 ms, of which 3 are work.
+2.8 s, by 240 rows and with ``node_process.SWITCH_SECONDS`` 12 ms, of which 3 are work.
 
-One process at a time: the file is locked from opening to ``close``.
+One process at a time: the head is locked from opening to ``close``.  Others may read.
 """
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
+from contextlib import closing, contextmanager, suppress
+from itertools import chain as chained
+from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
-from overlay.link.errors import StoreError
+from overlay.link.errors import DiskFull, StoreError
 from overlay.link.events import Delete, Put
 from overlay.link.journal_rows import Unread
+from overlay.link.row_store import net_changes
+from overlay.link.store_format import (
+    CHAIN,
+    Chain,
+    check_head,
+    check_rows,
+    check_sum,
+    damaged,
+    examine,
+    lost,
+    new_chain,
+    prepare,
+)
+from overlay.link.store_head import Head, head_file, sync_directory, sync_file, write_head
 
-APPLICATION_ID = 0x4F4E5958  # "ONYX", in the header of the file
-FORMAT_VERSION = 1
-_SIZES = "SELECT key, length(value) FROM rows WHERE space = ? ORDER BY key"
-_NEXT_SPACE = "SELECT min(space) FROM rows WHERE space > ?"
+BUSY_SECONDS = 5.0  # until somebody who looks at the file lets it go
+READ_ROWS = 256  # at a time, at a start
+_VALUES = "SELECT key, sum, value FROM checked_rows WHERE space = ? ORDER BY key"
+_SIZES = "SELECT key, sum, length(value) FROM checked_rows WHERE space = ? ORDER BY key"
+_RANGE = (
+    "SELECT key, sum, value FROM checked_rows WHERE space = ? AND key BETWEEN ? AND ? ORDER BY key"
+)
+_NEXT_SPACE = "SELECT min(space) FROM checked_rows WHERE space > ?"
+_LEDGER = f"SELECT space, count, sums FROM ledger WHERE space != '{CHAIN}'"
+_STEP = f"UPDATE ledger SET count = ?, sums = ? WHERE space = '{CHAIN}'"
 
 _T = TypeVar("_T")
-_PORTIONS = (256, 64, 16, 4, 1)  # rows of one statement; few sizes, so that all stay prepared
+_PORTIONS = (240, 64, 16, 4, 1)  # rows of one statement; few sizes, so that all stay prepared
 _PUT = {
-    size: f"INSERT INTO rows VALUES {', '.join(['(?, ?, ?)'] * size)}"
-    " ON CONFLICT (space, key) DO UPDATE SET value = excluded.value"
+    size: f"INSERT INTO checked_rows VALUES {', '.join(['(?, ?, ?, ?)'] * size)}"
+    " ON CONFLICT (space, key) DO UPDATE SET sum = excluded.sum, value = excluded.value"
     for size in _PORTIONS
 }
 _DELETE = {
-    size: f"DELETE FROM rows WHERE space = ? AND key IN ({', '.join('?' * size)})"
+    size: f"DELETE FROM checked_rows WHERE space = ? AND key IN ({', '.join('?' * size)})"
     for size in _PORTIONS
 }
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 
 class Store:
@@ -48,25 +78,41 @@ class Store:
     def __init__(self, path: Path | str) -> None:
         """Open the file, made if it is not there (its directory must be).
 
-        StoreError if it is in use, not a store, or of another format version.
+        StoreError if it is in use, not a store, of a format version that is not read, or damaged;
+        StoreLost if it is not at the commit of its head; DiskFull.
         """
         self.path = Path(path)
+        self.where = str(path)
+        self.epoch = 0
         self._commits = self._puts = self._deletes = 0
-        try:
-            self._connection = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False, timeout=0
-            )
-        except sqlite3.Error as error:
-            raise StoreError(f"{path} cannot be opened: {error}") from None
-        try:
-            _prepare(self.path, self._connection)
-        except sqlite3.Error as error:
-            self._connection.close()
-            reason = "in use by another process" if "locked" in str(error) else str(error)
-            raise StoreError(f"{path} cannot be used: {reason}") from None
-        except StoreError:
-            self._connection.close()
-            raise
+        self._failure = ""  # why it does nothing any more
+        with _errors(self.path):
+            self._head, chain = _opened_head(self.path)
+            try:
+                if self._head.is_failed:
+                    _make_anew(self.path)
+                    write_head(head_file(self.path), self._head.mark)
+                    self._head.close()
+                    self._head = Head(head_file(self.path))
+                self._connection = _connected(self.path)
+                try:
+                    if chain is None:
+                        chain = Chain(0, (self._head.mark.digest,))
+                        prepare(self.path, self._connection, chain)
+                    # Whoever closes the last connection moves the log into the file.  After a
+                    # failure nobody must: this one cannot write.
+                    self._guard = reading(self.path)
+                    if examine(self.path, self._guard) != chain:
+                        raise damaged(self.path, "it is at another commit than it was just now")
+                except BaseException:
+                    self._connection.close()
+                    raise
+            except BaseException:
+                self._head.close()
+                raise
+        self._chain = chain
+        if chain.mark != self._head.mark:
+            self._head.note(chain.mark)
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
@@ -76,90 +122,158 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def take(self) -> bool:
+        """The file was taken when it was opened."""
+        return True
+
+    def check(self) -> None:
+        """It stays so."""
 
     def rows(
         self, without: Collection[str] = (), unread: Collection[str] = ()
     ) -> Iterator[tuple[str, str, bytes]]:
         """The rows (space, key, value), by space and key; those of the spaces ``without`` are
-        neither given nor read from the disk.  Of the spaces ``unread`` values are Unread."""
-        for space in self._spaces():
-            if space in unread:
-                found = self._connection.execute(_SIZES, (space,))
-                yield from ((space, key, Unread(size)) for key, size in found)
-            elif space not in without:
-                yield from self.load((space,))
-
-    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
-        """The rows (key, value) of a space with keys from ``first`` to ``last``, by key."""
-        found = self._connection.execute(
-            "SELECT key, value FROM rows WHERE space = ? AND key BETWEEN ? AND ? ORDER BY key",
-            (space, first, last),
-        )
-        return tuple(found)
+        neither given nor read from the disk.  Of the spaces ``unread`` values are Unread, and are
+        checked when they are read.  StoreError at one that is damaged or missing."""
+        with self._used():
+            for space in self._spaces():
+                if space not in without:
+                    yield from self._space(space, is_read=space not in unread)
 
     def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
-        """All rows (space, key, value) of these spaces, by key within each space."""
-        for space in spaces:
-            yield from self._connection.execute(
-                "SELECT space, key, value FROM rows WHERE space = ? ORDER BY key", (space,)
-            )
+        """All rows (space, key, value) of these spaces, by key within each space.  StoreError at
+        one that is damaged or missing."""
+        with self._used():
+            for space in spaces:
+                yield from self._space(space, is_read=True)
 
-    def _spaces(self) -> list[str]:
-        """The spaces that have rows, in order; one look-up each."""
-        found: list[str] = []
-        while (row := self._connection.execute(_NEXT_SPACE, found[-1:] or [""]).fetchone())[0]:
-            found.append(row[0])
-        return found
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        """The rows (key, value) of a space with keys from ``first`` to ``last``, by key.
+        StoreError at one that is damaged."""
+        with self._used():
+            found = self._connection.execute(_RANGE, (space, first, last)).fetchall()
+            check_rows(self.path, space, found)
+            return tuple([(key, value) for key, _, value in found])
 
     def commit(self, changes: Iterable[Put | Delete]) -> None:
-        """Carry the changes out in order, all or none, and have them on disk on return."""
-        count = puts = 0
-        rows: dict[tuple[str, str], bytes] = {}  # as they are in the end
-        gone: dict[str, dict[str, None]] = {}  # keys by space
-        for change in changes:
-            count += 1
-            if isinstance(change, Put):
-                puts += 1
-                rows[change.space, change.key] = change.value
-                if change.space in gone:
-                    gone[change.space].pop(change.key, None)
-            else:
-                rows.pop((change.space, change.key), None)
-                gone.setdefault(change.space, {})[change.key] = None
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            for some in _portions([(*name, value) for name, value in rows.items()]):
-                self._connection.execute(_PUT[len(some)], list(chain.from_iterable(some)))
-            for space, keys in gone.items():
-                for few in _portions(list(keys)):
-                    self._connection.execute(_DELETE[len(few)], (space, *few))
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+        """Carry the changes out in order, all or none, and have them on disk on return.
+
+        DiskFull where there is no room, and nothing is changed; at any other StoreError it is not
+        known whether they are on the disk, and the store does nothing any more."""
+        net = net_changes(changes)
+        rows = {name: (check_sum(*name, value), value) for name, value in net.rows.items()}
+        gone: dict[str, list[str]] = {}  # keys by space
+        for space, key in net.gone:
+            gone.setdefault(space, []).append(key)
+        after = self._chain.next((list(rows), [row[0] for row in rows.values()], gone))
+        with self._used():
+            try:
+                self._carry_out(rows, gone, after)
+            except DiskFull:
+                raise
+            except (sqlite3.Error, OSError) as error:
+                raise self._failed(str(error)) from error
+        self._chain = after
         self._commits += 1
-        self._puts += puts
-        self._deletes += count - puts
+        self._puts += net.puts
+        self._deletes += net.deletes
 
     def close(self) -> None:
         """Close the file; idempotent."""
-        self._connection.close()
+        if self._failure:
+            self._connection.close()
+            self._guard.close()
+            with suppress(OSError):
+                self._head.close()
+        else:
+            self._guard.close()
+            self._connection.close()
+            with _errors(self.path):
+                self._head.close()
 
     def statistics(self) -> dict[str, object]:
         return {
-            "path": str(self.path),
+            "where": self.where,
+            "commit": self._chain.number,
             "commits": self._commits,
             "puts": self._puts,
             "deletes": self._deletes,
         }
+
+    def _carry_out(
+        self,
+        rows: dict[tuple[str, str], tuple[int, bytes]],
+        gone: dict[str, list[str]],
+        after: Chain,
+    ) -> None:
+        """One transaction; DiskFull, sqlite3.Error and OSError."""
+        execute = self._connection.execute
+        self._head.begin_sync()
+        try:
+            execute("BEGIN IMMEDIATE")
+            for some in _portions([(*name, *row) for name, row in rows.items()]):
+                execute(_PUT[len(some)], list(chained.from_iterable(some)))
+            for space, keys in gone.items():
+                for few in _portions(keys):
+                    execute(_DELETE[len(few)], (space, *few))
+            execute(_STEP, after.row)
+            execute("COMMIT")
+        except BaseException as error:
+            if isinstance(error, sqlite3.Error) and not _is_full(error):
+                raise
+            if self._connection.in_transaction:
+                execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise DiskFull(f"{self.path}: the disk is full") from None
+            raise
+        finally:
+            self._head.end_sync()
+        self._head.note(after.mark)
+
+    def _failed(self, reason: str) -> StoreError:
+        self._head.note_failed()
+        self._failure = (
+            f"{self.path}: the disk has not taken a commit ({reason}). This process uses the file "
+            "no more; the next one makes it anew, of what the disk has. Look at the disk first"
+        )
+        return StoreError(self._failure)
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        if self._failure:
+            raise StoreError(self._failure)
+        with _errors(self.path):
+            yield
+
+    def _spaces(self) -> list[str]:
+        """The spaces that have rows, or should have, in order; one look-up each."""
+        found: list[str] = []
+        while (row := self._connection.execute(_NEXT_SPACE, found[-1:] or [""]).fetchone())[0]:
+            found.append(row[0])
+        ledger = (space for space, count, _ in self._connection.execute(_LEDGER) if count)
+        return sorted({*found, *ledger})
+
+    def _space(self, space: str, *, is_read: bool) -> Iterator[tuple[str, str, bytes]]:
+        count = sums = 0
+        found = self._connection.execute(_VALUES if is_read else _SIZES, (space,))
+        while some := found.fetchmany(READ_ROWS):
+            count += len(some)
+            sums += sum(map(itemgetter(1), some))
+            if is_read:
+                check_rows(self.path, space, some)
+                yield from [(space, key, value) for key, _, value in some]
+            else:
+                yield from [(space, key, Unread(size)) for key, _, size in some]
+        ledger = {name: entry for name, *entry in self._connection.execute(_LEDGER)}
+        expected = ledger.get(space, [0, 0])
+        if [count, sums] != expected:
+            what = f"space {space!r} has {count} rows; expected {expected[0]}"
+            if count == expected[0]:
+                what = f"the {count} rows of space {space!r} are not those that were stored"
+            raise damaged(self.path, what)
 
 
 def _portions(rows: list[_T]) -> Iterator[list[_T]]:
@@ -170,26 +284,88 @@ def _portions(rows: list[_T]) -> Iterator[list[_T]]:
             at += size
 
 
-def _prepare(path: Path, connection: sqlite3.Connection) -> None:
-    """Check or make the table; the lock is taken here and kept."""
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    """What SQLite and the system say, as a StoreError."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        if _is_full(error):
+            raise DiskFull(f"{path}: the disk is full") from None
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+            raise damaged(path, str(error)) from None
+        raise StoreError(f"{path} cannot be used: {error}") from None
+
+
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return getattr(error, "sqlite_errorcode", 0) in _FULL
+
+
+def reading(path: Path) -> sqlite3.Connection:
+    """A connection that writes nothing, beside one that does."""
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_SECONDS,
+    )
+
+
+def has_content(path: Path) -> bool:
+    """Whether there is a store to be opened: of an empty file SQLite removes the log."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS
+    )
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("BEGIN EXCLUSIVE")
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if tables == 0 and application == 0:
-        connection.execute(
-            "CREATE TABLE rows (space TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,"
-            " PRIMARY KEY (space, key)) WITHOUT ROWID"
-        )
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-    elif application != APPLICATION_ID:
-        raise StoreError(f"{path} is an SQLite file but not a store of this program")
-    elif version != FORMAT_VERSION:
-        raise StoreError(
-            f"{path} has store format {version}; this program reads format {FORMAT_VERSION}"
-        )
-    connection.execute("COMMIT")
+    return connection
+
+
+def _opened_head(path: Path) -> tuple[Head, Chain | None]:
+    """The head of a store, locked, and the chain that the store has; both are of one commit.
+
+    Nothing is written but the head of a store that is new, or of version 1."""
+    try:
+        head: Head | None = Head(head_file(path))
+    except FileNotFoundError:
+        head = None
+    try:
+        chain = None
+        if has_content(path):
+            with closing(reading(path)) as connection:
+                chain = examine(path, connection)
+        if head is None:
+            if chain is not None:
+                raise lost(path, f"is at commit {chain.number}, and {head_file(path).name} is gone")
+            write_head(head_file(path), new_chain().mark, is_new=True)
+            return Head(head_file(path)), None
+        check_head(path, chain, head.mark)
+        return head, chain
+    except BaseException:
+        if head is not None:
+            head.close()
+        raise
+
+
+def _make_anew(path: Path) -> None:
+    """Put a copy in the place of a store whose disk has not taken a commit, page for page, so that
+    the log, which is removed last, has no other."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    try:
+        with closing(reading(path)) as old, closing(sqlite3.connect(new)) as copy:
+            old.backup(copy)
+        sync_file(new)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)  # where there was no room for all of it
+    for ending in ("-wal", "-shm"):
+        path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
+    sync_directory(path.parent)

@@ -545,3 +545,57 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert message(path) == f"{path}: is longer than {FILE_BYTES_MAX} bytes"
     path.write_text(PAIR, encoding="utf-8")
     assert load_topology(path) == parse_topology(PAIR, "pair.toml")
+
+
+# --- stores and standbys -------------------------------------------------------------------
+
+STORES = '[stores]\nurl = "postgresql://db/onyx"\n'
+STANDBY = f'{LISTEN1}\nstandby = "10.0.0.2:7001"'
+
+
+def test_a_node_with_a_standby_has_two_addresses() -> None:
+    topology = parse_topology(PAIR.replace(LISTEN1, STANDBY) + STORES, "pair.toml")
+    first, second = topology.brokers
+    assert topology.where("B1") == "127.0.0.1:7001,10.0.0.2:7001"
+    assert topology.where("B2") == "127.0.0.1:7002"
+    assert first.links_at == (("127.0.0.1", 17_001), ("10.0.0.2", 17_001))
+    assert (first.store, second.store) == ("postgresql://db/onyx",) * 2
+    assert (first.has_standby, second.has_standby) == (True, False)
+    standby = first.as_standby()
+    assert (standby.listen, standby.links) == (("10.0.0.2", 7001), ("10.0.0.2", 17_001))
+    assert parse_topology(to_toml(topology), "again.toml") == topology
+    moved = topology.with_addresses({"B1/standby": ("h", 1)}, {"B1/standby": ("h", 2)})
+    assert (moved.broker("B1").standby, moved.broker("B1").standby_links) == (("h", 1), ("h", 2))
+    assert moved.broker("B1").listen == first.listen
+
+
+def test_a_node_may_keep_its_file() -> None:
+    text = PAIR.replace(LISTEN1, f'{LISTEN1}\nstore = "sqlite"') + STORES
+    topology = parse_topology(text, "pair.toml")
+    assert [broker.store for broker in topology.brokers] == ["sqlite", "postgresql://db/onyx"]
+    assert parse_topology(to_toml(topology), "again.toml") == topology
+
+
+def test_a_network_whose_server_is_started_with_it() -> None:
+    topology = parse_topology(PAIR + '[stores]\nurl = "trial"', "pair.toml")
+    assert topology.has_trial_store
+    told = topology.with_trial_store("postgresql:///x")
+    assert {broker.store for broker in told.brokers} == {"postgresql:///x"} == {told.stores.url}
+    assert not told.has_trial_store
+
+
+@pytest.mark.parametrize(
+    ("of_broker", "stores", "reason"),
+    [
+        (STANDBY, "", "broker[0].standby: has nothing to go on with: store is a file"),
+        (f'{LISTEN1}\nstandby_links = "h:1"', STORES, "there is no standby, expected standby"),
+        (STANDBY.replace("10.0.0.2:7001", "127.0.0.1:7002"), STORES, "already the address of"),
+        (f'{LISTEN1}\nstore = "mysql://db"', "", 'is no store, expected "postgresql://HOST'),
+        (f'{LISTEN1}\nstore = "trial"', "", '"trial" is of all nodes: say it as url in [stores]'),
+        (f'{LISTEN1}\nstore = "postgresql://a:b@db"', "", "broker[0].store: has a password in it"),
+        (LISTEN1, '[stores]\nurl = "postgresql://db?password=b"', "stores.url: has a password"),
+        (LISTEN1, "[stores]\nlease_s = 0.5", "stores.lease_s"),
+    ],
+)
+def test_stores_that_are_refused(of_broker: str, stores: str, reason: str) -> None:
+    assert reason in refusal(PAIR.replace(LISTEN1, of_broker) + stores)

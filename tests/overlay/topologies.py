@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -10,6 +12,7 @@ from formats import LEVELS, WireFormat
 from formats.limits import MessageLimits
 from overlay.link.limits import LinkLimits
 from overlay.nodes import AUTO, LinkFormat, Transformation
+from overlay.stores import SQLITE, StoreOptions
 from overlay.topology import (
     Address,
     BrokerNode,
@@ -94,6 +97,7 @@ _limits = st.builds(
         keepalive_seconds=st.floats(min_value=0.1, max_value=3600),
     ),
     link_backlog_bytes_max=st.integers(min_value=1024, max_value=2**40),
+    link_away_bytes_max=st.integers(min_value=1024, max_value=2**50),
     profiles_max=_counts,
 )
 
@@ -102,6 +106,7 @@ _limits = st.builds(
 def topologies(draw: st.DrawFn) -> Topology:
     """Connected networks of 1 to 9 brokers in which anything that may vary does."""
     ids = draw(st.lists(_words, min_size=2, max_size=10, unique=True))
+    stores = StoreOptions(draw(st.sampled_from(["sqlite", "trial", "postgresql://db/x"])))
     hosts = st.sampled_from(["127.0.0.1", "::1", "broker-1.example.org", "localhost"])
     addresses = [
         Address(draw(hosts), draw(st.sampled_from([0, 10_000 + index])))
@@ -114,8 +119,9 @@ def topologies(draw: st.DrawFn) -> Topology:
             draw(st.none() | _places),
             draw(st.integers(min_value=0, max_value=10**9)),
             draw(_labels),
+            **draw(st.sampled_from([{"store": SQLITE}, *_stores(20_000 + index, stores.url)])),
         )
-        for broker_id, address in zip(ids[1:], addresses[1:], strict=True)
+        for index, (broker_id, address) in enumerate(zip(ids[1:], addresses[1:], strict=True))
     )
     pairs = [(draw(st.integers(min_value=0, max_value=b - 1)), b) for b in range(1, len(brokers))]
     for a in range(len(brokers)):
@@ -142,4 +148,19 @@ def topologies(draw: st.DrawFn) -> Topology:
         brokers,
         links,
         draw(_limits),
+        stores=stores,
     )
+
+
+def _stores(port: int, url: str) -> Iterator[dict[str, Any]]:
+    """With and without a standby, of a node whose store is of the network, or its own."""
+    for store in (url, "postgresql:///?service=own"):
+        if store != SQLITE:
+            standby = Address("standby.example.org", port)
+            yield {"store": store, "standby": standby}
+            yield {
+                "store": store,
+                "standby": standby,
+                "standby_links": Address("::1", port + 5_000),
+            }
+        yield {"store": store}

@@ -14,11 +14,12 @@ from overlay.link.events import (
     Flow,
     SendData,
 )
-from overlay.link.frame import Frame
+from overlay.link.frame import PROTOCOL_VERSION, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import Hello
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import Arrival, LinkLayer, always
+from overlay.link.principal import Principal
 from overlay.link.slices import never
 
 LIMITS = LinkLimits(keepalive_seconds=10, hello_seconds=5)
@@ -31,6 +32,7 @@ def make_links(
     limits: LinkLimits = LIMITS,
     may_acknowledge: Callable[[str, Flow, str], bool] = always,
     is_over: Callable[[], bool] = never,
+    epoch: int = 0,
 ) -> LinkLayer:
     return LinkLayer(
         role=role,
@@ -40,6 +42,7 @@ def make_links(
         limits=limits,
         may_acknowledge=may_acknowledge,
         is_over=is_over,
+        epoch=epoch,
     )
 
 
@@ -49,7 +52,9 @@ def hello(
     received: list[tuple[int, str, int]] | None = None,
     frame_bytes_max: int = 1 << 24,
 ) -> Hello:
-    return Hello(1, role, peer, "other", ["binary", "xml"], frame_bytes_max, received or [])
+    return Hello(
+        PROTOCOL_VERSION, role, peer, "other", ["binary", "xml"], frame_bytes_max, received or []
+    )
 
 
 class Hand:
@@ -71,6 +76,10 @@ class Hand:
 
     def open(self, connection: int = 1, dialled: str = "") -> list[Frame]:
         return sent(self.event(ConnectionOpened(connection, dialled)))
+
+    def open_as(self, principal: Principal) -> list[Frame]:
+        """Connection 1, with somebody at its other end."""
+        return sent(self.event(ConnectionOpened(1, "", principal)))
 
     def receive(
         self, frame: Frame, key: str = "", sequence: int = 0, connection: int = 1

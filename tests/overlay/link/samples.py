@@ -8,10 +8,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from overlay.link.carried_message import CarriedMessage
 from overlay.link.delivery_frames import packed_numbers, packed_slots
-from overlay.link.frame import FRAME_TYPES, Frame
+from overlay.link.frame import FRAME_TYPES, OLDEST_VERSION, PROTOCOL_VERSION, Frame
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import (
+    AcceptedBefore,
     AccessAnnounced,
     Ack,
     Attach,
@@ -40,6 +42,7 @@ from overlay.link.frames import (
     ProfilesLive,
     ProfilesPlaced,
     Publish,
+    PublishOnce,
     Refused,
     Relayed,
     Request,
@@ -52,6 +55,7 @@ from overlay.link.frames import (
     Skipped,
     SourceAnnounced,
     SourceReady,
+    SourceReleased,
     Taken,
     TaxonomiesAnnounced,
     TaxonomiesInForce,
@@ -72,10 +76,11 @@ from overlay.link.move_frames import (
     WatershedMarker,
     WatershedReached,
 )
+from overlay.link.publish_key import DIGEST_BYTES
 
 SAMPLES: tuple[Frame, ...] = (
     Hello(
-        1,
+        PROTOCOL_VERSION,
         "broker",
         "B1",
         "run-1",
@@ -83,6 +88,9 @@ SAMPLES: tuple[Frame, ...] = (
         65_536,
         [(3, "B1", 42), (2, "B1", 7)],
         "secret",
+        OLDEST_VERSION,
+        ["a-feature"],
+        5,
     ),
     Ack(3, "B1", 42),
     Skipped(3, "s1", 12),
@@ -97,6 +105,8 @@ SAMPLES: tuple[Frame, ...] = (
         *("s1", "markets", "B1", (48.1, 11.5), 2.5, 800, "quote.dtd", "dtd", "off"),
         [("text", b"EC")],
         "source/markets",
+        "http://markets.example/",
+        41,
         b"<!--",
     ),
     AccessAnnounced(
@@ -108,6 +118,7 @@ SAMPLES: tuple[Frame, ...] = (
     TreeReady("B1", "s1"),
     BranchReady("B1@2", "B4@2"),
     SourceReady("s1"),
+    SourceReleased("s1", 41),
     ShapeAnnounced(2, [("B1", 0), ("B2", 2)], [("B1", "B2")], ["B3"], b'name = "n"'),
     ShapeAgreed(2),
     ShapeSettled(2),
@@ -126,6 +137,8 @@ SAMPLES: tuple[Frame, ...] = (
     Undecoded("B1", "s1", 3, "dictionary", 1, b"OND", 7, b"\x00\x93\x90\x90\xc4\x00"),
     DictionaryHeld("B1", "s1", "text", 2_000_000_000),
     Publish("s1", "xml", b"<quote/>"),
+    PublishOnce("s1", "xml", b"<quote/>", bytes(range(16))),
+    AcceptedBefore("s1", 9, 4),
     Refused("s1", 4, "malformed", "mismatched tag", 1, 9),
     DictionaryTrained("B1", "s1", "text", b"dict"),
     TaxonomiesAnnounced(7, b"x\x9c"),
@@ -208,11 +221,17 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
     values = {field.name: _strategy(hints[field.name]) for field in fields(cls)}
     if cls is Hello:
         values |= {
-            "version": st.just(1),
+            "version": st.integers(PROTOCOL_VERSION, 2**40),
+            "oldest": st.integers(0, PROTOCOL_VERSION),
             "role": st.sampled_from(["broker", "registration", "source", "subscriber", "client"]),
             "peer": st.text("abcXYZ019-._é:", min_size=1, max_size=30),
             "frame_bytes_max": st.integers(65_536, 2**40),
         }
+    if issubclass(cls, CarriedMessage):
+        later = st.dictionaries(TEXT.map("of a later release: {}".format), st.integers(0, 9))
+        values["unknown"] = st.none() | later.filter(bool)
+    if cls is PublishOnce:
+        values["key"] = st.binary(min_size=DIGEST_BYTES, max_size=DIGEST_BYTES)
     if cls is SourceAnnounced:
         values["validation"] = st.sampled_from(["off", "report", "reject"])
         place = st.tuples(st.floats(-90, 90), st.floats(-180, 180))

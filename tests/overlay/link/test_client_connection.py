@@ -20,6 +20,7 @@ from overlay.link.client_connection import (
 from overlay.link.events import Flow
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.limits import LinkLimits
+from overlay.nodes import Address
 from tests.overlay.link.counter_core import REFUSED, until
 from tests.overlay.link.test_node import Network
 
@@ -31,7 +32,7 @@ async def test_calls(tmp_path: Path) -> None:
         open_client("127.0.0.1", network.ports["B"], role="client", identity="c1") as client,
     ):
         assert client.peer == "broker/B"
-        assert client.formats == ["xml"]
+        assert client.hello is not None and client.hello.formats == ["xml"]
         with trio.fail_after(20):
             assert await client.call("echo", {"a": [1, "x"]}) == {"a": [1, "x"]}
             with pytest.raises(RemoteError, match="it failed") as caught:
@@ -337,10 +338,10 @@ async def test_over_a_lost_connection_nothing_comes_twice(tmp_path: Path) -> Non
 async def test_a_connection_that_never_was_answered_is_lost_as_any_other() -> None:
     """The other side takes it, says no hello, and hangs up: nothing was connected meanwhile."""
     client, server = trio.testing.memory_stream_pair()
-    connection = ClientConnection("nowhere", 1, "client", "c1", (), ClientLimits())
+    connection = ClientConnection((Address("nowhere", 1),), "client", "c1", (), ClientLimits())
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(connection._run_connection, client)
+            nursery.start_soon(connection._run_connection, client, 1.0)
             await trio.testing.wait_all_tasks_blocked()
             nursery.start_soon(connection.wait_lost)
             await trio.testing.wait_all_tasks_blocked()

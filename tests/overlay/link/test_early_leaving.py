@@ -5,9 +5,10 @@ from __future__ import annotations
 from overlay.link.early_leaving import EARLY_MAX, EarlyLeaving
 from overlay.link.errors import ProtocolError
 from overlay.link.events import CloseConnection, Delete, Flow, Put, SendData
+from overlay.link.frame import PROTOCOL_VERSION
 from overlay.link.frames import Ack, Hello, Message
 from overlay.link.journal import Journal
-from overlay.link.journal_rows import parse_channel_key, parse_frame_key
+from overlay.link.journal_rows import parse_channel_key, sort_rows
 from overlay.link.limits import LinkLimits
 from overlay.link.lost_stores import check_store
 
@@ -53,10 +54,9 @@ class Run:
         for (space, key), value in sorted(disk.items(), reverse=True):
             if space == "outbox-floor":
                 self.journal.restore_floor(*parse_channel_key(key)[1:], value)
-        for (space, key), value in sorted(disk.items()):
-            if space == "outbox":
-                _, flow, name, number = parse_frame_key(key)
-                self.journal.restore_frame(flow, name, number, len(value), value)
+        rows = [(space, key, value) for (space, key), value in disk.items()]
+        for (_, flow, name), frames in sort_rows(rows, 1_000_000).frames.items():
+            self.journal.restore_frames(flow, name, frames)
 
     def send(self, *numbers: int) -> None:
         for number in numbers:
@@ -135,7 +135,7 @@ class TestNumbers:
 class TestLostStores:
     def refusal(self, run: Run, received: int, identity: str = "B2") -> str:
         told = [(int(Flow.MESSAGE), "B1", received)]
-        hello = Hello(1, "broker", "B3", "other", [], FRAME_BYTES, told)
+        hello = Hello(PROTOCOL_VERSION, "broker", "B3", "other", [], FRAME_BYTES, told)
         try:
             check_store("broker", identity, run.journal, hello)
         except ProtocolError as error:

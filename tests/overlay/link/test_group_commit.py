@@ -12,6 +12,7 @@ import pytest
 import trio
 import trio.testing
 
+from overlay.link.errors import DiskFull
 from overlay.link.events import (
     Action,
     CallAgain,
@@ -28,6 +29,7 @@ from overlay.link.events import (
 from overlay.link.group_commit import CommitLimits
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
+from overlay.nodes import Address
 
 SEEDS = range(1, 21)
 IDLE = CommitLimits(beside_seconds=60)  # the core is never so busy that a commit is waited for
@@ -120,7 +122,7 @@ async def run(
     await run_node(
         core,
         doors=[],
-        dials={"broker/B": ("b", 1)},
+        dials={"broker/B": (Address("b", 1),)},
         store=store,
         connect=connect,
         limits=NodeLimits(commit=limits, tick_seconds=1e6),
@@ -129,7 +131,9 @@ async def run(
 
 
 @asynccontextmanager
-async def connected(core: Clerk, store: SlowStore, **limits: int) -> AsyncIterator[trio.abc.Stream]:
+async def connected(
+    core: Clerk, store: SlowStore, **limits: float
+) -> AsyncIterator[trio.abc.Stream]:
     """The other end of the only connection of a node, which is stopped at the end of the block."""
     ours, theirs = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
@@ -321,6 +325,47 @@ async def test_an_error_of_the_store_ends_the_node_and_stores_nothing_behind_it(
             store.let_go()
             await trio.sleep_forever()
     assert bytes(core.handled) == b"AbC"
+
+
+class Full(SlowStore):
+    """Refuses so many commits, or all."""
+
+    def __init__(self, refusals: int) -> None:
+        super().__init__()
+        self.refusals = refusals
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None:
+        changes = list(changes)
+        if self.refusals:
+            self.refusals -= 1
+            self.begun.release()
+            raise DiskFull("the disk is full")
+        super().commit(changes)
+
+
+async def test_a_commit_waits_for_room_on_the_disk_and_all_else_behind_it() -> None:
+    core, store = Clerk(), Full(refusals=3)
+    async with connected(core, store, full_seconds=0, beside_seconds=1e9) as stream:
+        await send(stream, b"A")
+        for _ in range(4):
+            await begun(store)
+        assert store.sizes == []
+        await send(stream, b"bC")
+        store.let_go()
+        assert await stream.receive_some() == b"A"
+        await begun(store)
+        store.let_go()
+        assert await stream.receive_some() == b"C"
+        assert store.bytes_kept == b"AbC"
+
+
+async def test_a_node_whose_disk_is_full_can_be_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    core, store = Clerk(), Full(refusals=10**9)
+    async with connected(core, store, full_seconds=1e9) as stream:
+        await send(stream, b"A")
+        await begun(store)
+    assert store.disk == {}
+    assert "what nobody was told about is not stored" in caplog.text
 
 
 @pytest.mark.parametrize("seed", SEEDS)

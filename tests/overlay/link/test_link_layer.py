@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from overlay.link.errors import ProtocolError, StoreError
@@ -15,7 +17,7 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import Frame
+from overlay.link.frame import PROTOCOL_VERSION, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import (
     Ack,
@@ -33,7 +35,8 @@ from overlay.link.frames import (
     TreeReady,
 )
 from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
-from overlay.link.link_layer import ANYONE, SHOWN_MAX, TICKED_AT_ONCE
+from overlay.link.link_layer import ANYONE, TICKED_AT_ONCE
+from overlay.link.link_statistics import SHOWN_MAX
 from overlay.link.slices import SLICE_SECONDS, Slice
 from tests.overlay.link.pair import LIMITS, Hand, closed, hello, make_links, sent
 
@@ -61,7 +64,16 @@ class TestHello:
         frames = hand.receive(hello())
         (arrival,) = hand.arrivals
         assert (arrival.peer, arrival.frame) == ("broker/B2", hello())
-        assert frames == [Hello(1, "broker", "B1", "test", ["xml"], LIMITS.frame_bytes_max, [])]
+        assert frames == [
+            Hello.of_ours(
+                role="broker",
+                peer="B1",
+                instance="test",
+                formats=["xml"],
+                frame_bytes_max=LIMITS.frame_bytes_max,
+                received=[],
+            )
+        ]
         assert hand.links.connected("broker/B2")
         assert hand.links.connection_of("broker/B2") == 1
         assert hand.links.peer_formats("broker/B2") == ["binary", "xml"]
@@ -112,8 +124,8 @@ class TestHello:
     def test_another_version(self) -> None:
         hand = Hand(make_links())
         hand.open()
-        data = encode(hello()).replace(b"\xa7version\x01", b"\xa7version\x02")
-        assert errors(hand.bytes(data)) == [("unsupported-version", True)]
+        newer = replace(hello(), version=PROTOCOL_VERSION + 2, oldest=PROTOCOL_VERSION + 1)
+        assert errors(hand.bytes(encode(newer))) == [("unsupported-version", True)]
 
     def test_hello_first(self) -> None:
         hand = Hand(make_links())

@@ -1,4 +1,4 @@
-"""A broker whose store was emptied, or is an older copy, is not let in."""
+"""A broker whose store was emptied, or is an older copy, is not let in; its sources hear of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from overlay.link.frames import Ack, ErrorFrame, SourceReady
+from overlay.link.client_limits import FINAL_CODES
+from overlay.link.events import Flow
+from overlay.link.frames import Ack, ErrorFrame, Publish, Skipped, SourceReady
+from overlay.link.lost_stores import STORE_LOST
 from tests.overlay.link.pair import Hand, closed, hello, make_links
 
 
@@ -80,3 +83,54 @@ def test_sources_may_have_lost_their_memory() -> None:
     hand.open(2)
     hand.receive(replace(hello("source", "s1"), instance="another run"), connection=2)
     assert hand.links.connected("source/s1")
+
+
+def published(count: int) -> Hand:
+    """A source whose broker has acknowledged that many messages, and is gone."""
+    hand = Hand(make_links("source", "s1"))
+    hand.meet("broker", "B1")
+    for _ in range(count + 1):
+        hand.links.send("broker/B1", "s1", Publish("s1", "xml", b"<a/>"))
+    hand.drain()
+    hand.receive(Ack(Flow.MESSAGE, "s1", count))
+    hand.lose()
+    hand.open(2)
+    return hand
+
+
+@pytest.mark.parametrize("has", [0, 2])
+def test_a_source_is_told_that_its_broker_has_less_than_it_acknowledged(has: int) -> None:
+    hand = published(3)
+    received = [(int(Flow.MESSAGE), "s1", has)] if has else []
+    anew = replace(hello("broker", "B1", received), instance="another run")
+    (error,) = hand.receive(anew, connection=2)
+    assert isinstance(error, ErrorFrame)
+    assert (error.code, error.fatal) == (STORE_LOST, True)
+    assert f"it has {has} of 3 frames of channel 's1' that it has acknowledged" in error.detail
+    assert hand.links.refusal("broker/B1").startswith(STORE_LOST)
+    assert STORE_LOST in FINAL_CODES, "who has the connection is told, for good"
+
+
+def test_a_source_whose_broker_has_what_it_acknowledged_goes_on() -> None:
+    hand = published(3)
+    received = [(int(Flow.MESSAGE), "s1", 3)]
+    hand.receive(replace(hello("broker", "B1", received), instance="another run"), connection=2)
+    assert hand.links.connected("broker/B1")
+
+
+@pytest.mark.parametrize("has", [0, 3])
+def test_another_root_broker_has_acknowledged_nothing_and_goes_on_behind_it(has: int) -> None:
+    """It may have been told what the one before has taken."""
+    hand = published(3)
+    hand.lose(2)
+    hand.links.succeed("broker/B1", "broker/B2")
+    hand.open(3)
+    received = [(int(Flow.MESSAGE), "s1", has)] if has else []
+    said = hand.receive(hello("broker", "B2", received), connection=3)
+    assert hand.links.connected("broker/B2")
+    assert [frame for frame in said if isinstance(frame, Skipped)] == (
+        [] if has else [Skipped(Flow.MESSAGE, "s1", 3)]
+    )
+    assert [frame for frame in said if isinstance(frame, Publish)] == [
+        Publish("s1", "xml", b"<a/>")
+    ]

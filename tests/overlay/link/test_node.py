@@ -29,13 +29,15 @@ from overlay.link.events import (
 )
 from overlay.link.frame_codec import decode, encode
 from overlay.link.frames import Ack, ErrorFrame, Hello, Publish
-from overlay.link.group_commit import RowStore
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
+from overlay.link.row_store import RowStore
 from overlay.link.store import Store
+from overlay.nodes import Address
 from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.pair import hello
 
+HOST = "127.0.0.1"
 FAST = NodeLimits(redial_seconds_min=0.01, redial_seconds_max=0.05, tick_seconds=0.05)
 
 
@@ -74,7 +76,9 @@ class Network:
                     await run_node(
                         core,
                         doors=[Door(listeners, limits=door)],
-                        dials={f"broker/{p}": ("127.0.0.1", self.ports[p]) for p in dials},
+                        dials={
+                            f"broker/{p}": (Address("127.0.0.1", self.ports[p]),) for p in dials
+                        },
                         store=store,
                         limits=limits,
                         credentials=self.credentials.get(name),

@@ -10,6 +10,7 @@ import trio.testing
 
 from overlay.link.events import Action, DataReceived, Delete, Event, Flow, Put, SendData
 from overlay.link.node import run_node
+from overlay.nodes import Address
 
 
 class Scribe:
@@ -53,7 +54,7 @@ async def start(nursery: trio.Nursery, store: ListStore) -> trio.abc.Stream:
         await run_node(
             Scribe(),
             doors=[],
-            dials={"broker/B": ("b", 1)},
+            dials={"broker/B": (Address("b", 1),)},
             store=store,
             connect=connect,
             task_status=task_status,

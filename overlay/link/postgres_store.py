@@ -1,0 +1,247 @@
+"""PostgresStore: the durable rows of one node in a PostgreSQL server, for those who outgrow a disk.
+
+As store.py, but that another process can go on with the rows when this one, or its machine, is
+gone::
+
+    PostgresStore ──take──> its rows     a lease says whose they are, and counts epochs (lease.py)
+         commit: one statement           the epoch is asked in it: it fails once that is over
+
+A commit that was sent when the connection broke may be in or not.  It is made again, and as each
+has a number that follows the one before, in the same statement, it takes effect once.  How safe a
+commit is, is the server's to say: with a synchronous replica it is on two machines.
+
+PERF: a commit is one round trip whatever its size, rows are columns in it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import Self, TypeVar
+
+import psycopg
+
+from overlay.link.errors import DiskFull, StoreError, StoreUnreachable
+from overlay.link.events import Delete, Put
+from overlay.link.journal_rows import Unread
+from overlay.link.lease import Lease
+from overlay.link.postgres import PostgresConnection, connect, prepare, shown
+from overlay.link.row_store import net_changes
+
+PAGE_ROWS = 512
+RECONNECT_SECONDS = 0.1
+
+_T = TypeVar("_T")
+
+_COMMIT = """
+WITH held AS (
+    UPDATE nodes SET number = %(number)s
+        WHERE name = %(node)s AND epoch = %(epoch)s AND number = %(number)s - 1 RETURNING 1
+), put AS (
+    INSERT INTO rows SELECT %(node)s, new.*
+        FROM unnest(%(spaces)b::text[], %(keys)b::bytea[], %(values)b::bytea[]) AS new
+        WHERE EXISTS (SELECT FROM held)
+        ON CONFLICT (node, space, key) DO UPDATE SET value = excluded.value
+), gone AS (
+    DELETE FROM rows
+        USING unnest(%(gone_spaces)b::text[], %(gone_keys)b::bytea[]) AS old(space, key)
+        WHERE EXISTS (SELECT FROM held)
+        AND node = %(node)s AND rows.space = old.space AND rows.key = old.key
+)
+SELECT count(*) FROM held
+"""
+_COMMITTED = "SELECT epoch, number FROM nodes WHERE name = %s"
+_RENAME = "UPDATE rows SET node = %s WHERE node = %s RETURNING 1"
+_SPACE = "SELECT min(space) FROM rows WHERE node = %s AND space > %s"
+_READ = """
+SELECT nodes.epoch, key, value FROM nodes
+    LEFT JOIN rows ON node = name AND space = %s AND key BETWEEN %s AND %s
+    WHERE name = %s ORDER BY key
+"""
+_PAGE = """
+SELECT key, value FROM rows WHERE node = %s AND space = %s AND key >= %s ORDER BY key LIMIT %s
+"""
+_SIZES = """
+SELECT key, length(value) FROM rows
+    WHERE node = %s AND space = %s AND key >= %s ORDER BY key LIMIT %s
+"""
+
+
+class PostgresStore:
+    """Rows by (space, key).  Any thread may call, one at a time; a context manager that closes."""
+
+    def __init__(self, url: str, schema: str, node: str, lease_seconds: float) -> None:
+        """Connect, and make the tables if they are not there; ``take`` before anything else.
+
+        StoreUnreachable if there is no server, StoreError if the tables are of another format.
+        """
+        self.where = f"{shown(url)}, {node} in schema {schema}"
+        self._open = partial(connect, url, schema, lease_seconds)
+        self._node = node
+        self._lease = Lease(node, lease_seconds, self._open)
+        self._number = self._puts = self._deletes = 0
+        self._connection: PostgresConnection = self._open()
+        try:
+            prepare(self._connection, schema, self.where)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def epoch(self) -> int:
+        return self._lease.epoch
+
+    def take(self) -> bool:
+        """See NodeStore; StoreUnreachable when the server cannot be asked."""
+        try:
+            if self._connection.closed:
+                self._connection = self._open()
+            return self._lease.take(self._connection)
+        except psycopg.Error as error:
+            self._connection.close()
+            raise StoreUnreachable(f"{self.where}: {error}") from None
+
+    def check(self) -> None:
+        """See NodeStore."""
+        self._lease.check()
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None:
+        """See RowStore."""
+        rows, gone, puts, deletes = net_changes(changes)
+        number = self._number + 1
+        asked = {
+            "node": self._node,
+            "epoch": self.epoch,
+            "number": number,
+            "spaces": [space for space, _ in rows],
+            "keys": [key.encode() for _, key in rows],
+            "values": list(rows.values()),
+            "gone_spaces": [space for space, _ in gone],
+            "gone_keys": [key.encode() for _, key in gone],
+        }
+
+        def write() -> None:
+            is_in = self._connection.execute(_COMMIT, asked).fetchone() == (1,)
+            if not is_in and self._committed() != (self.epoch, number):
+                self._lease.end()
+                raise self._lease.fenced()
+
+        self._asked(write)
+        self._number = number
+        self._puts += puts
+        self._deletes += deletes
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        """See RowStore.  Whoever has the rows by now may have changed them: Fenced."""
+        asked = space, first.encode(), last.encode(), self._node
+        found = self._asked(lambda: self._fetched(_READ, asked))
+        if [epoch for epoch, _, _ in found[:1]] != [self.epoch]:
+            self._lease.end()
+            raise self._lease.fenced()
+        return tuple((_key(key), _value(value)) for _, key, value in found if key is not None)
+
+    def rows(
+        self, without: Collection[str] = (), unread: Collection[str] = ()
+    ) -> Iterator[tuple[str, str, bytes]]:
+        """See NodeStore."""
+        space = ""
+        while space := self._next_space(space):
+            if space in unread:
+                for key, size in self._pages(_SIZES, space):
+                    assert isinstance(size, int)
+                    yield space, _key(key), Unread(size)
+            elif space not in without:
+                yield from self.load((space,))
+
+    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
+        """See NodeStore."""
+        for space in spaces:
+            for key, value in self._pages(_PAGE, space):
+                yield space, _key(key), _value(value)
+
+    def set_aside(self) -> str:
+        """Leave the rows of an earlier time, that nobody has, under another name, and close; where
+        they are, "" if there were none."""
+        with self:
+            earlier = f"{self._node} earlier"
+            moved = 0
+            if self.take():
+                self._fetched("DELETE FROM rows WHERE node = %s RETURNING 1", (earlier,))
+                asked = earlier, self._node
+                moved = len(self._fetched(_RENAME, asked))
+            return f"{self.where} as {earlier}" if moved else ""
+
+    def close(self) -> None:
+        """Give the rows free, and close the connections; idempotent."""
+        self._lease.close(self._connection)
+        self._connection.close()
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "where": self.where,
+            "epoch": self.epoch,
+            "commits": self._number,
+            "puts": self._puts,
+            "deletes": self._deletes,
+        }
+
+    def _next_space(self, space: str) -> str:
+        """ "" behind the last one."""
+        ((found,),) = self._asked(lambda: self._fetched(_SPACE, (self._node, space)))
+        return str(found or "")
+
+    def _pages(self, query: str, space: str) -> Iterator[tuple[object, ...]]:
+        """What a query by page finds of a space."""
+        first = b""
+        page: list[tuple[object, ...]] = []
+        while True:
+            asked = self._node, space, first, PAGE_ROWS
+            page = self._asked(partial(self._fetched, query, asked))
+            yield from page
+            if len(page) < PAGE_ROWS:
+                return
+            first = _value(page[-1][0]) + b"\0"  # the next key that there can be
+
+    def _fetched(self, query: str, asked: tuple[object, ...]) -> list[tuple[object, ...]]:
+        return self._connection.cursor(binary=True).execute(query, asked).fetchall()
+
+    def _committed(self) -> tuple[object, ...] | None:
+        """Epoch and number of the last commit."""
+        return self._connection.execute(_COMMITTED, (self._node,)).fetchone()
+
+    def _asked(self, ask: Callable[[], _T]) -> _T:
+        """The answer, over another connection where one is lost, while the lease lasts."""
+        while True:
+            self._lease.check()
+            try:
+                return ask()
+            except psycopg.errors.DiskFull as error:
+                raise DiskFull(f"{self.where}: {error}") from None
+            except psycopg.Error as error:
+                if not self._connection.closed:
+                    raise StoreError(f"{self.where}: {error}") from error
+            self._reconnect()
+
+    def _reconnect(self) -> None:
+        while self._connection.closed:
+            self._lease.check()
+            try:
+                self._connection = self._open()
+            except StoreUnreachable:
+                time.sleep(RECONNECT_SECONDS)
+
+
+def _key(value: object) -> str:
+    return _value(value).decode()
+
+
+def _value(value: object) -> bytes:
+    assert isinstance(value, bytes)
+    return value
