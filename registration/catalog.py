@@ -42,6 +42,7 @@ class SourceRow:
     request: str = ""
     ready: bool = False
     owner: str = ""
+    base: str = ""
 
 
 SOURCES = Table("source", SourceRow)
@@ -59,7 +60,8 @@ class SourceEntry:
     (form, dictionary) each.  ``request`` is the client's own id of the registration, so that a
     repeated request finds the entry instead of making another.  ``ready`` says that every broker
     knows the source and has sent its interests up the tree: from then on messages are accepted.
-    ``owner``: the principal that registered it, "" without TLS.
+    ``owner``: the principal that registered it, "" without TLS.  ``base``: the IRI that relative
+    ones in its graphs are relative to, "" for none.
     """
 
     source: str
@@ -76,6 +78,7 @@ class SourceEntry:
     request: str = ""
     ready: bool = False
     owner: str = ""
+    base: str = ""
 
     @property
     def volume(self) -> float:
@@ -106,6 +109,7 @@ def announcement(entry: SourceEntry) -> SourceAnnounced:
         validation=entry.validation,
         compression=list(entry.compression),
         owner=entry.owner,
+        base=entry.base,
         payload=entry.schema,
     )
 
@@ -184,6 +188,14 @@ class Catalog(Part):
             if entry is not None:
                 yield profile, f"user/{entry.user}"
 
+    def hosted_by(self, broker: str) -> list[ProfileEntry]:
+        """The profiles whose host a broker is; looks at all."""
+        return [entry for entry in self.profiles.values() if entry.host == broker]
+
+    def rooted_at(self, broker: str) -> list[SourceEntry]:
+        """The sources whose root broker it is."""
+        return [entry for entry in self.sources.values() if entry.root == broker]
+
     def put_source(self, entry: SourceEntry) -> None:
         self._index_source(entry)
         SOURCES.put(self._rows, entry.source, entry.row())
@@ -232,8 +244,10 @@ class Catalog(Part):
         return {"sources": len(self.sources), "profiles": len(self.profiles)}
 
     def _index_source(self, entry: SourceEntry) -> None:
-        if entry.source not in self.sources:
-            self.volume_by_root[entry.root] += round(entry.volume)
+        known = self.sources.get(entry.source)
+        if known is not None:
+            self.volume_by_root[known.root] -= round(known.volume)
+        self.volume_by_root[entry.root] += round(entry.volume)
         self.sources[entry.source] = entry
         if entry.request:
             self._by_request[entry.request] = entry.source

@@ -15,12 +15,16 @@ from overlay.link.part import Part, Taker, takes
 from registration.catalog import Catalog
 from registration.moves import Move, Moves
 from registration.registration_requests import RegistrationRequests
+from registration.source_roots import SourceRoots
 
 
 class HostReports(Part):
     """Enters it in the catalog, and answers who waits for it."""
 
-    def __init__(self, catalog: Catalog, moves: Moves, requests: RegistrationRequests) -> None:
+    def __init__(
+        self, catalog: Catalog, moves: Moves, requests: RegistrationRequests, roots: SourceRoots
+    ) -> None:
+        self._roots = roots
         self._catalog = catalog
         self._moves = moves
         self._requests = requests
@@ -34,7 +38,8 @@ class HostReports(Part):
 
     def _handle_ready(self, frame: SourceReady, arrival: Arrival) -> None:
         entry = self._catalog.sources.get(frame.source)
-        if entry is not None:
+        if entry is not None and entry.root == arrival.sender:
+            self._roots.ready(entry.source)
             entry = replace(entry, ready=True)
             self._catalog.put_source(entry)
             self._requests.answer_source(entry)

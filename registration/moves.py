@@ -167,7 +167,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         if move is not None:
             self.happen(move, MoveEvent.REMOVED)
 
-    def lost(self, broker: str) -> None:
+    def lost(self, broker: str, version: int = 0) -> None:
         """A broker has died with its disk: what was on its way there stays at its old host, which
         takes it back if it has let go of it; what was on its way from there is lost with it."""
         for move in self:

@@ -8,7 +8,7 @@ who adds many.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from overlay.link.frames import PlaceProfiles
@@ -37,8 +37,16 @@ class Asked(NamedTuple):
 class NewProfiles(Part):
     """Checks them, chooses their hosts, enters them in the catalog, and gives them to the hosts."""
 
-    def __init__(self, catalog: Catalog, placement: PlanPlacement, links: LinkLayer) -> None:
-        """``use_topology`` must be called before anything is added."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        placement: PlanPlacement,
+        links: LinkLayer,
+        said_in: Callable[[str], str],
+    ) -> None:
+        """``use_topology`` must be called before anything is added; ``said_in`` a text: with what
+        the taxonomies say (Taxonomies)."""
+        self._said_in = said_in
         self._catalog = catalog
         self._placement = placement
         self._links = links
@@ -61,9 +69,14 @@ class NewProfiles(Part):
         self._check_room(len(asked))
         if is_bounded:
             self._check_quota(asked)
+        try:
+            texts = [self._said_in(one.text) for one in asked]
+        except ProfileRefused as refusal:
+            raise RequestRefused("profile-refused", str(refusal)) from refusal
         first = self._catalog.ids.new_numbers("p", len(asked))
         entries = []
-        for number, (text, user, request) in enumerate(asked, first):
+        together = zip(texts, asked, strict=True)
+        for number, (text, (_, user, request)) in enumerate(together, first):
             profile = self._catalog.ids.name("p", number)
             try:
                 host = self._placement.choose(

@@ -67,6 +67,7 @@ def choose_root_broker(
     rate: float,
     size: int,
     volume_by_root: Mapping[str, float],
+    without: Collection[str] = (),
 ) -> str:
     """The root broker for a source at ``location`` (latitude, longitude in degrees).
 
@@ -74,10 +75,13 @@ def choose_root_broker(
     ``rate``, ``size``  messages a second and bytes a message, as the source expects them
     ``volume_by_root``  bytes a second already expected from the sources of each root broker
 
+    ``without``         brokers that are no candidates, but not all
+
     Among the brokers with enough bandwidth the nearest; if none has enough, the one that is
     exceeded least.
     """
-    return rank_root_brokers(topology, trees, location, rate, size, volume_by_root)[0].broker
+    ranked = rank_root_brokers(topology, trees, location, rate, size, volume_by_root)
+    return next(each.broker for each in ranked if each.broker not in without)
 
 
 def rank_root_brokers(

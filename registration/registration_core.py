@@ -38,9 +38,12 @@ from overlay.topology import Topology
 from registration.access_control import AccessControl
 from registration.audit_log import AuditLog
 from registration.batch_requests import BatchRequests
+from registration.broker_requests import BrokerRequests
 from registration.catalog import REGISTRATION_KEY, Catalog
+from registration.drains import Drains
 from registration.host_reports import HostReports
 from registration.link_reports import LinkReports
+from registration.lost_catalog import LostCatalog
 from registration.measured_shares import MeasuredShares
 from registration.moves import Moves
 from registration.new_profiles import NewProfiles
@@ -50,10 +53,12 @@ from registration.plan_census import PlanCensus
 from registration.plan_requests import PlanRequests
 from registration.process_reports import ProcessReports
 from registration.registration_requests import RegistrationRequests
+from registration.rehosting import Rehosting
 from registration.relays import Relays
 from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
 from registration.shape_requests import ShapeRequests
+from registration.source_roots import SourceRoots
 from registration.taxonomies import Taxonomies
 
 
@@ -76,6 +81,7 @@ class RegistrationCore:
         issuer: Callable[[str], Principal] = nobody,
         revoked: Callable[[], frozenset[int]] = frozenset,
         mark: WorkMark | None = None,
+        epoch: int = 0,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
         the shell fares, for statistics; ``progress`` is told how far the rows are taken;
@@ -83,7 +89,7 @@ class RegistrationCore:
         those of the calendar; ``new_secret`` gives random bytes (Ids); ``caution``: see
         slices.py; ``say`` is told what people should know; ``issuer``: see TokenHolders;
         ``revoked`` gives the serial numbers of certificates that nobody may show; ``mark``: where
-        it says what it is at."""
+        it says what it is at; ``epoch``: see epochs.py."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
@@ -100,10 +106,11 @@ class RegistrationCore:
             stored=True,
             is_over=self._slice.is_over,
             holder=holders.holder,
+            epoch=epoch,
         )
         self._dead = dead = DeadLetters(self._links, self._rows, wall, mark)
         self.moves = Moves(self.catalog, self._rows, self._send)
-        self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows, self.moves.lost)
+        self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows)
         audit = AuditLog(self._rows, wall, say)
         self._access = AccessControl(
             *(topology, self._links, self._rows, audit, wall, holders, revoked)
@@ -121,7 +128,7 @@ class RegistrationCore:
             *(self._rows.__len__, dead.answer_failed),
         )
         census = PlanCensus(self.catalog, server.answer)
-        news = NewProfiles(self.catalog, placement, self._links)
+        news = NewProfiles(self.catalog, placement, self._links, self._taxonomies.said_in)
         batches = BatchRequests(
             *(self.catalog, news, self._rows, server.handle, dead.answer_failed),
             *(self._access.table, server.principal, server.is_bounded, self._slice.is_over),
@@ -130,8 +137,7 @@ class RegistrationCore:
         requests = RegistrationRequests(
             self.shapes, self.catalog, news, batches, self._schemas, server, self.statistics
         )
-        verbs |= requests.verbs
-        verbs |= batches.verbs
+        verbs |= {**requests.verbs, **batches.verbs}
         verbs |= PlanRequests(placement, self._shares, application, census).verbs
         processes = ProcessReports(self.shapes, identity)
         verbs |= processes.verbs
@@ -141,15 +147,29 @@ class RegistrationCore:
         verbs |= self._access.verbs
         verbs |= self._taxonomies.verbs
         verbs |= audit.verbs
+        roots = SourceRoots(self.catalog, self._links, self._rows, self.shapes.draining)
+        rehosting = Rehosting(self.catalog, placement, self._links)
+        drains = Drains(
+            *(self.shapes, self.catalog, placement, self.moves, self._rows, self.connected)
+        )
+        verbs |= BrokerRequests(
+            *(self.shapes, self.catalog, drains, audit, server.principal, self.connected)
+        ).verbs
+        self.shapes.tell_lost += [self.moves.lost, rehosting.lose]
+        self.shapes.tell_gone, self.shapes.tell_settled = roots.leave, roots.settle
+        self._lost = LostCatalog(self._links, self._rows)
         told = (placement, self._shares, application, news, batches, requests)
-        for part in (*told, self._access, self._taxonomies):
+        for part in (*told, self._access, self._taxonomies, roots, rehosting):
             self.shapes.tell_topology.append(part.use_topology)
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
             (
                 dead,
+                self._lost,
                 self.catalog,
                 batches,
+                roots,
+                drains,
                 self.shapes,
                 reports,
                 placement,
@@ -160,7 +180,7 @@ class RegistrationCore:
                 news,
                 requests,
                 self._schemas,
-                HostReports(self.catalog, self.moves, requests),
+                HostReports(self.catalog, self.moves, requests, roots),
                 Relays(self._links),
                 processes,
                 audit,
@@ -232,7 +252,7 @@ class RegistrationCore:
         if frame is None:
             self._agenda.gone(arrival)
         elif isinstance(frame, Hello):
-            self._check_hello(arrival, role)
+            self._check_hello(arrival, frame, role)
         else:
             taker = self._takers.get(type(frame))
             if taker is not None and role in taker.senders:
@@ -248,18 +268,26 @@ class RegistrationCore:
             detail = f"{type(frame).__name__} from {arrival.peer} is not expected here"
             self._links.refuse(arrival.connection, "not-expected", detail)
 
-    def _check_hello(self, arrival: Arrival, role: str) -> None:
+    def _check_hello(self, arrival: Arrival, frame: Hello, role: str) -> None:
         name = arrival.sender
-        if role == "broker" and not self.shapes.knows(name):
+        if role == "broker" and self.shapes.lost_since(name):
+            detail = (
+                f"{name} was given up for good with version {self.shapes.lost_since(name)} of "
+                "the network: nobody counts on its store any more. Empty its data directory, and "
+                "add it to the network again (onyx topology apply)"
+            )
+            self._links.refuse(arrival.connection, "lost", detail)
+        elif role == "broker" and not self.shapes.knows(name):
             detail = f"{name!r} is no broker of {self.shapes.topology.name}"
             self._links.refuse(arrival.connection, "unknown-broker", detail)
         elif role not in ("broker", "client"):
             detail = f"a {role} connects to its broker, not to the registration service"
             self._links.refuse(arrival.connection, "not-expected", detail)
         elif role == "broker":
-            self._shares.tell(name)
-            self._access.tell(name)
-            self._taxonomies.tell(name)
+            if self._lost.admits(name, frame, arrival.connection):
+                self._shares.tell(name)
+                self._access.tell(name)
+                self._taxonomies.tell(name)
         elif self._dead.felled and (why := self._dead.bar(arrival)):
             self._links.refuse(arrival.connection, "too-many-errors", why)
 

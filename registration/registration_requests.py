@@ -27,6 +27,7 @@ from formats import (
     Validation,
     read_compression_dictionary,
 )
+from formats.graph.iris import find_bad_character, has_scheme
 from formats.schema import SCHEMA_BYTES_MAX
 from overlay.access import Right
 from overlay.link.arrival import Arrival
@@ -161,7 +162,9 @@ class RegistrationRequests(Part):
     def _register_source(self, connection: int, request: Request) -> Result | None:
         principal = self._server.principal(connection)
         owner = "" if principal is None else str(principal)
-        content = ("name", "schema_name", "schema", "validate", "compression")
+        content = ["name", "schema_name", "schema", "validate", "compression"]
+        if "base" in request.arguments:  # so that keys of before stay as they are
+            content.append("base")
         key = _key_argument(request, "source", owner, *content)
         entry = self._catalog.sources.get(self._find(request, key))
         if entry is None or entry.owner != owner:
@@ -192,8 +195,10 @@ class RegistrationRequests(Part):
         size = int(number_argument(request, "size", 1024))
         validation = _validation_argument(request, schema, is_whole)
         compression = _compression_argument(request)
+        base = _base_argument(request)
         root = choose_root_broker(
-            self._topology, self._trees, location, rate, size, self._catalog.volume_by_root
+            *(self._topology, self._trees, location, rate, size, self._catalog.volume_by_root),
+            self._shapes.draining,
         )
         source = self._catalog.ids.new("s")
         entry = SourceEntry(
@@ -210,6 +215,7 @@ class RegistrationRequests(Part):
             compression=compression,
             request=request.request,
             owner=owner,
+            base=base,
         )
         self._catalog.put_source(entry)
         self._shapes.announce_source(source)
@@ -237,7 +243,7 @@ class RegistrationRequests(Part):
             "source": entry.source,
             "name": entry.name,
             "root": entry.root,
-            "address": str(self._topology.address(entry.root)),
+            "address": self._shapes.address(entry.root),
             "location": list(entry.location) if entry.location else None,
             "rate": entry.rate,
             "size": entry.size,
@@ -245,6 +251,7 @@ class RegistrationRequests(Part):
             "schema_kind": entry.schema_kind,
             "validation": entry.validation,
             "compression": [form for form, _ in entry.compression],
+            "base": entry.base,
             "ready": entry.ready,
         }
 
@@ -329,7 +336,7 @@ class RegistrationRequests(Part):
             "profile": entry.profile,
             "user": entry.user,
             "host": entry.host,
-            "address": str(self._topology.address(entry.host)),
+            "address": self._topology.where(entry.host),
             "version": entry.version,
             "placed": entry.placed,
             "live": entry.live >= entry.version,
@@ -384,7 +391,7 @@ class RegistrationRequests(Part):
         """Where every broker is: what a client needs to look at the network."""
         return {
             "name": self._topology.name,
-            "brokers": {broker.id: str(broker.listen) for broker in self._topology.brokers},
+            "brokers": {id_: self._topology.where(id_) for id_ in self._topology.broker_ids},
         }
 
 
@@ -412,6 +419,17 @@ def _validation_argument(request: Request, schema: Schema | None, is_whole: bool
         reason = "there is no schema" if schema is None else "it refers to other documents"
         raise RequestRefused("schema-refused", f"messages cannot be validated: {reason}")
     return value
+
+
+def _base_argument(request: Request) -> str:
+    """``base``: an absolute IRI, or absent."""
+    base = name_argument(request, "base", default="")
+    iri = base.encode()
+    if base and (not has_scheme(iri) or find_bad_character(iri) >= 0):
+        raise RequestRefused(
+            "bad-argument", f"'base' must be an absolute IRI, such as http://a.example/, not {base}"
+        )
+    return base
 
 
 def _compression_argument(request: Request) -> tuple[tuple[str, bytes], ...]:

@@ -16,13 +16,14 @@ import trio
 
 from overlay.link.credentials import Credentials
 from overlay.link.door import Door
+from overlay.link.held_core import HeldCore
 from overlay.link.journal_rows import OUTBOX
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.principal import Principal
 from overlay.link.processor_clock import ProcessorClock
-from overlay.link.store import Store
+from overlay.link.row_store import NodeStore
 from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
 from overlay.link.work_mark import WorkMark
@@ -36,7 +37,7 @@ async def run_registration(
     topology: Topology,
     identity: str,
     doors: Sequence[Door],
-    store: Store,
+    store: NodeStore,
     ready: Callable[[], None],
     progress: Progress,
     limits: NodeLimits,
@@ -54,7 +55,11 @@ async def run_registration(
         identity,
         instance,
         store.rows(unread=(OUTBOX,)),
-        lambda: {**turns.statistics(), "tls": credentials and credentials.statistics()},
+        lambda: {
+            **turns.statistics(),
+            "tls": credentials and credentials.statistics(),
+            "store": store.statistics(),
+        },
         progress,
         ProcessorClock(),
         partial(token_bytes, 32),
@@ -64,13 +69,14 @@ async def run_registration(
         issuer,
         frozenset if credentials is None else lambda: credentials.revoked,
         mark,
+        store.epoch,
     )
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 
         async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
             await run_node(
-                watch,
+                HeldCore(watch, store.check),
                 doors=doors,
                 dials={},
                 store=store,

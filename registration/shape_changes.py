@@ -77,6 +77,14 @@ class _WaitingRow:
     """Its key is the source."""
 
 
+@dataclass(frozen=True, slots=True)
+class _LostRow:
+    """Its key is the broker; ``version``: of the shape that goes on without it."""
+
+    version: int
+
+
+LOST = Table("shape-lost", _LostRow)
 STAGE = Table("shape-stage", _StageRow)
 REACHED = Table("shape-reached", _ReachedRow)
 WAITING = Table("source-waiting", _WaitingRow)
@@ -93,20 +101,25 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         catalog: Catalog,
         links: LinkLayer,
         rows: RowLog,
-        tell_lost: Callable[[str], None],
     ) -> None:
-        """``topology`` is what the process was started with; ``tell_lost`` is called for a broker
-        that is lost, while the catalog still has all that was there."""
+        """``topology`` is what the process was started with."""
         self._started_with = topology
         self._catalog = catalog
         self._links = links
         self._rows = rows
-        self._tell_lost = tell_lost
         self._shapes = [first_shape(topology)]  # the settled one, then those under way
         self._agreed = 0
         self._reached: dict[str, tuple[int, int]] = {}  # by broker: version and stage
         self._departing: set[str] = set()  # left, and still to be told the last
         self._waiting_sources: list[str] = []
+        self._lost: dict[str, int] = {}  # brokers that are gone for good, since which version
+        self.draining: set[str] = set()
+        """Brokers that are to leave, at which nothing is placed any more."""
+        self.tell_gone: Callable[[str], None] = lambda broker: None
+        """Who is told of a broker that leaves with the shape to come, or is lost."""
+        self.tell_lost: list[Callable[[str, int], None]] = []
+        """Who is told of a broker that is lost, and since which version, after that."""
+        self.tell_settled: Callable[[], None] = lambda: None
         self.tell_topology: list[Callable[[Topology], None]] = []
         """Who places by the network as it is now, and is told when it is another."""
 
@@ -120,6 +133,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         for broker, reached in rows.take(REACHED):
             self._reached[broker] = reached.version, reached.stage
         self._waiting_sources += [source for source, _ in rows.take(WAITING)]
+        self._lost.update((broker, row.version) for broker, row in rows.take(LOST))
         if shapes:
             self._shapes = sorted(shapes, key=lambda shape: shape.version)
         else:
@@ -146,16 +160,19 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     def topology(self) -> Topology:
         """Where sources and profiles may be placed."""
         newest = self.newest.topology
-        if self.is_settled:
+        if self.is_settled and not self.draining:
             return newest
         settled = self._shapes[0]
         return replace(
             newest,
             brokers=tuple(
-                broker if settled.has_broker(broker.id) else replace(broker, capacity=0)
+                broker if self._may_host(broker.id, settled) else replace(broker, capacity=0)
                 for broker in newest.brokers
             ),
         )
+
+    def _may_host(self, broker: str, settled: NetworkShape) -> bool:
+        return settled.has_broker(broker) and broker not in self.draining
 
     @property
     def processes(self) -> Topology:
@@ -176,7 +193,19 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def knows(self, broker: str) -> bool:
         """Whether a broker is one of this network, or was and does not know yet that it is not."""
+        if broker in self._lost:
+            return False
         return broker in self._departing or any(s.has_broker(broker) for s in self._shapes)
+
+    def lost_since(self, broker: str) -> int:
+        """The version with which a broker was given up for good, 0 if it was not."""
+        return self._lost.get(broker, 0)
+
+    def address(self, broker: str) -> str:
+        """Where clients find a broker, also one that is leaving; "" when it is gone."""
+        shapes = (shape for shape in reversed(self._shapes) if shape.has_broker(broker))
+        shape = None if broker in self._lost else next(shapes, None)
+        return "" if shape is None else shape.declared.where(broker)
 
     def progress(self) -> Result:
         """``version`` and ``stage`` of the newest version; ``missing``: by stage, the brokers that
@@ -201,18 +230,30 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         shape = next_shape(self.newest, declared, down, lost)
         self._forget_departed()  # who has left and joins again comes with an empty store
         joining = [b for b in declared.broker_ids if not self.knows(b) or b in self._departing]
+        gone = [b for b in self.newest.topology.broker_ids if not shape.has_broker(b)]
         for broker in joining:
             self._departing.discard(broker)
             self._reached.pop(broker, None)
+            if self._lost.pop(broker, None) is not None:
+                LOST.delete(self._rows, broker)
             for entry in self._catalog.sources.values():
                 if entry.source not in self._waiting_sources:
                     self._links.send(f"broker/{broker}", REGISTRATION_KEY, announcement(entry))
         for broker in shape.lost:
             self._links.forget(f"broker/{broker}")
-            self._tell_lost(broker)
-            self._forget_all_at(broker)
+            self._lost[broker] = shape.version
+            LOST.put(self._rows, broker, _LostRow(shape.version))
         self.happen(shape, ShapeEvent.CHANGED)
+        for broker in gone:
+            self.tell_gone(broker)
+        for broker in shape.lost:
+            for tell in self.tell_lost:
+                tell(broker, shape.version)
         return shape
+
+    def place_elsewhere(self) -> None:
+        """What is ``draining`` has changed."""
+        self._tell_topology()
 
     def announce_source(self, source: str) -> None:
         """Tell the root broker of a new source, when no change is under way."""
@@ -251,16 +292,6 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _forget_all_at(self, broker: str) -> None:
-        """The profiles that a lost broker hosted, and the sources whose root broker it was."""
-        for profile in [p.profile for p in self._catalog.profiles.values() if p.host == broker]:
-            self._catalog.remove_profile(profile)
-        for source in [s.source for s in self._catalog.sources.values() if s.root == broker]:
-            self._catalog.remove_source(source)
-            if source in self._waiting_sources:
-                self._waiting_sources.remove(source)
-                WAITING.delete(self._rows, source)
-
     def _advance(self) -> bool:
         """How far all brokers are; whether the change is settled by that."""
         least = min(map(self._stage, self._concerned()))
@@ -298,6 +329,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._shapes = self._shapes[-1:]
         self._put_stage()
         self._tell_topology()
+        self.tell_settled()
         waiting, self._waiting_sources = self._waiting_sources, []
         for source in waiting:
             WAITING.delete(self._rows, source)

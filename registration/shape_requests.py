@@ -12,13 +12,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.principal import Principal
 from overlay.link.request_server import RequestRefused, Result, Verb, text_argument
-from overlay.network_shape import NetworkShape, Pair, is_connected, next_shape
+from overlay.network_shape import NetworkShape, kept_down, next_shape
 from overlay.nodes import BrokerNode, Link
 from overlay.toml_table import did_you_mean
 from overlay.topology import Topology, TopologyError, parse_topology, to_toml
@@ -84,10 +84,7 @@ class ShapeRequests:
         }
         if not described:
             return result
-        down: list[Pair] = []
-        for pair in sorted(now.down, key=sorted):
-            if is_connected(declared, [*down, pair]):
-                down.append(pair)
+        down = kept_down(now, declared)
         new = next_shape(now, declared, down, lost)
         result = {
             **result,
@@ -121,18 +118,12 @@ class ShapeRequests:
                 )
         staying = {*declared.broker_ids, *lost}
         for broker in [b for b in now.declared.broker_ids if b not in staying]:
-            sources = [s.source for s in self._catalog.sources.values() if s.root == broker]
-            if sources:
-                raise RequestRefused(
-                    "broker-in-use",
-                    f"{broker} cannot leave: it is the root broker of {_listed(sources)}",
-                )
             if self._catalog.profiles_by_broker[broker]:
-                hosted = [p.profile for p in self._catalog.profiles.values() if p.host == broker]
+                hosted = [entry.profile for entry in self._catalog.hosted_by(broker)]
                 raise RequestRefused(
                     "broker-in-use",
-                    f"{broker} cannot leave: it hosts {_listed(hosted)}; move them first "
-                    "(onyx plan apply) or remove them",
+                    f"{broker} cannot leave: it hosts {_listed(hosted)}; onyx broker drain "
+                    "moves them away first",
                 )
 
     def _show(self, connection: int, request: Request) -> Result:
@@ -167,14 +158,15 @@ def describe_change(now: NetworkShape, declared: Topology, lost: Iterable[str] =
 
 
 def _differences(what: str, before: BrokerNode | Link, after: BrokerNode | Link) -> list[str]:
-    names = [name for name in before.__slots__ if name not in ("ends", "id", "bandwidth_given")]
-    changed = [n for n in names if getattr(before, n) != getattr(after, n)]
+    names = {field.name for field in fields(before)} - {"ends", "id", "bandwidth_given"}
+    changed = [n for n in sorted(names) if getattr(before, n) != getattr(after, n)]
     return [f"~ {what}: {n} {getattr(before, n)} -> {getattr(after, n)}" for n in changed]
 
 
 def _fitted(now: Topology, wanted: Topology) -> Topology:
     """The new network with what a running one cannot change taken from it; RequestRefused where
     the file says otherwise."""
+    wanted = wanted.with_trial_store(now.stores.url)
     for what, is_value, shall_be in (
         ("name", now.name, wanted.name),
         ("registration", [n.id for n in now.registration], [n.id for n in wanted.registration]),
@@ -182,6 +174,7 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
         ("archive", now.archive, wanted.archive),
         ("access", now.access, wanted.access),
         ("oidc", now.oidc, wanted.oidc),
+        ("stores", now.stores, wanted.stores),
     ):
         if is_value != shall_be:
             raise RequestRefused(
@@ -193,7 +186,7 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
     brokers = []
     for broker in wanted.brokers:
         known = running.get(broker.id)
-        if known is None and not (broker.listen.port and broker.links.port):
+        if known is None and not all(a.port for a in (*broker.clients_at, *broker.links_at)):
             raise RequestRefused(
                 "topology-refused",
                 f"{broker.id} is new and listens at port 0: give a port, so that the other brokers "
@@ -209,14 +202,27 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
 
 
 def _at_its_address(broker: BrokerNode, known: BrokerNode) -> BrokerNode:
-    for now, wanted in ((known.listen, broker.listen), (known.links, broker.links)):
+    if (known.has_standby, known.store) != (broker.has_standby, broker.store):
+        raise RequestRefused(
+            "topology-refused",
+            f"{broker.id} has another store or standby in the new topology; that can be changed "
+            "only by stopping and starting the network",
+        )
+    here, there = (*known.clients_at, *known.links_at), (*broker.clients_at, *broker.links_at)
+    for now, wanted in zip(here, there, strict=True):
         if wanted not in (now, (now.host, 0)):
             raise RequestRefused(
                 "topology-refused",
                 f"{broker.id} listens at {now}, the new topology says {wanted}; an address can be "
                 "changed only by stopping and starting the network",
             )
-    return replace(broker, listen=known.listen, links=known.links)
+    return replace(
+        broker,
+        listen=known.listen,
+        links=known.links,
+        standby=known.standby,
+        standby_links=known.standby_links,
+    )
 
 
 def _link(link: Link) -> str:

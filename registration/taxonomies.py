@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from formats import Compression, FormatError, compress, decompress
+from formats.graph.closure import TaxonomyClosure
 from formats.graph.syntaxes import GraphSyntax, by_media_type
 from formats.graph.taxonomy import Taxonomy, check_taxonomy, read_taxonomy, union
 from overlay.access import Right
@@ -31,6 +32,7 @@ from overlay.link.tables import Table
 from overlay.topology import Topology
 from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY
+from yfilter.graph.graph_query import with_classes_above
 
 TAXONOMIES_MAX = 1_000
 TEXT_BYTES_MAX = 8 * 1024 * 1024  # of one
@@ -72,6 +74,7 @@ class Taxonomies(Part):
         self._read: dict[str, Taxonomy] = {}
         self._version = 0
         self._announced = TaxonomiesAnnounced(0, b"")
+        self._closure = TaxonomyClosure(Taxonomy())  # by all together
         self._told: dict[str, int] = {}  # versions, in this run, by broker
         self.verbs = {
             "taxonomy.put": Verb(Right.OPERATE, self._put),
@@ -87,6 +90,10 @@ class Taxonomies(Part):
         for _, stored in rows.take(VERSION):
             self._version = stored.version
         self._make_announcement(union(self._read.values()))
+
+    def said_in(self, text: str) -> str:
+        """The text of a profile with the classes above those that it asks for; ProfileRefused."""
+        return with_classes_above(text, self._closure.classes_above)
 
     def use_topology(self, topology: Topology) -> None:
         """Brokers have come or gone."""
@@ -193,6 +200,7 @@ class Taxonomies(Part):
     def _make_announcement(self, all_of_them: Taxonomy) -> None:
         payload = _packed(all_of_them.to_bytes()) if all_of_them else b""
         self._announced = TaxonomiesAnnounced(version=self._version, payload=payload)
+        self._closure = TaxonomyClosure(all_of_them)
 
 
 def _packed(data: bytes) -> bytes:

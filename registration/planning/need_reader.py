@@ -42,7 +42,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
 )
-from yfilter.language.query_parser import parse_profile
+from yfilter.language.query_parser import parse_accepted
 from yfilter.language.shapes import MARK, Blank, NeedsWords, PlainPath, Shaped, Word, parts_of
 from yfilter.language.subexpressions import new_focus, same_focus
 
@@ -106,7 +106,7 @@ class NeedReader:
         return {**counts, **self._texts.statistics()}
 
     def _parsed(self, text: str) -> tuple[Need, ...]:
-        profile = parse_profile(text)
+        profile = parse_accepted(text)
         parts = parts_of(profile)
         found = _of_path(parts) if isinstance(parts, PlainPath) else _of_shaped(parts)
         if found is None:

@@ -130,7 +130,7 @@ def test_who_goes_while_texts_are_checked_adds_nothing() -> None:
     rows = RowLog()
     batches = BatchRequests(
         Catalog(rows),
-        NewProfiles(Catalog(rows), cast("PlanPlacement", None), cast("LinkLayer", None)),
+        NewProfiles(Catalog(rows), cast("PlanPlacement", None), cast("LinkLayer", None), str),
         rows,
         lambda connection, request: asked.append(request),
         lambda connection, request, error: None,

@@ -8,6 +8,7 @@ import pytest
 
 from overlay.link.frames import (
     LinkReported,
+    PlaceProfile,
     ProfilesPlaced,
     Relayed,
     ShapeAgreed,
@@ -117,8 +118,11 @@ def test_a_broker_in_use_does_not_leave_unless_it_is_lost() -> None:
     del setting.brokers["B6"]
     all_reach(setting, 1, 3)
     assert progress(setting)["stage"] == "settled"
-    listed = setting.client.ask("profile.list")
-    assert listed is not None and listed.result["profiles"] == []
+    shown = setting.client.ask("profile.show", profile="p1")
+    assert shown is not None and shown.result["host"] != "B6"
+    (again,) = setting.brokers[str(shown.result["host"])].all(PlaceProfile)
+    assert (again.profile, again.text, again.version, again.lost) == ("p1", "/a", 1, "B6")
+    assert again.behind > 1_000_000_000
 
 
 def test_who_joins_has_the_catalog_first_and_new_sources_wait() -> None:

@@ -1,0 +1,217 @@
+"""Drains: brokers that are to leave the network, with all that is at them going elsewhere first.
+
+Nothing is placed at such a broker any more; its profiles move away, as by a plan (moves.py); when
+none is left the shape changes to one without it, and with that its sources get other root brokers
+(source_roots.py).  ``Drains.steps`` is the protocol of one broker.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from overlay.link.part import Part
+from overlay.link.request_server import Result
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from overlay.network_shape import is_connected, kept_down, without_broker
+from overlay.state_table import StateMachine, StateTable
+from registration.catalog import Catalog
+from registration.moves import Move, Moves
+from registration.placement import PlacementError
+from registration.placement_by_plan import PlanPlacement
+from registration.shape_changes import ShapeChanges
+
+AT_ONCE = 64  # moves of one broker
+
+
+class DrainState(StrEnum):
+    STAYING = "staying"
+    MOVING = "its profiles move away"
+    LEAVING = "it leaves"
+
+
+class DrainEvent(StrEnum):
+    ASKED = "broker.drain"
+    STOPPED = "broker.drain, stop"
+    EMPTY = "it hosts nothing"
+    GONE = "it has left, or is lost"
+
+
+@dataclass(frozen=True, slots=True)
+class _DrainRow:
+    """Under the broker."""
+
+    state: DrainState
+
+
+DRAINS = Table("drain", _DrainRow)
+
+
+class Drains(StateMachine[str, DrainState, DrainEvent], Part):
+    """The brokers that are drained; durable, so that a command that is interrupted goes on."""
+
+    section = "drains"
+
+    def __init__(
+        self,
+        shapes: ShapeChanges,
+        catalog: Catalog,
+        placement: PlanPlacement,
+        moves: Moves,
+        rows: RowLog,
+        connected: Callable[[str], bool],
+    ) -> None:
+        """``connected(peer)``: whether "broker/B2" is there."""
+        self._shapes = shapes
+        self._catalog = catalog
+        self._placement = placement
+        self._moves = moves
+        self._rows = rows
+        self._connected = connected
+        self._states: dict[str, DrainState] = {}
+        self._to_move: dict[str, deque[str]] = {}
+        self._waits: dict[str, str] = {}  # by broker: for what
+        moves.tell_moved.append(self._moved)
+
+    def restore(self, rows: StoredRows) -> None:
+        for broker, row in rows.take(DRAINS):
+            self._states[broker] = row.state
+            self._shapes.draining.add(broker)
+
+    def __contains__(self, broker: str) -> bool:
+        return broker in self._states
+
+    def begin(self, broker: str) -> None:
+        if self.happen(broker, DrainEvent.ASKED):
+            self.work_soon()
+
+    def stop(self, broker: str) -> bool:
+        """Let it stay, with what is still there; False when it is leaving already."""
+        return self.state(broker) is DrainState.STAYING or self.happen(broker, DrainEvent.STOPPED)
+
+    def progress(self, broker: str) -> Result:
+        """``profiles`` that are still there, of which so many are ``moving``, and ``sources`` of
+        which it is still the root broker; for what it ``waits``."""
+        return {
+            "broker": broker,
+            "state": self.state(broker).value,
+            "profiles": self._hosted(broker),
+            "moving": self._moving(broker),
+            "sources": len(self._catalog.rooted_at(broker)),
+            "waits": self._waits.get(broker, ""),
+            "is_there": self._shapes.newest.has_broker(broker),
+            **self._shapes.progress(),
+        }
+
+    def tick(self, now: float) -> None:
+        for broker in list(self._states):
+            self._go_on(broker)
+
+    def work(self) -> None:
+        self.tick(0.0)
+
+    def statistics(self) -> dict[str, str]:
+        return {broker: state.value for broker, state in self._states.items()}
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _moved(self, move: Move) -> None:
+        if move.old in self._states:
+            self.work_soon()
+
+    def _go_on(self, broker: str) -> None:
+        shapes = self._shapes
+        self._waits[broker] = ""
+        if not shapes.newest.has_broker(broker):
+            if shapes.is_settled or shapes.lost_since(broker):
+                self.happen(broker, DrainEvent.GONE)
+        elif self.state(broker) is DrainState.MOVING:
+            if self._catalog.profiles_by_broker[broker]:
+                self._move_some(broker)
+            elif not shapes.is_settled:
+                self._waits[broker] = "another change of the network is under way"
+            elif not is_connected(without_broker(shapes.newest.declared, broker)):
+                self._waits[broker] = "without it the network would fall apart"
+            else:
+                self.happen(broker, DrainEvent.EMPTY)
+
+    def _hosted(self, broker: str) -> int:
+        """Profiles, without those that are on their way there."""
+        coming = sum(move.new == broker for move in self._moves)
+        return self._catalog.profiles_by_broker[broker] - coming
+
+    def _moving(self, broker: str) -> int:
+        return sum(move.old == broker for move in self._moves)
+
+    def _move_some(self, broker: str) -> None:
+        if not self._connected(f"broker/{broker}"):
+            self._waits[broker] = f"{broker} is away"
+            return
+        waiting = self._to_move.get(broker)
+        if not waiting and self._hosted(broker) > self._moving(broker):
+            hosted = self._catalog.hosted_by(broker)
+            waiting = self._to_move[broker] = deque(entry.profile for entry in hosted)
+        room = AT_ONCE - self._moving(broker)
+        while waiting and room > 0:
+            entry = self._catalog.profiles.get(waiting.popleft())
+            if entry is None or entry.host != broker:
+                continue
+            if not entry.placed or entry.profile in self._moves:
+                continue
+            placed = self._catalog.profiles_by_broker
+            try:
+                new = self._placement.choose(entry.text, None, False, placed)
+            except PlacementError as error:
+                self._waits[broker] = str(error)
+                return
+            self._moves.begin(entry.profile, new)
+            room -= 1
+
+    # --- the protocol ---------------------------------------------------------------------
+
+    def state(self, broker: str) -> DrainState:
+        return self._states.get(broker, DrainState.STAYING)
+
+    def enter(self, broker: str, state: DrainState) -> None:
+        if state is DrainState.STAYING:
+            del self._states[broker]
+            self._to_move.pop(broker, None)
+            self._waits.pop(broker, None)
+            DRAINS.delete(self._rows, broker)
+        else:
+            self._states[broker] = state
+            DRAINS.put(self._rows, broker, _DrainRow(state))
+
+    def _move_away(self, broker: str) -> None:
+        self._shapes.draining.add(broker)
+        self._shapes.place_elsewhere()
+
+    def _leave(self, broker: str) -> None:
+        now = self._shapes.newest
+        declared = without_broker(now.declared, broker)
+        self._shapes.change(declared, kept_down(now, declared))
+
+    def _forget(self, broker: str) -> None:
+        self._shapes.draining.discard(broker)
+
+    def _stay(self, broker: str) -> None:
+        for move in self._moves:
+            if move.old == broker:
+                self._moves.give_up(move.profile)
+        self._shapes.draining.discard(broker)
+        self._shapes.place_elsewhere()
+
+    steps = StateTable(
+        DrainState.STAYING,
+        {
+            (DrainState.STAYING, DrainEvent.ASKED): (_move_away, DrainState.MOVING),
+            (DrainState.MOVING, DrainEvent.STOPPED): (_stay, DrainState.STAYING),
+            (DrainState.MOVING, DrainEvent.GONE): (_forget, DrainState.STAYING),
+            (DrainState.MOVING, DrainEvent.EMPTY): (_leave, DrainState.LEAVING),
+            (DrainState.LEAVING, DrainEvent.GONE): (_forget, DrainState.STAYING),
+        },
+    )

@@ -1,0 +1,161 @@
+"""SourceRoots: sources that get another root broker, as theirs leaves the network or is lost.
+
+A source's messages must stay in order, so the new root broker may not begin before everything that
+went down the old one's tree has arrived.  That is so when the shape without the old one is settled
+(registration/shape_changes.py), so nothing else has to be waited for::
+
+    source     old root                registration                new root
+      │  ✗ moved ──│  shape agreed          │                          │
+      │            │── SourceReleased(41) ─>│                          │
+      │            │── TreeEnded ─> ...     │  shape settled           │
+      │                                     │── SourceAnnounced(41) ──>│── ... every broker
+      │                                     │<──────── SourceReady ────│
+      │── Publish 42 ─────────────────────────────────────────────────>│
+
+Numbers go on: the new root broker begins behind what the old one has taken, and what the source
+has not heard of it publishes again.  A lost broker says nothing; then the source's own journal
+begins behind what it has been told.  ``SourceRoots.steps`` is the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from overlay.link.arrival import Arrival
+from overlay.link.frames import SourceReleased
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part, Taker, takes
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.state_table import StateMachine, StateTable
+from overlay.topology import Topology
+from registration.catalog import REGISTRATION_KEY, Catalog, announcement
+from registration.placement import choose_root_broker
+
+
+class RootState(StrEnum):
+    ROOTED = "rooted"
+    LEAVING = "its root leaves"
+    ANNOUNCED = "announced anew"
+
+
+class RootEvent(StrEnum):
+    LEAVES = "its root leaves or is lost"
+    RELEASED = "SourceReleased"
+    SETTLED = "the shape is settled"
+    READY = "SourceReady"
+
+
+@dataclass(frozen=True, slots=True)
+class _RootRow:
+    """Under the source; ``taken``: as the last root broker of it has said."""
+
+    state: RootState
+    taken: int
+
+
+ROOTS = Table("source-root", _RootRow)
+
+
+class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
+    """The sources that are on their way to another root broker; durable."""
+
+    section = "catalog"
+
+    def __init__(
+        self, catalog: Catalog, links: LinkLayer, rows: RowLog, draining: Collection[str]
+    ) -> None:
+        """``draining``: brokers that are to leave; ``use_topology`` must be called before
+        anything happens."""
+        self._draining = draining
+        self._catalog = catalog
+        self._links = links
+        self._rows = rows
+        self._under_way: dict[str, _RootRow] = {}
+
+    def frames(self) -> Iterable[Taker]:
+        yield takes(SourceReleased, "broker", self._handle_released)
+
+    def restore(self, rows: StoredRows) -> None:
+        self._under_way.update(rows.take(ROOTS))
+
+    def use_topology(self, topology: Topology) -> None:
+        """Where sources may publish."""
+        self._topology = topology
+
+    def leave(self, broker: str) -> None:
+        """A broker leaves with the shape to come, or is lost."""
+        for entry in self._catalog.rooted_at(broker):
+            self.happen(entry.source, RootEvent.LEAVES)
+
+    def settle(self) -> None:
+        """Nothing is left of the shape before."""
+        for source in list(self._under_way):
+            self.happen(source, RootEvent.SETTLED)
+
+    def ready(self, source: str) -> None:
+        self.happen(source, RootEvent.READY)
+
+    def _handle_released(self, frame: SourceReleased, arrival: Arrival) -> None:
+        entry = self._catalog.sources.get(frame.source)
+        if entry is not None and entry.root == arrival.sender:
+            self.happen(frame.source, RootEvent.RELEASED, frame.taken)
+
+    # --- the protocol ---------------------------------------------------------------------
+
+    def state(self, source: str) -> RootState:
+        row = self._under_way.get(source)
+        return RootState.ROOTED if row is None else row.state
+
+    def enter(self, source: str, state: RootState) -> None:
+        if state is RootState.ROOTED:
+            del self._under_way[source]
+            ROOTS.delete(self._rows, source)
+        else:
+            taken = self._under_way[source].taken if source in self._under_way else 0
+            self._put(source, _RootRow(state, taken))
+
+    def _close(self, source: str) -> None:
+        """Nobody may publish as it."""
+        entry = self._catalog.sources[source]
+        self._catalog.put_source(replace(entry, ready=False))
+
+    def _note_taken(self, source: str, taken: int) -> None:
+        self._put(source, _RootRow(RootState.LEAVING, taken))
+
+    def _announce(self, source: str) -> None:
+        entry = self._catalog.sources[source]
+        topology = self._topology
+        root = choose_root_broker(
+            *(topology, broadcast_trees(topology), entry.location, entry.rate, entry.size),
+            *(self._catalog.volume_by_root, self._draining),
+        )
+        entry = replace(entry, root=root)
+        self._catalog.put_source(entry)
+        announced = replace(announcement(entry), taken=self._under_way[source].taken)
+        self._links.send(f"broker/{root}", REGISTRATION_KEY, announced)
+
+    def _be_rooted(self, source: str) -> None:
+        """It publishes there."""
+
+    steps = StateTable(
+        RootState.ROOTED,
+        {
+            (RootState.ROOTED, RootEvent.LEAVES): (_close, RootState.LEAVING),
+            (RootState.LEAVING, RootEvent.RELEASED): (_note_taken, RootState.LEAVING),
+            (RootState.LEAVING, RootEvent.SETTLED): (_announce, RootState.ANNOUNCED),
+            (RootState.ANNOUNCED, RootEvent.LEAVES): (_close, RootState.LEAVING),
+            (RootState.ANNOUNCED, RootEvent.READY): (_be_rooted, RootState.ROOTED),
+        },
+    )
+
+    def statistics(self) -> dict[str, object]:
+        return {"sources_under_way": sorted(self._under_way)}
+
+    def _put(self, source: str, row: _RootRow) -> None:
+        self._under_way[source] = row
+        ROOTS.put(self._rows, source, row)
