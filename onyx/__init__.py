@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onyx.client_values import Delivery, Outcome, ProfileInfo, SourceInfo, TaxonomyInfo
-    from onyx.clients import DataSource, User
+    from onyx.clients import User
+    from onyx.data_source import DataSource
     from onyx.errors import (
         NetworkUnreachable,
         NotAuthenticated,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
     from onyx.identity.known_networks import use_credentials
     from onyx.launcher import RunningNetwork, launch
+    from onyx.positions import PositionFile, Positions
     from onyx.profile_batches import NewProfile, ProfileBatch
     from onyx.registration_client import RegistrationClient
     from onyx.results import Results
@@ -37,6 +39,8 @@ __all__ = [
     "NewProfile",
     "NotAuthenticated",
     "Outcome",
+    "PositionFile",
+    "Positions",
     "ProfileBatch",
     "ProfileInfo",
     "ProfileNotAccepted",
@@ -55,13 +59,15 @@ __all__ = [
 
 _MODULES = {
     "onyx.client_values": ("Delivery", "Outcome", "ProfileInfo", "SourceInfo", "TaxonomyInfo"),
-    "onyx.clients": ("DataSource", "User"),
+    "onyx.clients": ("User",),
+    "onyx.data_source": ("DataSource",),
     "onyx.errors": (
         *("NetworkUnreachable", "ProfileNotAccepted", "ProfilesNotAccepted"),
         *("NotAuthenticated", "RequestFailed", "UserError"),
     ),
     "onyx.identity.known_networks": ("use_credentials",),
     "onyx.launcher": ("RunningNetwork", "launch"),
+    "onyx.positions": ("PositionFile", "Positions"),
     "onyx.profile_batches": ("NewProfile", "ProfileBatch"),
     "onyx.registration_client": ("RegistrationClient",),
     "onyx.results": ("Results",),

@@ -24,19 +24,22 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
 from functools import wraps
+from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import trio
 
-from onyx import clients
+from onyx import clients, data_source
 from onyx.client_values import Delivery, Outcome, Publication, SourceInfo
+from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import ProfileBatch, ProfileBatches
+from onyx.publisher_journal import JOURNAL_BYTES_MAX
 from onyx.registration_client import Where
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_Client = TypeVar("_Client", bound=clients.DataSource | clients.User)
+_Client = TypeVar("_Client", bound=data_source.DataSource | clients.User)
 
 
 class _Thread(Generic[_Client]):
@@ -147,13 +150,13 @@ def _in_batches(
 
 
 def _registering(
-    register: Callable[_P, Awaitable[clients.DataSource]],
+    register: Callable[_P, Awaitable[data_source.DataSource]],
 ) -> Callable[_P, DataSource]:
     """The same of what makes a source."""
 
     @wraps(register)
     def wait(*arguments: _P.args, **named: _P.kwargs) -> DataSource:
-        async def registered() -> clients.DataSource:
+        async def registered() -> data_source.DataSource:
             return await register(*arguments, **named)
 
         return DataSource._of(trio.run(registered))
@@ -161,14 +164,40 @@ def _registering(
     return wait
 
 
-class DataSource(_Blocking[clients.DataSource]):
+class DataSource(_Blocking[data_source.DataSource]):
     """As ``onyx.DataSource``, blocking."""
 
-    def __init__(self, registration: Where, source_id: str) -> None:
-        super().__init__(clients.DataSource(registration, source_id))
+    def __init__(
+        self,
+        registration: Where,
+        source_id: str,
+        *,
+        journal: Path | str | None = None,
+        journal_bytes_max: int = JOURNAL_BYTES_MAX,
+    ) -> None:
+        super().__init__(
+            data_source.DataSource(
+                registration, source_id, journal=journal, journal_bytes_max=journal_bytes_max
+            )
+        )
 
-    register = staticmethod(_registering(clients.DataSource.register))
-    publish = _waiting(clients.DataSource.publish)
+    register = staticmethod(_registering(data_source.DataSource.register))
+    publish = _waiting(data_source.DataSource.publish)
+
+    @property
+    def accepted_through(self) -> int:
+        """As ``onyx.DataSource.accepted_through``."""
+        return self._client.accepted_through
+
+    @property
+    def journalled(self) -> int:
+        """As ``onyx.DataSource.journalled``."""
+        return self._client.journalled
+
+    @property
+    def resumed(self) -> list[tuple[str, Outcome]]:
+        """As ``onyx.DataSource.resumed``."""
+        return self._client.resumed
 
     @property
     def id(self) -> str:
@@ -188,13 +217,13 @@ class DataSource(_Blocking[clients.DataSource]):
 
     def publish_all(self, messages: Iterable[Publication]) -> Iterator[Outcome]:
         """As ``onyx.DataSource.publish_all``; ``messages`` is iterated over in this thread."""
-        pipeline = clients.Pipeline(self._client)
+        pipeline = data_source.Pipeline(self._client)
         for message in messages:
             yield from self._thread.call(_sender(pipeline, message))
         yield from self._thread.call(lambda _: pipeline.finish())
 
     @classmethod
-    def _of(cls, source: clients.DataSource) -> DataSource:
+    def _of(cls, source: data_source.DataSource) -> DataSource:
         made = cls.__new__(cls)
         made._hold(source)
         return made
@@ -217,15 +246,22 @@ class User(_Blocking[clients.User]):
     profile = _waiting(clients.User.profile)
 
     def results(
-        self, *profile_ids: str, share: bool = False, ephemeral: bool = False
+        self,
+        *profile_ids: str,
+        share: bool = False,
+        ephemeral: bool = False,
+        positions: Positions | PositionOf | None = None,
     ) -> Iterator[Delivery]:
-        """As ``onyx.User.results``: each is acknowledged when the next is asked for."""
-        results = self._client.results(*profile_ids, share=share, ephemeral=ephemeral)
+        """As ``onyx.User.results``: each is acknowledged when the next is asked for.  ``positions``
+        are saved in the client's thread."""
+        results = self._client.results(
+            *profile_ids, share=share, ephemeral=ephemeral, positions=positions
+        )
         while True:
             yield self._thread.call(lambda _: results.__anext__())
 
 
 def _sender(
-    pipeline: clients.Pipeline, message: Publication
-) -> Callable[[clients.DataSource], Awaitable[list[Outcome]]]:
+    pipeline: data_source.Pipeline, message: Publication
+) -> Callable[[data_source.DataSource], Awaitable[list[Outcome]]]:
     return lambda _: pipeline.send(message)

@@ -62,21 +62,23 @@ class RestartPolicy:
 
 
 class ChildProcess:
-    """Starts, watches, restarts and stops one node."""
+    """Starts, watches, restarts and stops one process of a node: ``node_id``, or that of its
+    standby."""
 
     def __init__(
         self,
         node_id: str,
         topology_file: Path,
-        listen_fds: tuple[int, int],
+        listen_fds: tuple[int, ...],
         lifeline_fd: int,
         credentials: Path | None,
         policy: RestartPolicy,
         report: Callable[[str, ChildProcess], None],
         write_line: Callable[[str], None],
     ) -> None:
-        """``listen_fds``: for clients, for links.  ``report`` hears "started", "restoring",
-        "ready", "died" as they happen; ``write_line`` is given what the process says."""
+        """``listen_fds``: for clients, for links; none: it binds its addresses itself.  ``report``
+        hears "started", "restoring", "ready", "died" as they happen; ``write_line`` is given what
+        the process says."""
         self.node_id = node_id
         self.state: State = "stopped"
         self.is_kept = False
@@ -192,8 +194,8 @@ class ChildProcess:
         return [
             *(sys.executable, "-P", "-m", "onyx.node_process"),
             *(str(self._topology_file), self.node_id),
-            *("--listen-fd", str(self._listen_fds[0])),
-            *("--links-fd", str(self._listen_fds[1])),
+            *(("--listen-fd", str(self._listen_fds[0])) if self._listen_fds else ()),
+            *(("--links-fd", str(self._listen_fds[1])) if self._listen_fds else ()),
             *("--ready-fd", str(ready_fd)),
             *("--lifeline-fd", str(self._lifeline_fd)),
             *(("--credentials", str(self._credentials)) if self._credentials else ()),

@@ -11,8 +11,9 @@ from formats.media_types import XML
 Location = tuple[float, float]
 """(latitude, longitude) in degrees, north and east positive."""
 
-Publication = bytes | tuple[bytes, str]
-"""A message: the text of an XML document, or what it is with its media type."""
+Publication = bytes | tuple[bytes, str] | tuple[bytes, str, str]
+"""A message: the text of an XML document, or what it is with its media type, and its publish key.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class SourceInfo:
     ``rate`` messages a second and ``size`` bytes a message as the source expects them; ``ready``
     once every broker knows it; ``validation`` what its root broker does about messages against its
     schema ("off", "report" or "reject"); ``compression`` the forms of message for which it
-    came with a compression dictionary.
+    came with a compression dictionary; ``base`` the IRI that relative ones in its graphs are
+    relative to, "" for none.
     """
 
     id: str
@@ -37,6 +39,7 @@ class SourceInfo:
     validation: str
     compression: list[str]
     ready: bool
+    base: str = ""
 
     @classmethod
     def from_result(cls, result: Mapping[str, Any]) -> SourceInfo:
@@ -54,6 +57,7 @@ class SourceInfo:
             validation=result["validation"],
             compression=result["compression"],
             ready=result["ready"],
+            base=result.get("base", ""),
         )
 
 
@@ -116,7 +120,8 @@ class Outcome:
     """What became of a published message: ``number`` counts the messages of its source from 1.
 
     When it was refused nobody gets any of it, and ``code`` (for machines), ``reason`` (for
-    people), ``line`` and ``column`` (from 1; 0: not known) say why and where.
+    people), ``line`` and ``column`` (from 1; 0: not known) say why and where.  ``is_known``: it was
+    accepted before with the same publish key, as message ``number``.
     """
 
     number: int
@@ -125,13 +130,15 @@ class Outcome:
     reason: str = ""
     line: int = 0
     column: int = 0
+    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """What one message gave for one profile: one text each in ``results``, in the order of the
     message; ``source`` and ``number`` name the message.  ``media_type`` of the results: XML, or
-    what a graph profile asks for, as application/sparql-results+json.
+    what a graph profile asks for, as application/sparql-results+json.  ``position`` counts the
+    deliveries of the profile, for ``User.results(…, positions=…)``.
 
     ``is_over_limit``: the message was not evaluated to the end, or its results are larger than a
     message may be, so that there are none here; ``limit`` says which limit of the host broker that
@@ -144,6 +151,7 @@ class Delivery:
     results: list[bytes]
     limit: str = ""
     media_type: str = XML
+    position: int = 0
 
     @property
     def is_over_limit(self) -> bool:

@@ -1,4 +1,4 @@
-"""DataSource and User: the two ends of the network, for asynchronous Python (Trio).
+"""User, and DataSource (data_source.py): the two ends of the network, for asynchronous Python.
 
 ::
 
@@ -21,29 +21,24 @@ result is delivered until it is acknowledged, and not again in the same run.
 from __future__ import annotations
 
 import uuid
-from collections import deque
 from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
     Awaitable,
     Callable,
     Iterable,
     Mapping,
 )
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import trio
 
-from formats.media_types import XML, publish_format
 from onyx.background import background_tasks, forever, hold
-from onyx.client_values import Location, Outcome, ProfileInfo, Publication, SourceInfo
-from onyx.errors import RequestFailed, UserError
+from onyx.client_values import Location, ProfileInfo
+from onyx.errors import RequestFailed, UsageError
+from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import (
     NewProfile,
     Patience,
@@ -59,199 +54,14 @@ from onyx.registration_client import (
     RegistrationClient,
     Result,
     Where,
-    call,
-    host_and_port,
+    addresses_of,
     open_connection,
-    request_failed,
 )
 from onyx.results import MOVED, PAUSE_SECONDS, PAUSE_SECONDS_MAX, Results
-from overlay.link.client_connection import ClientConnection, RemoteError
+from overlay.link.client_connection import ClientConnection
 from overlay.link.delivery_frames import EPHEMERAL, SHARED
-from overlay.link.errors import ProtocolError
 
 _T = TypeVar("_T")
-
-FAREWELL_SECONDS = 2.0  # for what is good to say, but need not be said, at the end
-PIPELINE_MESSAGES = 256  # published by publish_all before the first outcome is known
-
-
-class DataSource:
-    """A registered data source, at its root broker; a context manager.
-
-    One process at a time publishes as a source: a second one replaces the first, whose calls then
-    raise RequestFailed "replaced".
-    """
-
-    def __init__(
-        self, registration: Where, source_id: str, *, patience_seconds: float | None = None
-    ) -> None:
-        """Without a connection for ``patience_seconds`` (None: however long) the block is
-        cancelled and ends with NetworkUnreachable."""
-        self.id = source_id
-        self._registration = registration
-        self._patience_seconds = patience_seconds
-        self._info: SourceInfo | None = None
-        self._stack = AsyncExitStack()
-        self._connection: ClientConnection | None = None
-        self._refusals = 0
-
-    @classmethod
-    async def register(
-        cls,
-        registration: Where,
-        *,
-        name: str = "",
-        location: Location | None = None,
-        rate: float = 1.0,
-        size: int = 1024,
-        schema: Path | None = None,
-        validate: str = "off",
-        compression: Mapping[str, Path] | None = None,
-        key: str = "",
-    ) -> DataSource:
-        """Register a new source, or find the one that this ``key`` has made before; returns when
-        every broker knows it.  Not connected yet.
-
-        The arguments are those of ``RegistrationClient.register_source``.
-        """
-        async with RegistrationClient(registration) as client:
-            info = await client.register_source(
-                name=name,
-                location=location,
-                rate=rate,
-                size=size,
-                schema=schema,
-                validate=validate,
-                compression=compression,
-                key=key,
-            )
-        source = cls(registration, info.id)
-        source._info = info
-        return source
-
-    @property
-    def info(self) -> SourceInfo:
-        """What the registration service knows of it; after ``register`` or inside the block."""
-        if self._info is None:
-            raise RuntimeError("a DataSource that was not registered here is known in its block")
-        return self._info
-
-    @property
-    def root(self) -> str:
-        """The id of its root broker."""
-        return self.info.root
-
-    @property
-    def address(self) -> str:
-        """ "host:port" of its root broker."""
-        return self.info.address
-
-    async def __aenter__(self) -> Self:
-        async with RegistrationClient(self._registration) as client:
-            self._info = await client.source(self.id)
-        host, port = host_and_port(self._info.address)
-        self._connection = await self._stack.enter_async_context(
-            open_connection(host, port, "source", self.id, self._patience_seconds)
-        )
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        if error is None and self._refusals:
-            # The broker keeps a refusal until it knows that we have it; let it know, if it can
-            # be done.  If not it comes again, and nobody asks for it any more.
-            with trio.move_on_after(FAREWELL_SECONDS), suppress(UserError):
-                await call(self._open_connection(), "sync", {})
-        self._connection = None
-        return await self._stack.__aexit__(kind, error, traceback)
-
-    async def publish(self, data: bytes, media_type: str = XML) -> Outcome:
-        """Publish one message, the text of an XML document, or of a graph in the syntax of
-        ``media_type`` (docs/graphs.md); returns what became of it.
-
-        Accepted means that the root broker has it on disk.  When this is cancelled the message
-        may be published or not.
-        """
-        number = await self._send(data, media_type)
-        return number if isinstance(number, Outcome) else await self._outcome(number)
-
-    async def publish_all(
-        self, messages: Iterable[Publication] | AsyncIterable[Publication]
-    ) -> AsyncGenerator[Outcome, None]:
-        """Publish many without waiting for each; yields their outcomes in order.  One that is not
-        XML comes with its media type."""
-        pipeline = Pipeline(self)
-        async for message in _iterate(messages):
-            for outcome in await pipeline.send(message):
-                yield outcome
-        for outcome in await pipeline.finish():
-            yield outcome
-
-    def statistics(self) -> dict[str, object]:
-        return self._open_connection().statistics()
-
-    async def _send(self, data: bytes, media_type: str) -> int | Outcome:
-        """Its number, or the outcome at once for a message that no frame can carry."""
-        try:
-            return await self._open_connection().publish(data, publish_format(media_type))
-        except ProtocolError as error:
-            return Outcome(0, False, error.code, error.detail)
-        except RemoteError as error:
-            raise request_failed(error) from None
-
-    async def _outcome(self, pending: int | Outcome) -> Outcome:
-        if isinstance(pending, Outcome):
-            return pending
-        try:
-            refused = await self._open_connection().outcome(pending)
-        except RemoteError as error:
-            raise request_failed(error) from None
-        if refused is None:
-            return Outcome(pending, True)
-        self._refusals += 1
-        return Outcome(pending, False, refused.code, refused.reason, refused.line, refused.column)
-
-    def _is_settled(self, pending: int | Outcome) -> bool:
-        return isinstance(pending, Outcome) or self._open_connection().is_settled(pending)
-
-    def _open_connection(self) -> ClientConnection:
-        if self._connection is None:
-            raise RuntimeError("a DataSource publishes inside of its async with block")
-        return self._connection
-
-
-class Pipeline:
-    """Messages of one source that are published before the outcome of the one before is known.
-
-    Outcomes come out in the order in which the messages went in.
-    """
-
-    def __init__(self, source: DataSource, messages_max: int = PIPELINE_MESSAGES) -> None:
-        """At most ``messages_max`` outcomes are open; ``send`` waits for the oldest then."""
-        self._source = source
-        self._messages_max = messages_max
-        self._pending: deque[int | Outcome] = deque()
-
-    async def send(self, message: Publication) -> list[Outcome]:
-        """Publish one message; returns the outcomes that are known by now."""
-        data, media_type = (message, XML) if isinstance(message, bytes) else message
-        self._pending.append(await self._source._send(data, media_type))
-        known = []
-        while self._pending and (
-            len(self._pending) >= self._messages_max or self._source._is_settled(self._pending[0])
-        ):
-            known.append(await self._source._outcome(self._pending.popleft()))
-        return known
-
-    async def finish(self) -> list[Outcome]:
-        """Wait for all that are open."""
-        rest = [await self._source._outcome(pending) for pending in self._pending]
-        self._pending.clear()
-        return rest
 
 
 class User:
@@ -452,7 +262,13 @@ class User:
         """One profile with its text; RequestFailed "unknown-profile" when there is none."""
         return await self._registration.profile(profile_id)
 
-    def results(self, *profile_ids: str, share: bool = False, ephemeral: bool = False) -> Results:
+    def results(
+        self,
+        *profile_ids: str,
+        share: bool = False,
+        ephemeral: bool = False,
+        positions: Positions | PositionOf | None = None,
+    ) -> Results:
         """The results of profiles, from the first that was not acknowledged yet, without end.
 
         Where none is named, those of all that the user has when it connects.  What one broker hosts
@@ -467,11 +283,20 @@ class User:
         when the last connection for it goes is lost, and so is what comes before the next, by a
         connection that broke and a broker that restarts as well.  That counts for the profile until
         somebody takes it without ``ephemeral``.
+
+        With ``positions`` what was done with deliveries is known over restarts of this process, and
+        none is given again that was (positions.py): the position of a delivery is saved when the
+        next is asked for; or its user stores ``Delivery.position`` in the same transaction as what
+        they do with it, and ``positions`` is a function that tells of a profile what is stored, 0
+        for nothing.  UsageError with ``share``, as each then has only some of the deliveries.
         """
+        if share and positions is not None:
+            raise UsageError("positions are of profiles that are not shared: leave out one of both")
         find = None if profile_ids else partial(self._registration.profiles, self.name)
         return Results(
             *(self._registration, profile_ids, self._subscriber, self._start_soon, find),
             mode=(SHARED if share else 0) | (EPHEMERAL if ephemeral else 0),
+            positions=positions,
         )
 
     async def _subscriber(self, address: str) -> ClientConnection:
@@ -480,8 +305,7 @@ class User:
         async with self._opening:
             known = self._subscribers.get(address)
             if known is None:
-                host, port = host_and_port(address)
-                manager = open_connection(host, port, "subscriber", uuid.uuid4().hex)
+                manager = open_connection(addresses_of(address), "subscriber", uuid.uuid4().hex)
                 known = self._subscribers[address] = await self._in_background(manager)
             return known
 
@@ -536,14 +360,3 @@ def _waiting(profile_id: str, wait: bool, timeout_seconds: float | None) -> dict
     """The arguments of a request about a profile that may wait until it is live."""
     timeout = {} if timeout_seconds is None else {"timeout": timeout_seconds}
     return {"profile": profile_id, "wait": wait, **timeout}
-
-
-async def _iterate(
-    messages: Iterable[Publication] | AsyncIterable[Publication],
-) -> AsyncIterator[Publication]:
-    if isinstance(messages, AsyncIterable):
-        async for message in messages:
-            yield message
-    else:
-        for message in messages:
-            yield message

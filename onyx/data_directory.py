@@ -10,7 +10,8 @@
         ├── B1/
         │   ├── lock         held by the broker process
         │   ├── work, fault  what it is at, and how it died (onyx/node_deaths.py)
-        │   └── store.sqlite everything that B1 must not forget
+        │   ├── store.sqlite everything that B1 must not forget
+        │   └── store.sqlite-head  up to which commit that was (overlay/link/store_head.py)
         └── registration/ ...
 
 Invariants: a lock is held as long as its process lives and is gone with it, however it ends; the
@@ -27,9 +28,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from onyx.errors import DataDirectoryError, DataDirectoryInUse, UnwritableOutput
+from overlay.link.store_head import sync_directory
 from overlay.topology import Topology, TopologyError, load_topology, to_toml
 
 TOPOLOGY_FILE = "topology.toml"
+STORE_FILE = "store.sqlite"
 
 
 class DataDirectory:
@@ -50,7 +53,7 @@ class DataDirectory:
         return self.path / "nodes" / node_id
 
     def store_file(self, node_id: str) -> Path:
-        return self.node_directory(node_id) / "store.sqlite"
+        return self.node_directory(node_id) / STORE_FILE
 
     def set_aside(self, node_id: str) -> Path | None:
         """Give a broker that joins an empty store: one of an earlier time gets another name, which
@@ -59,7 +62,7 @@ class DataDirectory:
         if not store.exists():
             return None
         aside = store.with_name("earlier.sqlite")
-        for ending in ("", "-wal", "-shm"):
+        for ending in ("", "-wal", "-shm", "-head"):
             part, other = Path(f"{store}{ending}"), Path(f"{aside}{ending}")
             other.unlink(missing_ok=True)
             if part.exists():
@@ -69,13 +72,13 @@ class DataDirectory:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the network as a whole; DataDirectoryInUse when another launcher does."""
-        with _locked(self.path):
+        with directory_locked(self.path):
             yield
 
     @contextmanager
     def node_locked(self, node_id: str) -> Iterator[None]:
         """Hold what belongs to one node; DataDirectoryInUse when its process is running."""
-        with _locked(self.node_directory(node_id)):
+        with directory_locked(self.node_directory(node_id)):
             yield
 
     def check_shape(self, topology: Topology) -> None:
@@ -119,22 +122,14 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
     except OSError as error:
         raise UnwritableOutput(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _sync_directory(path: Path) -> None:
-    """A new name in a directory survives a power cut only once the directory is synced."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
-def _locked(directory: Path) -> Iterator[None]:
+def directory_locked(directory: Path) -> Iterator[None]:
+    """Hold a directory; DataDirectoryInUse when a process has it."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

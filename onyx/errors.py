@@ -73,6 +73,19 @@ class StoreUnusable(UserError):
     exit_code = EXIT_STORE
 
 
+class JournalFull(UserError):
+    """So much waits for its outcome in a publisher's journal that nothing more may."""
+
+    exit_code = EXIT_BUSY
+
+
+class LeaseLost(UserError):
+    """Another process goes on with the rows of this one, or may: it has ended, and can wait as the
+    standby."""
+
+    exit_code = EXIT_BUSY
+
+
 class LaunchError(UserError):
     """A network that did not come up, or a process of it that does not stay up.
 

@@ -37,9 +37,18 @@ from onyx.data_directory import DataDirectory
 from onyx.errors import LaunchError
 from onyx.identity.known_networks import use_credentials
 from onyx.identity.network_identity import NetworkIdentity
-from onyx.listening import NodeSockets, bind_all, bind_node, bound_address, nodes_of
+from onyx.listening import (
+    NodeProcess,
+    NodeSockets,
+    bind_all,
+    bind_process,
+    bound_address,
+    processes_of,
+)
+from onyx.node_store import set_aside
 from onyx.open_files import allow_connections
 from onyx.shape_follower import follow_shape
+from onyx.trial_postgres import TrialServer
 from overlay.topology import Topology, TopologyError
 
 __all__ = ["LaunchEvent", "RestartPolicy", "RunningNetwork", "describe_exit", "launch"]
@@ -64,7 +73,7 @@ class RunningNetwork:
 
     @property
     def node_ids(self) -> list[str]:
-        """The nodes that are run; others after the network has changed."""
+        """The processes that are run; others after the network has changed."""
         return list(self._children)
 
     def add(self, child: ChildProcess) -> None:
@@ -77,8 +86,9 @@ class RunningNetwork:
 
     @property
     def registration(self) -> str:
-        """Where sources and users register, "host:port"."""
-        return str(self.topology.registration[0].listen)
+        """Where sources and users register, "host:port", or "host:port,host:port" with that of a
+        standby."""
+        return self.topology.where(self.topology.registration[0].id)
 
     @property
     def pids(self) -> Mapping[str, int]:
@@ -97,9 +107,11 @@ class RunningNetwork:
             await child.wait_ready()
 
     def troubles(self) -> dict[str, str]:
-        """Why a node is not running just now, of those that are not."""
-        troubles = {node_id: child.trouble for node_id, child in self._children.items()}
-        return {node_id: trouble for node_id, trouble in troubles.items() if trouble}
+        """Why a node is not running just now, of those that are not: neither it nor its standby."""
+        troubles: dict[str, list[str]] = {}
+        for name, child in self._children.items():
+            troubles.setdefault(name.partition("/")[0], []).append(child.trouble)
+        return {node_id: found[0] for node_id, found in troubles.items() if all(found)}
 
     def statistics(self) -> dict[str, object]:
         """State, pid and restarts of every process."""
@@ -140,28 +152,35 @@ async def launch(
         stack.enter_context(directory.locked())
         directory.check_shape(topology)
         sockets = bind_all(topology, stack, file)
+        if topology.has_trial_store:
+            server = stack.enter_context(TrialServer(directory.path / "postgres"))
+            topology = topology.with_trial_store(server.url)
+        processes = {process.name: process for process in processes_of(topology)}
         resolved = topology.with_addresses(
             {
-                id_: bound_address(s.clients, topology.node(id_).listen)
-                for id_, s in sockets.items()
+                name: bound_address(own.clients, processes[name].node.listen)
+                for name, own in sockets.items()
             },
-            {id_: bound_address(s.links, topology.node(id_).links) for id_, s in sockets.items()},
+            {
+                name: bound_address(own.links, processes[name].node.links)
+                for name, own in sockets.items()
+            },
         )
         identity = NetworkIdentity(directory.identity, resolved, is_secure=is_secure, file=file)
         topology_file = directory.write_topology(resolved)
         lifeline = stack.enter_context(_lifeline())
         write = write_line or _write_to_stderr
 
-        def child_of(node_id: str, own: NodeSockets) -> ChildProcess:
-            fds = own.clients.fileno(), own.links.fileno()
-            credentials = identity.credentials_of(network.topology, node_id)
+        def child_of(process: NodeProcess, own: NodeSockets) -> ChildProcess:
+            fds = () if process.waits else (own.clients.fileno(), own.links.fileno())
+            credentials = identity.credentials_of(network.topology, process.node.id)
             return ChildProcess(
-                *(node_id, topology_file, fds, lifeline, credentials),
+                *(process.name, topology_file, fds, lifeline, credentials),
                 *(policy, report, write),
             )
 
         network = RunningNetwork(resolved, topology_file)
-        children = [child_of(node_id, own) for node_id, own in sockets.items()]
+        children = [child_of(processes[name], own) for name, own in sockets.items()]
         for child in children:
             network.add(child)
         stack.callback(identity.forget)
@@ -192,7 +211,7 @@ class _Keeper:
         directory: DataDirectory,
         identity: NetworkIdentity,
         nursery: trio.Nursery,
-        child_of: Callable[[str, NodeSockets], ChildProcess],
+        child_of: Callable[[NodeProcess, NodeSockets], ChildProcess],
         write_line: Callable[[str], None],
         sockets: Mapping[str, NodeSockets],
     ) -> None:
@@ -226,25 +245,25 @@ class _Keeper:
         self._directory.write_topology(topology)
         self._network.topology = topology
         self._identity.note(topology, self._write_line)
-        for key, node in nodes_of(topology):
-            node_id = node.id
+        wanted = {process.name: process for process in processes_of(topology)}
+        for node_id, process in wanted.items():
             if node_id not in self._scopes:
                 if node_id in self._ended:  # it has left, and stops
                     await self._ended[node_id].wait()
                 try:
-                    self._identity.check(node, "the network")
-                    own = self._sockets[node_id] = bind_node(node, "the network", key)
+                    self._identity.check(process.node, "the network")
+                    own = self._sockets[node_id] = bind_process(process, "the network")
                 except TopologyError as error:
                     self._write_line(f"onyx: {node_id} is not started here: {error}")
                     continue
-                aside = self._directory.set_aside(node_id)
-                if aside is not None:
+                aside = set_aside(topology, process)
+                if aside:
                     self._write_line(f"onyx: {node_id} joins anew; its store of before is {aside}")
-                child = self._child_of(node_id, own)
+                child = self._child_of(process, own)
                 self._network.add(child)
                 self.start(child)
         for node_id in self._network.node_ids:
-            if node_id not in {node.id for _, node in nodes_of(topology)}:
+            if node_id not in wanted:
                 self._scopes.pop(node_id).cancel()
                 self._network.remove(node_id)
                 self._write_line(f"onyx: {node_id} has left the network and is stopped")

@@ -14,9 +14,10 @@ from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import BODY_SPACE
 from onyx.data_directory import DataDirectory
 from onyx.errors import UnreadableInput
-from onyx.node_process import opened_store
+from onyx.node_store import opened_store
 from overlay.link.events import CalledAgain, Delete, Put
 from overlay.link.journal_rows import OUTBOX
+from overlay.stores import SQLITE
 from overlay.topology import Topology
 
 COMMIT_ROWS = 256
@@ -30,11 +31,12 @@ def make_results(topology: Topology, broker_id: str, progress: Callable[[int, in
     is running, UnreadableInput where it has no store, StoreUnusable when that cannot be used.
     """
     directory = DataDirectory(topology.data_directory)
-    if not directory.store_file(broker_id).exists():
+    is_file = topology.broker(broker_id).store == SQLITE
+    if is_file and not directory.store_file(broker_id).exists():
         raise UnreadableInput(f"there is no store {directory.store_file(broker_id)}")
     with (
         directory.node_locked(broker_id),
-        opened_store(directory.store_file(broker_id)) as store,
+        opened_store(topology, broker_id) as store,
     ):
         rows = store.rows(without=(BODY_SPACE,), unread=(OUTBOX,))
         core = BrokerCore(topology, broker_id, uuid.uuid4().hex, rows)

@@ -25,7 +25,7 @@ from onyx.background import lone_error
 from onyx.child_process import RestartPolicy
 from onyx.node_deaths import Death, ProcessDied
 from overlay.link.dead_letters import keep_aside
-from overlay.link.group_commit import RowStore
+from overlay.link.row_store import RowStore
 from overlay.link.suspect import CoreFailed, marked
 
 CAUTIOUS_TURNS = 10_000

@@ -22,8 +22,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import trio
@@ -33,16 +32,16 @@ from onyx.broker.broker import run_broker
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
 from onyx.doors import doors_of, node_limits
-from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreUnusable, UserError
+from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, UserError
 from onyx.garbage import leave_survivors_alone
-from onyx.listening import NodeSockets
+from onyx.listening import NodeProcess, NodeSockets, bind_process, process_of
 from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
+from onyx.node_store import taken_store
 from onyx.open_files import allow_connections
+from onyx.store_errors import store_errors
 from overlay.link.credentials import Credentials, CredentialsError
-from overlay.link.errors import StoreError
 from overlay.link.principal import Principal, nobody
-from overlay.link.store import Store
 from overlay.link.stored_rows import Progress, unsaid
 from overlay.topology import Topology, TopologyError, load_topology
 from registration.service import run_registration
@@ -60,14 +59,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The child that the launcher starts; not for people."""
     parser = argparse.ArgumentParser(prog="python -m onyx.node_process")
     parser.add_argument("topology", type=Path, help="the resolved topology file")
-    parser.add_argument("node", help="id of the broker or registration node")
-    parser.add_argument("--listen-fd", type=int, required=True)
-    parser.add_argument("--links-fd", type=int, required=True)
+    parser.add_argument("process", help="id of the broker or registration node, or ID/standby")
+    parser.add_argument("--listen-fd", type=int, help="without it: it binds its addresses itself")
+    parser.add_argument("--links-fd", type=int)
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
     parser.add_argument("--credentials", type=Path, help="without it: no TLS")
     arguments = parser.parse_args(argv)
-    configure_logging(arguments.node)
+    configure_logging(arguments.process)
     try:
         trio.run(_run_child, arguments)
     except (UserError, TopologyError) as error:
@@ -88,25 +87,30 @@ def configure_logging(node_id: str, level: int = logging.INFO) -> None:
 
 async def run_node_process(
     topology: Topology,
-    node_id: str,
+    process: NodeProcess,
     sockets: NodeSockets,
     credentials: Path | None,
     *,
     lifeline: int | None = None,
     ready: Callable[[], None] = lambda: None,
+    waiting: Callable[[], None] = lambda: None,
     progress: Progress = unsaid,
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
-    ``sockets`` are bound and listening, and are closed at the end; ``credentials`` is the file of
+    ``sockets`` are bound, and are closed at the end; ``credentials`` is the file of
     its own (None: it runs without TLS), beside which are those ``revoked``; ``ready`` is called
-    once, ``progress`` before that, now and then as the rows of the store are taken back.  A core
+    once, ``progress`` before that, now and then as the rows of the store are taken back.  Of a node
+    and its standby one waits for the other, of which ``waiting`` is told, once; until then nobody
+    is let in at its addresses, so that who tries one of these goes to the other.  A core
     that falls over at an input is made anew, and passes over it (node_lives.py); so is what the
     process died of (node_deaths.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
-    used, TopologyError when the system does not allow as many connections as were asked for.
+    used, LeaseLost when another process has taken it over, TopologyError when the system does not
+    allow as many connections as were asked for.
     """
     limits = topology.limits
+    node_id = process.node.id
     connections = allow_connections(limits, len(topology.brokers))
     shown = None if credentials is None else _load(credentials, topology, node_id)
     leave_survivors_alone()
@@ -114,11 +118,11 @@ async def run_node_process(
     directory = DataDirectory(topology.data_directory)
     with (
         sockets,
-        directory.node_locked(node_id),
-        opened_store(directory.store_file(node_id)) as store,
-        watched_deaths(directory.node_directory(node_id)) as (mark, death),
+        directory.node_locked(process.name),
+        watched_deaths(directory.node_directory(process.name)) as (mark, death),
+        store_errors(),
     ):
-        is_ready = False
+        is_ready = is_waiting = False
         async with background_tasks() as nursery:
             nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
             if lifeline is not None:
@@ -132,18 +136,30 @@ async def run_node_process(
                     is_ready = True
                     ready()
 
-            issuer = _issuer(topology, nursery)
-            run = run_registration if _is_registration(topology, node_id) else run_broker
+            def say_waiting() -> None:
+                nonlocal is_waiting
+                if not is_waiting:
+                    is_waiting = True
+                    log.info("another process is %s; waiting to take its place", node_id)
+                    if topology.node(node_id).has_standby:
+                        waiting()
 
-            async def life(caution: int) -> None:
-                node = topology.node(node_id)
-                log.info("listening at %s, for links at %s", node.listen, node.links)
-                doors = doors_of(sockets, connections, limits)  # which the life closes
-                reports = say_ready, _now_and_then(progress if not is_ready else unsaid)
-                of_node = topology, node_id, doors, store
-                await run(*of_node, *reports, node_limits(limits, caution), shown, issuer, mark)
+            async with taken_store(topology, node_id, say_waiting) as store:
+                if store.epoch:
+                    log.info("is %s from now on, epoch %d", node_id, store.epoch)
+                sockets.listen()
+                issuer = _issuer(topology, nursery)
+                run = run_registration if _is_registration(topology, node_id) else run_broker
 
-            await run_lives(life, store, RestartPolicy(), death=death)
+                async def life(caution: int) -> None:
+                    node = process.node
+                    log.info("listening at %s, for links at %s", node.listen, node.links)
+                    doors = doors_of(sockets, connections, limits)  # which the life closes
+                    reports = say_ready, _now_and_then(progress if not is_ready else unsaid)
+                    of_node = topology, node_id, doors, store
+                    await run(*of_node, *reports, node_limits(limits, caution), shown, issuer, mark)
+
+                await run_lives(life, store, RestartPolicy(), death=death)
 
 
 def _load(path: Path, topology: Topology, node_id: str) -> Credentials:
@@ -170,36 +186,35 @@ def _issuer(topology: Topology, nursery: trio.Nursery) -> Callable[[str], Princi
     return issuer.principal
 
 
-@contextmanager
-def opened_store(path: Path) -> Iterator[Store]:
-    """The store of a node; what is wrong with it, now or when its rows are read, is an error for
-    a person."""
-    try:
-        with Store(path) as store:
-            yield store
-    except StoreError as error:
-        raise StoreUnusable(str(error)) from error
-
-
 async def _run_child(arguments: argparse.Namespace) -> None:
     topology = load_topology(arguments.topology)
+    process = process_of(topology, arguments.process)
     clients, links = arguments.listen_fd, arguments.links_fd
-    sockets = NodeSockets(socket.socket(fileno=clients), socket.socket(fileno=links))
+    if clients is None:
+        sockets = bind_process(process, str(arguments.topology))
+    else:
+        sockets = NodeSockets(socket.socket(fileno=clients), socket.socket(fileno=links))
+    is_told = False
 
     def tell_launcher() -> None:
-        os.write(arguments.ready_fd, READY)
-        os.close(arguments.ready_fd)
+        nonlocal is_told
+        if not is_told:
+            is_told = True
+            os.write(arguments.ready_fd, READY)
+            os.close(arguments.ready_fd)
 
     def tell_progress(taken: int, total: int) -> None:
-        os.write(arguments.ready_fd, RESTORED.format(taken, total).encode())
+        if not is_told:
+            os.write(arguments.ready_fd, RESTORED.format(taken, total).encode())
 
     await run_node_process(
         topology,
-        arguments.node,
+        process,
         sockets,
         arguments.credentials,
         lifeline=arguments.lifeline_fd,
         ready=tell_launcher,
+        waiting=tell_launcher,
         progress=tell_progress,
     )
 

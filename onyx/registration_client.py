@@ -33,11 +33,12 @@ from overlay.link.client_connection import (
     open_client,
 )
 from overlay.link.connections import open_stream
-from overlay.nodes import Address
+from overlay.nodes import Address, Addresses
 from registration.planning.drift import Drift, drift_of
 
 Where: TypeAlias = str | tuple[str, int]
-"""An address: "host:port" or (host, port)."""
+"""An address: "host:port" or (host, port); or those of a node and its standby,
+"host:port,host:port"."""
 
 Result: TypeAlias = Mapping[str, Any]
 
@@ -51,14 +52,14 @@ class NetworkClient:
 
     def __init__(self, where: Where, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
         """``patience_seconds``: how long a request goes on when the connection is lost."""
-        self._host, self._port = host_and_port(where)
+        self._where = addresses_of(where)
         self._patience_seconds = patience_seconds
         self._stack = AsyncExitStack()
         self._connection: ClientConnection | None = None
 
     async def __aenter__(self) -> Self:
         self._connection = await self._stack.enter_async_context(
-            open_connection(self._host, self._port, "client", uuid.uuid4().hex)
+            open_connection(self._where, "client", uuid.uuid4().hex)
         )
         return self
 
@@ -71,6 +72,11 @@ class NetworkClient:
         self._connection = None
         return await self._stack.__aexit__(kind, error, traceback)
 
+    @property
+    def at(self) -> str:
+        """Of the addresses, the one where the process is that answers; inside the block."""
+        return str(self._open().at)
+
     async def call(
         self, verb: str, arguments: Mapping[str, object] | None = None, *, request: str = ""
     ) -> Result:
@@ -79,14 +85,17 @@ class NetworkClient:
 
         RequestFailed when the answer is no; NetworkUnreachable when there is none in time.
         """
-        if self._connection is None:
-            raise RuntimeError(f"{type(self).__name__} is used outside of its async with block")
-        arguments = arguments or {}
-        return await call(self._connection, verb, arguments, self._patience_seconds, request)
+        connection, arguments = self._open(), arguments or {}
+        return await call(connection, verb, arguments, self._patience_seconds, request)
 
     async def statistics(self) -> Result:
         """What the process at the other end counts."""
         return await self.call("statistics")
+
+    def _open(self) -> ClientConnection:
+        if self._connection is None:
+            raise RuntimeError(f"{type(self).__name__} is used outside of its async with block")
+        return self._connection
 
 
 class RegistrationClient(NetworkClient):
@@ -113,6 +122,7 @@ class RegistrationClient(NetworkClient):
         schema: Path | None = None,
         validate: str = "off",
         compression: Mapping[str, Path] | None = None,
+        base: str = "",
         key: str = "",
     ) -> SourceInfo:
         """Register a data source; returns when every broker knows it.
@@ -121,11 +131,14 @@ class RegistrationClient(NetworkClient):
         ``schema`` is the file of its DTD, XML Schema or RELAX NG; ``validate`` says what the root
         broker does about a message against it: "off" (nothing), "report" or "reject";
         ``compression`` names files with zstd dictionaries, by the form of message that each is for
-        ("text", "binary", "dictionary").  The source that an earlier call with the same ``key``
+        ("text", "binary", "dictionary"); ``base`` is the IRI that relative ones in its graphs are
+        relative to.  The source that an earlier call with the same ``key``
         made is the one that is returned; RequestFailed "other-content" where its name, schema,
-        ``validate`` or ``compression`` were others.
+        ``validate``, ``compression`` or ``base`` were others.
         """
         arguments: dict[str, object] = {"rate": rate, "size": size, "validate": validate}
+        if base:
+            arguments["base"] = base
         if name:
             arguments["name"] = name
         if key:
@@ -270,11 +283,15 @@ class RegistrationClient(NetworkClient):
         return found
 
 
-def host_and_port(where: Where) -> tuple[str, int]:
-    """Both forms of an address; ValueError when it is neither."""
+def addresses_of(where: Where) -> Addresses:
+    """All forms of Where; ValueError when it is none."""
     if not isinstance(where, str):
-        host, port = where
-        return host, port
+        return (Address(*where),)
+    return tuple(Address(*host_and_port(text)) for text in where.split(","))
+
+
+def host_and_port(where: str) -> tuple[str, int]:
+    """Of one "host:port"; ValueError when it is none."""
     host, colon, digits = where.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -285,27 +302,28 @@ def host_and_port(where: Where) -> tuple[str, int]:
 
 @asynccontextmanager
 async def open_connection(
-    host: str,
-    port: int,
+    addresses: Addresses,
     role: str,
     identity: str,
     patience_seconds: float | None = None,
 ) -> AsyncIterator[ClientConnection]:
-    """``open_client`` with the errors of this package.
+    """``open_client`` of a node, at one of its addresses, with the errors of this package.
 
     Without a connection for ``patience_seconds`` (None: however long) the block is cancelled and
     ends with NetworkUnreachable.  NotAuthenticated, before anything is said, without credentials.
     """
-    where = str(Address(host, port))
+    (host, port), *others = addresses
+    where = " or ".join(map(str, addresses))
     stack = AsyncExitStack()
     try:
         credentials = credentials_for(host, port)
     except NotAuthenticated:
-        stream = await open_stream(host, port, OPEN_SECONDS)
-        if stream is None:
-            raise _unreachable(where) from None
-        await trio.aclose_forcefully(stream)
-        raise
+        for address in addresses:
+            stream = await open_stream(*address, OPEN_SECONDS)
+            if stream is not None:
+                await trio.aclose_forcefully(stream)
+                raise
+        raise _unreachable(where) from None
     if credentials is not None:
         identity = credentials.principal.id_for(role, identity)
     try:
@@ -316,6 +334,7 @@ async def open_connection(
                 identity=identity,
                 limits=CLIENT_LIMITS,
                 credentials=credentials,
+                others=tuple(others),
             )
         )
     except ConnectionFailed as error:

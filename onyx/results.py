@@ -19,6 +19,7 @@ import trio
 from formats.media_types import XML
 from onyx.client_values import Delivery, ProfileInfo
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
+from onyx.positions import PositionOf, Positions, load_and_save
 from onyx.registration_client import RegistrationClient, call
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.delivery_frames import Contents, Deliveries, contents
@@ -67,11 +68,13 @@ class Results:
         in_background: InBackground,
         find: Callable[[], Awaitable[Iterable[ProfileInfo]]] | None = None,
         mode: int = 0,
+        positions: Positions | PositionOf | None = None,
     ) -> None:
         """``find``: what to ask for the profiles when it connects, where none is named; ``mode``:
         of all attachments."""
         self._mode = mode
-        self._places = {name: _Place(name) for name in profile_ids}
+        self._load, self._save = load_and_save(positions)
+        self._places = self._begun(profile_ids)
         self._known: dict[str, ProfileInfo] = {}  # what was said of them just now
         self._find = find
         self._registration = registration
@@ -106,7 +109,7 @@ class Results:
         """Connect now instead of with the first delivery; RequestFailed "unknown-profile"."""
         if self._find is not None:
             self._known = {info.id: info for info in await self._find()}
-            self._places = {name: _Place(name) for name in self._known}
+            self._places = self._begun(self._known)
             self._unconnected = list(self._places.values())
             self._find = None
         attached = [(place, *await self._attach(place)) for place in self._unconnected]
@@ -136,15 +139,22 @@ class Results:
         return Delivery(
             *(found.inbox.profile, frame.source, frame.number),
             *(list(results), limit, media_type or XML),
+            position=found.number,
         )
 
     def acknowledge_nowait(self) -> None:
         """The last delivery is done, whatever happens now."""
         if self._current is not None:
             place = self._places[self._current.inbox.profile]
+            if self._save is not None:
+                self._save(place.profile, self._current.number)
             if place.connection is not None and place.inbox is self._current.inbox:
                 place.connection.acknowledge(self._current)
             self._current = None
+
+    def _begun(self, profile_ids: Iterable[str]) -> dict[str, _Place]:
+        """Behind the deliveries that their user has done."""
+        return {name: _Place(name, received=self._load(name)) for name in profile_ids}
 
     async def flush(self) -> None:
         """Return when the host brokers have all acknowledgements on disk."""

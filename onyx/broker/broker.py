@@ -12,7 +12,6 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import trio
 
@@ -20,18 +19,21 @@ from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import BODY_SPACE
 from overlay.link.credentials import Credentials
+from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
+from overlay.link.held_core import HeldCore
 from overlay.link.journal_rows import OUTBOX
-from overlay.link.lost_stores import CODE
+from overlay.link.lost_stores import STORE_LOST
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.peer_watch import PeerWatch
 from overlay.link.principal import Principal
 from overlay.link.processor_clock import ProcessorClock
-from overlay.link.store import Store
+from overlay.link.row_store import NodeStore
 from overlay.link.stored_rows import Progress
 from overlay.link.turns import Turns
 from overlay.link.work_mark import WorkMark
+from overlay.nodes import Addresses
 from overlay.topology import Topology
 
 log = logging.getLogger("onyx.broker")
@@ -41,7 +43,7 @@ async def run_broker(
     topology: Topology,
     broker_id: str,
     doors: Sequence[Door],
-    store: Store,
+    store: NodeStore,
     ready: Callable[[], None],
     progress: Progress,
     limits: NodeLimits,
@@ -58,6 +60,7 @@ async def run_broker(
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
         archive = MessageArchive(broker_id, topology.archive)
+    reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
     turns = Turns()
     core = BrokerCore(
         topology,
@@ -66,7 +69,11 @@ async def run_broker(
         store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
         ProcessorClock(),
         archive.statistics if archive else dict,
-        lambda: {**turns.statistics(), "tls": credentials and credentials.statistics()},
+        lambda: {
+            **turns.statistics(),
+            "tls": credentials and credentials.statistics(),
+            "store": store.statistics(),
+        },
         time.time,
         progress,
         log.info,
@@ -74,13 +81,14 @@ async def run_broker(
         issuer,
         (lambda serials: None) if credentials is None else credentials.revoke,
         mark,
+        store.epoch,
     )
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
 
     def log_refusal(peer: str, why: str) -> None:
-        if CODE in why:
-            log.error("%s: %s%s", peer, why, _advice(broker_id, store.path, why))
+        if STORE_LOST in why:
+            log.error("%s: %s%s", peer, why, _advice(broker_id, store.where, why))
         else:
             log.warning("%s: %s", peer, why)
 
@@ -92,7 +100,7 @@ async def run_broker(
 
             async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
                 await run_node(
-                    watch,
+                    HeldCore(watch, store.check),
                     doors=doors,
                     dials=dials(topology, broker_id),
                     store=store,
@@ -100,6 +108,7 @@ async def run_broker(
                     limits=limits,
                     turns=turns,
                     credentials=credentials,
+                    reserve=reserve,
                     task_status=task_status,
                 )
 
@@ -110,14 +119,14 @@ async def run_broker(
             archive.close()
 
 
-def dials(topology: Topology, broker_id: str) -> Mapping[str, tuple[str, int]]:
-    """Whom a broker dials, and where: peer -> (host, port)."""
-    where: dict[str, tuple[str, int]] = {
-        f"registration/{node.id}": node.links for node in topology.registration
+def dials(topology: Topology, broker_id: str) -> Mapping[str, Addresses]:
+    """Whom a broker dials, and where: by peer."""
+    where: dict[str, Addresses] = {
+        f"registration/{node.id}": node.links_at for node in topology.registration
     }
     for neighbour in topology.neighbours(broker_id):
         if broker_id < neighbour:
-            where[f"broker/{neighbour}"] = topology.broker(neighbour).links
+            where[f"broker/{neighbour}"] = topology.broker(neighbour).links_at
     return where
 
 
@@ -125,10 +134,10 @@ def _log_peer(peer: str, here: bool) -> None:
     log.log(logging.INFO if here else logging.WARNING, "%s %s", peer, "is here" if here else "lost")
 
 
-def _advice(broker_id: str, store: Path, why: str) -> str:
+def _advice(broker_id: str, store: str, why: str) -> str:
     if "store of registration/" in why:
         return ". Nothing goes between the two until it is stopped and has its store again"
-    its = f"the file that it had as {store}" if f"broker/{broker_id} " in why else "the one it had"
+    its = f"the one that it had as {store}" if f"broker/{broker_id} " in why else "the one it had"
     return (
         f". Nothing goes between the two until it has its store again. Stop it and put back {its}; "
         "or, if that is gone for good, take it out of the topology file and say onyx topology "

@@ -25,6 +25,7 @@ from formats import WireFormat
 from onyx.broker.access_rules import AccessRules
 from onyx.broker.archive.archive_reads import ArchiveReads
 from onyx.broker.broker_requests import BrokerRequests
+from onyx.broker.classes_above import ClassesAbove
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane, not_evaluated
 from onyx.broker.deliveries.delivery_log import ReadStore
@@ -33,6 +34,7 @@ from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes
 from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.deliveries.subscribers import Subscribers
+from onyx.broker.link_backlogs import LinkBacklogs
 from onyx.broker.local_deliveries import DEFERRED_BYTES_MAX
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
@@ -40,10 +42,12 @@ from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
 from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
+from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.senders import ORDERED, OVER, place_of_sender
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.shape_stages import ShapeStages
+from onyx.broker.shape.source_releases import MOVED
 from onyx.broker.shape.tree_versions import TreeVersions
 from onyx.broker.shape.tunnels import Tunnels
 from onyx.broker.source_announcements import SourceAnnouncements
@@ -62,6 +66,7 @@ from overlay.link.events import (
     CallAtEnd,
     CalledAgain,
     Delete,
+    DiskRoom,
     Evaluated,
     Event,
     Flow,
@@ -110,6 +115,7 @@ class BrokerCore:
         issuer: Callable[[str], Principal] = nobody,
         revoke: Callable[[frozenset[int]], None] = lambda serials: None,
         mark: WorkMark | None = None,
+        epoch: int = 0,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
@@ -118,7 +124,7 @@ class BrokerCore:
         shell fares, for statistics; ``progress`` is told how far the rows are taken, ``say`` what
         people should know; ``caution``: see slices.py; ``issuer``: see TokenHolders;
         ``revoke`` is told which certificates nobody may show any more; ``mark``: where it says
-        what it is at."""
+        what it is at; ``epoch``: see epochs.py."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
@@ -137,6 +143,7 @@ class BrokerCore:
             stored=True,
             is_over=self._slice.is_over,
             holder=holders.holder,
+            epoch=epoch,
         )
         self._dead = dead = DeadLetters(self._links, self._rows, wall, mark)
         self.control = ControlPlane(identity, topology, self._links, self._rows)
@@ -178,6 +185,7 @@ class BrokerCore:
             identity, self.query.profiles, self._links, self._rows, self.control.registration
         )
         observers = Observers(identity, self._links)
+        keys = PublishKeys(limits, self._rows, wall)
         self.data = DataPlane(
             self.control,
             self._links,
@@ -193,6 +201,7 @@ class BrokerCore:
             self._slice,
             dead,
             self._access.table,
+            keys,
             self._hand_on,
         )
         budgets.last = lambda: self.data.local.last
@@ -202,7 +211,7 @@ class BrokerCore:
         requests = BrokerRequests(
             *(self._links, self.query, self.moves, observers, trace, cuts),
             *(self.data.finish, self.statistics, limits, self._rows, dead, self._access.table),
-            self._archive_reads,
+            *(self._archive_reads, self.taxonomies.said_in),
         )
         self.trees = TreeVersions(
             self.control,
@@ -215,9 +224,13 @@ class BrokerCore:
             self._end_tree,
         )
         watch = LinkWatch(self.control, self._links)
+        self.backlogs = LinkBacklogs(self.control, self._links, limits)
         unclaimed = UnclaimedProfiles(
             *(self.query, self.mailboxes, self.moves),
             *(limits.unclaimed_profile_s_max, wall, say),
+        )
+        above = ClassesAbove(
+            *(self.query, self.moves, self.taxonomies, self.data.finish, self._slice.is_over),
         )
         self._tunnels = Tunnels(self.control, self._links, watch)
         self._counters: Counter[str] = Counter()
@@ -228,12 +241,14 @@ class BrokerCore:
                 self.control,
                 self._access,
                 self.taxonomies,
+                keys,  # before what is restored is decided
                 self.data,
                 self.trained,
-                SourceAnnouncements(self.control, self.query, self.trained),
+                SourceAnnouncements(self.control, self.query, self.trained, self._links),
                 requests,
                 self.data.archive,
                 self._archive_reads,
+                self.backlogs,
                 watch,
                 self._tunnels,
                 shares,
@@ -244,6 +259,7 @@ class BrokerCore:
                 unclaimed,
                 transformation,  # needs are numbered by event, ahead of the rest
                 self.query,
+                above,
                 observers,
                 self.trees,
                 ShapeStages(self.control, self.query, self.trees, self._links, self._rows),
@@ -303,6 +319,9 @@ class BrokerCore:
             if isinstance(event, Evaluated):
                 self.mailboxes.handle_evaluated(event)
                 continue
+            if isinstance(event, DiskRoom):
+                self.data.quota.note_disk(event.is_short)
+                continue
             if isinstance(event, SchemaAnswered):
                 self.data.validation.answered(event)
                 continue
@@ -350,7 +369,9 @@ class BrokerCore:
         tree = self.control.current_tree if role == "source" else key
         if tree in self.trees.waiting:
             return False
-        return not self.query.table.is_open(tree) or self.data.may_acknowledge(tree)
+        if not self.query.table.is_open(tree) or self.data.has_room(tree):
+            return True
+        return self.backlogs.may_grow(tree)
 
     # --- arrivals -------------------------------------------------------------------------
 
@@ -419,6 +440,12 @@ class BrokerCore:
         elif role == "source" and not self._access.publishes(arrival.connection, name):
             detail = f"{self._links.principal(arrival.connection)} may not publish as {name!r}"
             self._links.refuse(arrival.connection, "not-authorised", detail)
+        elif role == "broker" and name in self.control.shapes.lost:
+            detail = f"{name} was given up for good; it can join again with an empty store"
+            self._links.refuse(arrival.connection, "lost", detail)
+        elif role == "source" and not self.control.shapes.agreed.has_broker(self.identity):
+            detail = f"{self.identity} leaves the network, and {name} gets another root broker"
+            self._links.refuse(arrival.connection, MOVED, detail)
         elif role == "source" and not self._publishes_here(name):
             self._links.refuse(
                 arrival.connection,

@@ -64,8 +64,11 @@ class BrokerRequests(Part):
         dead: DeadLetters,
         access: AccessTable,
         reads: ArchiveReads,
+        said_in: Callable[[str], str],
     ) -> None:
-        """``finish`` delivers the messages that came before a request."""
+        """``finish`` delivers the messages that came before a request; ``said_in`` a text: with
+        what the taxonomies say (Taxonomies)."""
+        self._said_in = said_in
         self._finish = finish
         self._query = query
         self._moves = moves
@@ -166,7 +169,7 @@ class BrokerRequests(Part):
         self._finish()
         text = text_argument(request, "text", self._limits.profile_length_max)
         try:
-            changed = self._query.update(profile, text)
+            changed = self._query.update(profile, self._said_in(text))
         except ProfileRefused as refusal:
             raise RequestRefused("profile-refused", str(refusal)) from refusal
         result: Result = {"profile": profile, "version": changed.version}
@@ -194,12 +197,13 @@ class BrokerRequests(Part):
         changes = []
         versions = []
         is_bad = False
-        for place, (profile, text) in enumerate(zip(profiles, texts, strict=True)):
+        for place, (profile, asked) in enumerate(zip(profiles, texts, strict=True)):
             hosted = self._query.profiles.get(profile)
             versions.append(0 if hosted is None else hosted.version)
             try:
                 self._check_here(profile)
                 is_suspended = profile in self._query.suspensions.why
+                text = self._said_in(asked)
                 if hosted is not None and (hosted.text != text or is_suspended):
                     changes.append((place, profile, check_profile(text)))
             except RequestRefused as refusal:

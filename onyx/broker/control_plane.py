@@ -186,12 +186,14 @@ class ControlPlane(Part):
         """Take a source into the catalog and pass it on along ``tree``; None at the root broker
         when it is known already.
 
-        A source that was not ready when its tree changed is announced once more, on the new one.
+        A source that was not ready when its tree changed is announced once more, on the new one,
+        and one that gets another root broker with that.
         """
         entry = self.sources.get(frame.source)
-        if entry is not None and entry.root == self.identity:
+        if entry is not None and entry.root == self.identity == frame.root:
             return None
-        entry = entry or _entry_of(frame)
+        if entry is None or entry.root != frame.root:
+            entry = _entry_of(frame)
         self._put_source(entry)
         for child in self.children(tree):
             self._links.send(f"broker/{child}", tree, frame)
@@ -290,6 +292,7 @@ def _entry_of(frame: SourceAnnounced) -> SourceEntry:
         compression=tuple(frame.compression),
         schema=frame.payload,
         owner=frame.owner,
+        base=frame.base,
     )
 
 

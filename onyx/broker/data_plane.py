@@ -53,6 +53,7 @@ from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.packing.link_formats import LinkFormats
 from onyx.broker.packing.parcel import Parcel
+from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.publish_quota import PublishQuota
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
@@ -60,7 +61,15 @@ from overlay.access import AccessTable, Right
 from overlay.link.arrival import Arrival
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.events import Flow
-from overlay.link.frames import Message, MessageAgain, Publish, Refused, Undecoded
+from overlay.link.frames import (
+    AcceptedBefore,
+    Message,
+    MessageAgain,
+    Publish,
+    PublishOnce,
+    Refused,
+    Undecoded,
+)
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog
@@ -121,12 +130,14 @@ class DataPlane(Part):
         slice_: Slice,
         dead: DeadLetters,
         access: AccessTable,
+        keys: PublishKeys,
         hand_on: Callable[[Arrival], None],
     ) -> None:
         """``clock``: seconds of processor time; ``slice_``: of the event under way; ``hand_on`` a
         message that was held until it was validated."""
         self._is_over = slice_.is_over
         self._dead = dead
+        self._keys = keys
         self._maker = maker
         self._control = control
         self._links = links
@@ -150,16 +161,18 @@ class DataPlane(Part):
         self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self._limits = control.topology.limits
-        self._quota = PublishQuota(self._limits, links, access)
+        self.quota = PublishQuota(self._limits, links, access)
         self._room = results_bytes_max(self._limits.link)
         self.validation = MessageValidation(
-            *(control, links, self._quota, observers, dead, slice_.is_over),
+            *(control, links, self.quota, observers, dead, slice_.is_over),
             *(self._open_published, hand_on),
         )
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(*(Publish, "source", self._handle_publish), is_aside=True, right=Right.PUBLISH)
+        for kind in (Publish, PublishOnce):
+            take = self._handle_publish
+            yield takes(kind, "source", take, is_aside=True, right=Right.PUBLISH)
         yield takes(Message, "parent", self._handle_message, is_aside=True)
         yield takes(MessageAgain, "parent", self._handle_message, is_aside=True)
         yield takes(Undecoded, "child", self._handle_undecoded)
@@ -174,13 +187,16 @@ class DataPlane(Part):
             if held is None:
                 return
         number = arrival.sequence
+        key = frame.key if isinstance(frame, PublishOnce) else b""
+        if key and self._comes_again(frame.source, key, number):
+            return
         self._counters["published"] += 1
         try:
             if held is not None:
                 parcel = held.open(self._control.current_tree)
             else:
-                if self._quota.is_on and self.agenda is not None:
-                    self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
+                if self.quota.is_on and self.agenda is not None:
+                    self.quota.check(arrival.connection, len(frame.payload), self.agenda.now)
                 parcel = self._open_published(frame, number)
             self._check_fits(parcel.stream, frame)
             if held is not None:
@@ -189,8 +205,21 @@ class DataPlane(Part):
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal)
             return
+        if key:
+            self._keys.note(frame.source, key, number)
         if not self._act(parcel, taken):
             self._accept(parcel)
+
+    def _comes_again(self, source: str, key: bytes, number: int) -> bool:
+        """Whether a message was accepted with this publish key before, as its source is told."""
+        first = self._keys.number(source, key)
+        if first and self.local.undecided[source]:
+            self.finish()  # that one may be refused yet
+            first = self._keys.number(source, key)
+        if first:
+            self._counters["published_again"] += 1
+            self._links.send(f"source/{source}", source, AcceptedBefore(source, number, first))
+        return bool(first)
 
     def _accept(self, parcel: Parcel) -> None:
         """A message that was published here is not refused."""
@@ -228,6 +257,7 @@ class DataPlane(Part):
                 *(frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload),
                 *(frame.reflects, frame.pieces),
             )
+            parcel.unknown = frame.unknown
             taken = self._match(parcel)
         except (MessageRefused, DecodeError) as refusal:
             if comes_again or not self.give_backs.give_back(frame, refusal):
@@ -272,6 +302,7 @@ class DataPlane(Part):
             if not is_wanted and exceeded is None:
                 self._note_useless(parcel)
         elif exceeded is not None:
+            self._keys.forget(parcel.source, parcel.number)
             self._refuse(parcel.source, parcel.number, exceeded)
         else:
             self._accept(parcel)
@@ -343,12 +374,8 @@ class DataPlane(Part):
         if self.deferred:
             self.local.run(never)
 
-    def may_acknowledge(self, root: str) -> bool:
-        """Whether messages of a tree may go on coming: no child's backlog is beyond the limit.
-
-        Withheld acknowledgements fill the window of whoever sends here, and so on up to the
-        source.  Waiting follows the direction of one tree, so it can never go round in a circle.
-        """
+    def has_room(self, root: str) -> bool:
+        """Whether no child's backlog on a tree is beyond what a slow one may have."""
         limit = self._limits.link_backlog_bytes_max
         return all(
             self._links.backlog_bytes(f"broker/{child}", Flow.MESSAGE, root) <= limit
@@ -359,6 +386,7 @@ class DataPlane(Part):
         return {
             **self._counters,
             "crossings": dict(self._crossings),
+            "disk_is_short": self.quota.disk_is_short,
             **self._codebook.statistics(),
             **self.give_backs.statistics(),
             **self._formats.statistics(),
@@ -481,6 +509,7 @@ class DataPlane(Part):
             payload=payload,
             reflects=cut.reflects,
             pieces=cut.parcel.pieces,
+            unknown=parcel.unknown,
         )
         # What comes behind one that was given back must not be known below before that is stored.
         is_early = parcel.hops > 0 and kind is Message and not self.give_backs.awaits(parcel.root)

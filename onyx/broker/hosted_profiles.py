@@ -12,7 +12,7 @@ from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.routing_templates import routing_query_of
 from yfilter.language.profile_recipes import ProfileRecipes, language_digest
 from yfilter.language.query_ast import Profile
-from yfilter.language.query_parser import parse_profile
+from yfilter.language.query_parser import parse_accepted
 
 
 class HostedProfile(NamedTuple):
@@ -28,7 +28,7 @@ class HostedProfile(NamedTuple):
     @property
     def disjuncts(self) -> tuple[Conjunction, ...]:
         """Its routing query, found out each time."""
-        return routing_query_of(parse_profile(self.text))
+        return routing_query_of(parse_accepted(self.text))
 
 
 class _HostedRow(NamedTuple):
@@ -73,7 +73,7 @@ class HostedRows:
             if is_of_now and row.recipe is not None:
                 yield hosted, self._recipes.read(row.recipe, row.text)
                 continue
-            parsed = parse_profile(row.text)
+            parsed = parse_accepted(row.text)
             if not is_of_now:
                 self.put(hosted, parsed)
             yield hosted, parsed

@@ -17,7 +17,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import SHAPE, NetworkShape, first_shape, is_connected, refreshed
-from overlay.nodes import Link
+from overlay.nodes import Addresses, Link
 from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
 from overlay.topology import Topology, TopologyError, parse_topology
@@ -188,17 +188,17 @@ class KnownShapes:
         is_used = self.agreed.has_broker(self._identity) and uses[-1:] == [True]
         return any(uses) and not is_used
 
-    def dials(self) -> Mapping[str, tuple[str, int]]:
-        """Whom this broker dials, and where: peer -> (host, port).  Of two neighbours the one with
+    def dials(self) -> Mapping[str, Addresses]:
+        """Whom this broker dials, and where: by peer.  Of two neighbours the one with
         the smaller id dials; a link that is down too, so that it is noticed when it is up."""
-        where: dict[str, tuple[str, int]] = {
-            f"registration/{node.id}": node.links for node in self.agreed.declared.registration
+        where: dict[str, Addresses] = {
+            f"registration/{node.id}": node.links_at for node in self.agreed.declared.registration
         }
         for version, shape in self._shapes.items():
             if version <= self._agreed and shape.has_broker(self._identity):
                 for other in shape.declared.neighbours(self._identity):
                     if self._identity < other:
-                        where[f"broker/{other}"] = shape.declared.broker(other).links
+                        where[f"broker/{other}"] = shape.declared.broker(other).links_at
         return where
 
     def statistics(self) -> dict[str, object]:

@@ -1,4 +1,5 @@
-"""PublishQuota: how much a principal may publish at a root broker, in messages and in bytes."""
+"""PublishQuota: how much a principal may publish at a root broker, in messages and in bytes.  Where
+its disk is short, nothing."""
 
 from __future__ import annotations
 
@@ -20,13 +21,24 @@ class PublishQuota:
             "messages": limits.principal_messages_s_max,
             "bytes": limits.principal_bytes_s_max,
         }
-        self.is_on = any(self._rates.values())
+        self._has_rates = self.is_on = any(self._rates.values())
+        self.disk_is_short = False
         self._links = links
         self._access = access
         self._left: dict[tuple[str, str], tuple[float, float]] = {}  # how much, and when
 
+    def note_disk(self, is_short: bool) -> None:
+        self.disk_is_short = is_short
+        self.is_on = self._has_rates or is_short
+
     def check(self, connection: int, size: int, now: float) -> None:
-        """MessageRefused "over-quota" for a message of so many bytes that is too much."""
+        """MessageRefused for a message of so many bytes: "disk-full" where no more is taken,
+        "over-quota" if it is too much."""
+        if self.disk_is_short:
+            raise MessageRefused(
+                "disk-full",
+                "the disk of this broker has less free than its reserve; publish it again later",
+            )
         principal = self._links.principal(connection)
         if principal is None or self._access.now.may(principal, Right.OPERATE):
             return

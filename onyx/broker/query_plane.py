@@ -50,7 +50,7 @@ from yfilter.engine.readings import Readings
 from yfilter.engine.routing_templates import routing_query_of
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
-from yfilter.language.query_parser import parse_profile
+from yfilter.language.query_parser import parse_accepted, parse_profile
 from yfilter.matcher import Matcher, check_profile
 
 
@@ -112,6 +112,8 @@ class QueryPlane(Part):
         self._behind: list[LiveMarker] = []  # what must come after it
         self.tell_live: list[Callable[[LiveVersion], None]] = []
         """Who else wants to know that a version is live."""
+        self.tell_added: list[Callable[[str], None]] = []
+        """Who wants to know that a profile has come, or has a new text."""
         transformation.parsed = self._parsed
         mailboxes.user_of = self._user_of
 
@@ -180,7 +182,7 @@ class QueryPlane(Part):
         if known is not None:
             detail = f"{frame.profile} is here with version {known.version}, which changes here"
             raise FrameRefused("not-expected", detail)
-        parsed = parse_profile(frame.text)
+        parsed = parse_accepted(frame.text)
         self._add(HostedProfile(frame.profile, frame.user, frame.text, frame.version), parsed)
         version = LiveVersion(frame.profile, frame.version)
         self._send_changed([version])
@@ -190,7 +192,7 @@ class QueryPlane(Part):
         """The registration service gives this broker new profiles; nothing is changed if it takes
         what this broker does not."""
         try:
-            parsed_texts = [parse_profile(text) for _, _, text in frame.profiles]
+            parsed_texts = [parse_accepted(text) for _, _, text in frame.profiles]
         except ProfileRefused as refusal:
             raise FrameRefused("profile-refused", str(refusal)) from refusal
         versions = []
@@ -222,7 +224,7 @@ class QueryPlane(Part):
         """A profile that came from another host has not been claimed there either."""
         hosted = self.profiles[profile]._replace(unclaimed_since=since)
         self.profiles[profile] = hosted
-        self._hosted.put(hosted, parse_profile(hosted.text))
+        self._hosted.put(hosted, parse_accepted(hosted.text))
 
     def text_of(self, profile: str) -> str:
         """What a profile says, "" if it is gone."""
@@ -401,7 +403,7 @@ class QueryPlane(Part):
 
     def _parsed(self, profile: str) -> Profile | None:
         hosted = self.profiles.get(profile)
-        return None if hosted is None else parse_profile(hosted.text)
+        return None if hosted is None else parse_accepted(hosted.text)
 
     def _user_of(self, profile: str) -> str | None:
         hosted = self.profiles.get(profile)
@@ -416,6 +418,8 @@ class QueryPlane(Part):
             gone = () if former is None else former.disjuncts
             self._note(self.table.change_local(routing_query_of(parsed), gone))
         self._hosted.put(hosted, parsed)
+        for tell in self.tell_added:
+            tell(hosted.profile)
 
     def _place(
         self, hosted: HostedProfile, parsed: Profile, former: HostedProfile | None = None

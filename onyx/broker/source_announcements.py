@@ -13,7 +13,9 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.arrival import Arrival
-from overlay.link.frames import SourceAnnounced, TreeReady
+from overlay.link.events import Flow
+from overlay.link.frames import Skipped, SourceAnnounced, TreeReady
+from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 
 
@@ -21,8 +23,13 @@ class SourceAnnouncements(Part):
     """Joins control and query plane where a source comes."""
 
     def __init__(
-        self, control: ControlPlane, query: QueryPlane, trained: CompressionDictionaries
+        self,
+        control: ControlPlane,
+        query: QueryPlane,
+        trained: CompressionDictionaries,
+        links: LinkLayer,
     ) -> None:
+        self._links = links
         self._control = control
         self._query = query
         self._trained = trained
@@ -39,6 +46,9 @@ class SourceAnnouncements(Part):
                 return
             tree = self._control.current_tree
             self._control.use_tree(tree)
+            if frame.taken:  # by a root broker before this one
+                journal = self._links.journal(f"source/{frame.source}")
+                journal.skip(Skipped(Flow.MESSAGE, frame.source, frame.taken))
         entry = self._control.add_source(frame, tree)
         if entry is not None:
             self._trained.adopt_given(entry)

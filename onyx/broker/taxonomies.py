@@ -18,7 +18,7 @@ the same on many trees is stored, and in memory, once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -33,8 +33,10 @@ from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
+from yfilter.graph.graph_query import with_classes_above
 
 TEXT_BYTES_MAX = 256 * 1024 * 1024  # of all taxonomies together, as lines
+_NO_CLOSURE = TaxonomyClosure(Taxonomy())
 _ANNOUNCED = ""  # in place of a tree: what the registration service said last
 
 
@@ -69,6 +71,8 @@ class Taxonomies(Part):
         self._in_force: dict[str, _InForceRow] = {}  # by tree
         self._payloads: dict[str, bytes] = {}  # by digest
         self._closures: dict[str, TaxonomyClosure] = {}  # by digest, as they are needed
+        self.tell_announced: list[Callable[[], None]] = []
+        """Who wants to know that the registration service says others."""
         control.tell_used.append(self.use_tree)
         control.closure = self.closure
 
@@ -92,8 +96,15 @@ class Taxonomies(Part):
             found = self._closures[row.digest] = TaxonomyClosure(taxonomy)
         return found
 
-    def version(self, tree: str) -> int:
-        """That of the taxonomies in force on a tree; 0: none were ever."""
+    def said_in(self, text: str) -> str:
+        """The text of a profile with the classes above those that it asks for, by what the
+        registration service said last; ProfileRefused."""
+        closure = self.closure(_ANNOUNCED) or _NO_CLOSURE
+        return with_classes_above(text, closure.classes_above)
+
+    def version(self, tree: str = _ANNOUNCED) -> int:
+        """That of the taxonomies in force on a tree, or that the registration service said last;
+        0: none were ever."""
         row = self._in_force.get(tree)
         return 0 if row is None else row.version
 
@@ -112,7 +123,7 @@ class Taxonomies(Part):
 
     def statistics(self) -> Mapping[str, object]:
         return {
-            "version": self.version(_ANNOUNCED),
+            "version": self.version(),
             "in_force": {tree: row.version for tree, row in self._in_force.items() if tree},
             "bytes": sum(map(len, self._payloads.values())),
         }
@@ -124,6 +135,8 @@ class Taxonomies(Part):
         self._put(_ANNOUNCED, frame.version, frame.payload)
         if self._control.has_own_tree:
             self.use_tree(self._control.current_tree)
+        for tell in self.tell_announced:
+            tell()
 
     def _handle_in_force(self, frame: TaxonomiesInForce, arrival: Arrival) -> None:
         self._check(frame.payload)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from pathlib import Path
@@ -28,6 +29,10 @@ from registration.spark.backtest_job import (
 from registration.spark.inputs import FORMATS, UnreadableData, read_profiles
 from registration.spark.session import Session
 from yfilter import ProfileRefused
+from yfilter.graph.graph_query import is_graph_query
+
+PATH_MAX = 1_024  # characters; what is longer is no file
+_XQUERY = re.compile(r"\s*(?:[/$<(]|(?:for|let|declare|element)\s)")
 
 DETAILS = f"""\
 Replays an archive: what brokers have written (onyx up --archive), XML files, or Parquet
@@ -43,6 +48,7 @@ onyx plan make --weights reads: profiles count by what is delivered to them.
 
 EXAMPLES = """\
   onyx backtest storms.xq --archive news/
+  onyx backtest 'ASK { ?post <http://purl.org/dc/elements/1.1/subject> "fog" }' --archive feeds/
   onyx backtest profiles.txt --archive news.parquet --plan plan --topology network.toml
   onyx backtest catalog.jsonl --archive news/ --weights weights.parquet
 """
@@ -136,10 +142,17 @@ def _run_population(session: Session, arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def is_profile(given: str) -> bool:
+    """Whether it is a profile itself, and no file."""
+    is_graphs = is_graph_query(given) and " " in given.strip()
+    begins = is_graphs or _XQUERY.match(given) is not None
+    return begins and not (len(given) < PATH_MAX and Path(given).exists())
+
+
 def _profiles(session: Session, arguments: argparse.Namespace) -> dict[str, str]:
-    """id -> text; what is no file is a profile itself."""
+    """id -> text."""
     given = arguments.profiles
-    if len(given) == 1 and given[0].lstrip()[:1] in ("/", "$", "<") and not Path(given[0]).exists():
+    if len(given) == 1 and is_profile(given[0]):
         return {"profile": given[0]}
     rows = read_profiles(session, given, arguments.format).limit(PROFILES_MAX + 1).collect()
     if len(rows) > PROFILES_MAX:

@@ -163,7 +163,7 @@ def _authority(arguments: argparse.Namespace) -> Authority:
     elif arguments.topology is not None:
         directory = load_topology(arguments.topology).data_directory
     elif text := os.environ.get(VARIABLE):
-        where = parse_address(text, VARIABLE)
+        where = parse_address(text.partition(",")[0], VARIABLE)
         identity = identity_of(where.host, where.port)
         if identity is None:
             raise UsageError(f"you have started no network at {where}; give {WHERE}")

@@ -22,9 +22,9 @@ from overlay.topology import TopologyError
 
 # In the order of onyx --help; each is a module of this package.
 VERBS = (
-    *("up", "source", "profile", "subscribe", "trace", "transform", "status", "dead", "plan"),
-    *("backtest", "archive", "topology", "taxonomy", "access", "token", "audit"),
-    *("make-results", "cert"),
+    *("up", "source", "profile", "subscribe", "trace", "transform", "status", "dead", "broker"),
+    *("plan", "backtest", "archive", "topology", "taxonomy", "access", "token", "audit"),
+    *("store", "make-results", "cert"),
 )
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count

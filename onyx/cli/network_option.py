@@ -46,10 +46,11 @@ def add_client_arguments(parser: argparse.ArgumentParser) -> None:
     add_network_arguments(parser)
 
 
-def registration_address(arguments: argparse.Namespace) -> Address:
-    """The address that the command line, the topology file or the environment names."""
+def registration_address(arguments: argparse.Namespace) -> str:
+    """Where the registration service is, as the command line, the topology file or the environment
+    says: its address, or "host:port,host:port" with that of its standby."""
     if arguments.registration is not None:
-        return parse_address(arguments.registration, "--registration")
+        return parse_addresses(arguments.registration, "--registration")
     if arguments.topology is not None:
         return _address_in(arguments.topology)
     text = os.environ.get(VARIABLE)
@@ -57,7 +58,12 @@ def registration_address(arguments: argparse.Namespace) -> Address:
         raise UsageError(
             f"which network? give --registration HOST:PORT or --topology FILE, or set {VARIABLE}"
         )
-    return parse_address(text, VARIABLE)
+    return parse_addresses(text, VARIABLE)
+
+
+def parse_addresses(text: str, what: str) -> str:
+    """One address or several, with a comma between them; UsageError as of ``parse_address``."""
+    return ",".join(str(parse_address(one, what)) for one in text.split(","))
 
 
 def parse_address(text: str, what: str) -> Address:
@@ -74,16 +80,17 @@ def parse_address(text: str, what: str) -> Address:
     return Address(host, int(port))
 
 
-def _address_in(file: Path) -> Address:
+def _address_in(file: Path) -> str:
     """Of a topology with port 0, what its launcher has written into the data directory."""
     topology = load_topology(file)
-    address = topology.registration[0].listen
-    if address.port:
-        return address
+    node = topology.registration[0]
+    if all(address.port for address in node.clients_at):
+        return topology.where(node.id)
     resolved = DataDirectory(topology.data_directory).topology_file
     if not resolved.exists():
         raise UsageError(
             f"{file} leaves the port of the registration service open, and {resolved} is not "
             "there to say what it became; is the network running?"
         )
-    return load_topology(resolved).registration[0].listen
+    resolved_topology = load_topology(resolved)
+    return resolved_topology.where(resolved_topology.registration[0].id)

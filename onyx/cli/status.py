@@ -32,6 +32,8 @@ about how many bytes that has saved ("onyx transform show" says more).
 For every broker that keeps an archive: how much is in it, what waits to be written,
 and what was left out, with the reason.
 
+Of a node that has a standby: the address of the process that it is now, and its epoch.
+
 Of a network that runs --insecure, that it does.
 
 Of a process that fails again and again: why, and when it is started again. Of one that has
@@ -106,6 +108,14 @@ def _slowed(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[s
     ]
 
 
+def _short_disks(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
+    return [
+        f"{node}: its disk is nearly full; what is published there is refused (disk-full)"
+        for node, (_, statistics) in found.items()
+        if (statistics or {}).get("data", {}).get("disk_is_short")
+    ]
+
+
 def run(arguments: argparse.Namespace) -> int:
     found = trio.run(_collect, arguments)
     if arguments.json:
@@ -122,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         for node, (_, statistics) in found.items():
             if kept := (statistics or {}).get("dead", {}).get("kept"):
                 print(f"\n{node} has failed at {counted(kept, 'input')}: onyx dead list")
-        for line in (*_suspended(found), *_slowed(found)):
+        for line in (*_short_disks(found), *_suspended(found), *_slowed(found)):
             print(f"\n{line}")
         for node, (_, statistics) in found.items():
             for child, choice in _choices(statistics).items():
@@ -150,6 +160,7 @@ async def _collect(
     async with RegistrationClient(where) as registration:
         brokers = await registration.brokers()
         own = await registration.statistics()
+        own_address = registration.at
     if arguments.broker is not None:
         if arguments.broker not in brokers:
             hint = did_you_mean(arguments.broker, brokers)
@@ -165,6 +176,7 @@ async def _collect(
         try:
             async with NetworkClient(address) as client:
                 answers[broker] = await client.statistics()
+                brokers[broker] = client.at
         except NetworkUnreachable:
             answers[broker] = None
 
@@ -174,12 +186,17 @@ async def _collect(
     found = {broker: (address, answers[broker]) for broker, address in brokers.items()}
     if arguments.broker is not None:
         return found
-    return {str(own["registration"]): (str(where), own), **found}
+    return {str(own["registration"]): (own_address, own), **found}
 
 
 def _is_insecure(statistics: Statistics | None) -> bool:
     """Of a process that says how it is connected."""
     return (statistics or {}).get("node", {}).get("tls", "") is None
+
+
+def _state(statistics: Statistics) -> str:
+    epoch = statistics["node"].get("store", {}).get("epoch")
+    return f"up, epoch {epoch}" if epoch else "up"
 
 
 def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object, ...]:
@@ -191,13 +208,13 @@ def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object
     longest = statistics["node"]["longest_turn_ms"]
     if "catalog" in statistics:
         profiles = statistics["catalog"]["profiles"]
-        return (node, address, "up", profiles, *[None] * 5, waiting, longest)
+        return (node, address, _state(statistics), profiles, *[None] * 5, waiting, longest)
     waiting += statistics["mailboxes"]["stored_bytes"]
     data = statistics["data"]
     return (
         node,
         address,
-        "up",
+        _state(statistics),
         statistics["query"]["profiles"],
         *(data.get(key, 0) for key in ("published", "received")),
         sum(data["crossings"].values()),

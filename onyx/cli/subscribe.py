@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import trio
@@ -16,9 +17,11 @@ from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registr
 from onyx.cli.values import positive, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.client_values import Delivery
-from onyx.clients import FAREWELL_SECONDS, User
+from onyx.clients import User
 from onyx.data_directory import write_atomically
+from onyx.data_source import FAREWELL_SECONDS
 from onyx.errors import EXIT_OK, UnwritableOutput, UsageError
+from onyx.positions import PositionFile
 from onyx.results import Results
 
 DETAILS = f"""\
@@ -29,7 +32,11 @@ or .ttl, as its media type, which --json says, has it.
 
 A result counts as delivered once it is written: what came while nobody was subscribed
 comes with the next run, and what was written does not come again (but after a crash of
-this very process the last one may).
+this very process the last 64 may).
+
+With --positions FILE the process keeps itself, in FILE, how far it is with each profile:
+after a crash the very last may be printed again, no other; with --directory its file is
+written again under the same name.
 
 When a message takes a profile more time or memory than a broker's limits allow, or its
 results are larger than a message may be, standard error says so in their place (with
@@ -52,6 +59,7 @@ Runs until it is interrupted, or for --count messages.
 EXAMPLES = """\
   onyx subscribe p1
   onyx subscribe p1 p2 --directory results/
+  onyx subscribe p1 --directory results/ --positions p1.positions
   onyx subscribe --user ann                     all profiles that ann has
   onyx subscribe p1 --share --directory a/      as often as there is work for
   onyx subscribe p1 --count 1 --json
@@ -69,6 +77,12 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "--count", metavar="N", type=positive, help="end after the results of N messages"
+    )
+    parser.add_argument(
+        "--positions",
+        metavar="FILE",
+        type=Path,
+        help="keep in FILE how far it is; made if it is not there",
     )
     parser.add_argument(
         "--share", action="store_true", help="divide the results with others who --share"
@@ -89,15 +103,24 @@ def run(arguments: argparse.Namespace) -> int:
     if bool(arguments.profiles) == (arguments.user is not None):
         raise UsageError("name profiles, or a user with --user; not both, and not neither")
     writer = _Writer(arguments.directory, arguments.json, arguments.count)
-    trio.run(_subscribe, arguments, writer)
+    with ExitStack() as stack:
+        kept = None
+        if arguments.positions is not None:
+            kept = stack.enter_context(PositionFile(arguments.positions))
+        trio.run(_subscribe, arguments, writer, kept)
     return EXIT_OK
 
 
-async def _subscribe(arguments: argparse.Namespace, writer: _Writer) -> None:
+async def _subscribe(
+    arguments: argparse.Namespace, writer: _Writer, positions: PositionFile | None
+) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with User(registration_address(arguments), arguments.user or "") as user:
             results = user.results(
-                *arguments.profiles, share=arguments.share, ephemeral=arguments.ephemeral
+                *arguments.profiles,
+                share=arguments.share,
+                ephemeral=arguments.ephemeral,
+                positions=positions,
             )
             await results.connect()
             try:

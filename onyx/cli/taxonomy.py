@@ -21,7 +21,8 @@ DETAILS = f"""\
 A taxonomy is a graph: of it count rdfs:subClassOf, rdfs:subPropertyOf, and rdf:type of
 instances. All that are put make one together, which has no cycle. Graphs that are
 published from then on are closed by it: a profile that asks for a class gets what is of a
-class below it. Nothing is started again, and what was published before stays as it was.
+class below it. Profiles that ask for a class and those above it are updated.
+Nothing is started again, and what was published before stays as it was.
 
 Whoever puts or removes one needs the role operate (onyx access).
 {NETWORK_HELP}"""

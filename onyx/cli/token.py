@@ -18,6 +18,7 @@ from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UsageError
 from onyx.identity.known_networks import credentials_for
+from onyx.registration_client import addresses_of
 from overlay.access import ANYTHING, ROLES, Token
 from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
@@ -136,8 +137,7 @@ def run_revoke(arguments: argparse.Namespace) -> int:
 
 def _own(arguments: argparse.Namespace) -> Credentials:
     """Those of whoever says so, by which others know the network."""
-    address = registration_address(arguments)
-    credentials = credentials_for(address.host, address.port)
+    credentials = credentials_for(*addresses_of(registration_address(arguments))[0])
     if credentials is None:
         raise UsageError("this network runs --insecure: it asks nobody who they are")
     return credentials

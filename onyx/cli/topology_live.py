@@ -37,8 +37,9 @@ says meanwhile which brokers are not there yet. Interrupted, it goes on without 
 for; onyx topology show --live says how far it is.
 
 A broker that joins is started by the onyx up that runs the network, or on its own machine by
-onyx up FILE --broker ID. One that leaves must host no profiles and be the root broker of no
-source; one that died with its disk is taken out by --lost, which says what is lost with it.
+onyx up FILE --broker ID. One that leaves must host no profiles: onyx broker drain moves them
+away, and does the rest as well. One that died with its disk is taken out by --lost, which
+says what is lost with it, or by onyx broker lost.
 Name, limits and the addresses of running processes cannot be changed so.
 
 Exit code 65 when the change is refused, 69 when it is not in place after --timeout seconds.
@@ -100,13 +101,13 @@ async def _apply(arguments: argparse.Namespace) -> int:
         if arguments.dry_run or not answer["changes"]:
             return EXIT_OK
         with trio.move_on_after(float("inf") if arguments.timeout is None else arguments.timeout):
-            await _wait_settled(registration, int(answer["version"]), arguments.json)
+            await wait_settled(registration, int(answer["version"]), arguments.json)
             return EXIT_OK
     print(f"onyx: not in place after {arguments.timeout:g} s; it goes on", file=sys.stderr)
     return EXIT_UNAVAILABLE
 
 
-async def _wait_settled(registration: RegistrationClient, version: int, as_json: bool) -> None:
+async def wait_settled(registration: RegistrationClient, version: int, as_json: bool) -> None:
     """Until a version, or a later one, is in place everywhere."""
     said, said_at = "", trio.current_time()
     while True:
@@ -157,10 +158,11 @@ def _print_change(answer: Mapping[str, Any], arguments: argparse.Namespace) -> N
     if arguments.lost:
         lost = answer["lost"]
         print(
-            f"Lost with {', '.join(arguments.lost)}: its profiles "
-            f"({', '.join(lost['profiles']) or 'none'}) and what waited there for their users; its "
-            f"sources ({', '.join(lost['sources']) or 'none'}); and the messages that it had taken "
-            "and not passed on, or that waited for it, for everybody behind it.",
+            f"Lost with {', '.join(arguments.lost)}: what waited there for the users of its "
+            f"profiles ({', '.join(lost['profiles']) or 'none'}), which go on at other brokers; "
+            "and the messages that it had taken and not passed on, or that waited for it, for "
+            f"everybody behind it. Its sources ({', '.join(lost['sources']) or 'none'}) get other "
+            "root brokers.",
             flush=True,
         )
 

@@ -18,7 +18,7 @@ from onyx.cli.values import (
     read_input,
 )
 from onyx.cli.verb import Subparsers, add_verb, set_run
-from onyx.clients import DataSource
+from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.registration_client import NetworkClient, RegistrationClient
 

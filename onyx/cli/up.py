@@ -20,9 +20,11 @@ from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
 from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
-from onyx.listening import bind_node, nodes_of
+from onyx.listening import NodeProcess, bind_process, process_of, processes_of
 from onyx.open_files import allow_connections
 from overlay.archive import ArchiveOptions
+from overlay.nodes import standby_name
+from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
 
 DETAILS = """\
@@ -76,6 +78,9 @@ def add_parser(subparsers: Subparsers) -> None:
     one.add_argument(
         "--registration", action="store_true", help="run only the registration service"
     )
+    parser.add_argument(
+        "--standby", action="store_true", help="of the one process: the standby that it has"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--credentials",
@@ -117,6 +122,10 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the network or the process; returns when it was told to stop."""
     topology = load_topology(arguments.file)
+    has_postgres = any(each.node.store != SQLITE for each in processes_of(topology))
+    if has_postgres and find_spec("psycopg") is None:
+        reason = "takes psycopg, which is not installed: pip install 'onyx-dissemination[postgres]'"
+        raise TopologyError(str(arguments.file), "stores", reason)
     if topology.oidc is not None and find_spec("jwt") is None:
         reason = "takes PyJWT, which is not installed: pip install 'onyx-dissemination[oidc]'"
         raise TopologyError(str(arguments.file), "oidc", reason)
@@ -124,11 +133,16 @@ def run(arguments: argparse.Namespace) -> int:
         topology = replace(topology, data_directory=arguments.data)
     topology = replace(topology, archive=_archive(topology.archive, arguments))
     if arguments.broker is None and not arguments.registration:
+        if arguments.standby:
+            raise UsageError("--standby is of one node: say --broker or --registration")
         if arguments.node_credentials is not None:
             raise UsageError("--credentials is for one process: say --broker or --registration")
         trio.run(_run_network, topology, arguments)
     else:
-        trio.run(_run_one, topology, _node_id(topology, arguments), arguments)
+        node_id = _node_id(topology, arguments)
+        if arguments.standby and not topology.node(node_id).has_standby:
+            raise UsageError(f"--standby: {node_id} has none, expected standby in {arguments.file}")
+        trio.run(_run_one, topology, node_id, arguments)
     if arguments.json:
         print_json({"event": "stopped"})
     return EXIT_OK
@@ -174,23 +188,25 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
 
     file = str(arguments.file)
     allow_connections(topology.limits, len(topology.brokers), file)
-    own_key = ""
-    for key, node in nodes_of(topology):
-        if not (node.listen.port and node.links.port):
-            name = "links" if node.listen.port else "listen"
+    if topology.has_trial_store:
+        reason = '"trial" is started with the whole network, expected "postgresql://..." for one'
+        raise TopologyError(file, "store", f"{reason} process")
+    for process in processes_of(topology):
+        listen, links = process.node.listen, process.node.links
+        if not (listen.port and links.port):
+            address, key = (links, process.keys[1]) if listen.port else (listen, process.keys[0])
             raise TopologyError(
                 file,
-                f"{key}.{name}",
-                f'"{getattr(node, name)}": port 0 cannot be found by processes that are started '
+                key,
+                f'"{address}": port 0 cannot be found by processes that are started '
                 "one by one; give a port, or the "
                 f"{DataDirectory(topology.data_directory).topology_file.name} that onyx up writes "
                 "into the data directory",
             )
-        if node.id == node_id:
-            own_key = key
     topology = replace(topology, data_directory=DataDirectory(topology.data_directory).path)
-    sockets = bind_node(topology.node(node_id), file, own_key)
-    configure_logging(node_id)
+    process = process_of(topology, standby_name(node_id) if arguments.standby else node_id)
+    sockets = bind_process(process, file)
+    configure_logging(process.name)
     events = _Events(arguments.json)
     with sockets:
         async with background_tasks() as nursery:
@@ -207,8 +223,9 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
                 identity.note(topology, _say)
                 nursery.start_soon(identity.keep_valid, _say)
             await run_node_process(
-                *(topology, node_id, sockets, credentials),
-                ready=lambda: events.node_is_ready(topology, node_id),
+                *(topology, process, sockets, credentials),
+                ready=lambda: events.node_is_ready(topology, process),
+                waiting=lambda: events.node_waits(topology, process),
             )
 
 
@@ -233,7 +250,7 @@ class _Events:
         self._is_up = True
         topology = network.topology
         if self._as_json:
-            addresses = {broker.id: str(broker.listen) for broker in topology.brokers}
+            addresses = {id_: topology.where(id_) for id_ in topology.broker_ids}
             print_json(
                 {
                     "event": "up",
@@ -247,14 +264,18 @@ class _Events:
             return
         print(_table(network))
 
-    def node_is_ready(self, topology: Topology, node_id: str) -> None:
-        address = str(topology.address(node_id))
+    def node_is_ready(self, topology: Topology, process: NodeProcess) -> None:
+        self._say_of(topology, process, "ready", "is ready")
+
+    def node_waits(self, topology: Topology, process: NodeProcess) -> None:
+        self._say_of(topology, process, "waiting", "waits to take the place of the other process")
+
+    def _say_of(self, topology: Topology, process: NodeProcess, event: str, sentence: str) -> None:
+        name, address = process.name, str(process.node.listen)
         if self._as_json:
-            print_json({"event": "ready", "node": node_id, "address": address, "pid": os.getpid()})
+            print_json({"event": event, "node": name, "address": address, "pid": os.getpid()})
         else:
-            print(
-                f"{node_id} of {topology.name} is ready at {address}; Ctrl-C stops it", flush=True
-            )
+            print(f"{name} of {topology.name} {sentence} at {address}; Ctrl-C stops it", flush=True)
 
     def process_event(self, event: str, child: ChildProcess) -> None:
         """In the life of a child; while the network comes up only deaths are news, and how far it
@@ -287,8 +308,11 @@ class _Events:
 
 def _table(network: RunningNetwork) -> str:
     topology = network.topology
-    rows = [(node.id, str(node.listen), "registration service") for node in topology.registration]
-    rows += [(broker.id, str(broker.listen), broker.label) for broker in topology.brokers]
+    labels = {broker.id: broker.label for broker in topology.brokers}
+    rows = [
+        (each.name, str(each.node.listen), labels.get(each.node.id, "registration service"))
+        for each in processes_of(topology)
+    ]
     id_width = max(len(row[0]) for row in rows)
     address_width = max(len(row[1]) for row in rows)
     lines = [f"The network {topology.name} is up.", ""]

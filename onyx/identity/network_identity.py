@@ -60,7 +60,7 @@ class NetworkIdentity:
 
     def check(self, node: RegistrationNode | BrokerNode, file: str) -> None:
         """TopologyError where one shall listen insecurely, and not on this machine alone."""
-        for address in (node.listen, node.links):
+        for address in (*node.clients_at, *node.links_at):
             if not self.is_secure and not known_networks.is_loopback(address.host):
                 reason = f'"{address}" is not of this machine alone, as --insecure wants it'
                 raise TopologyError(file, "", reason)
@@ -122,5 +122,5 @@ class NetworkIdentity:
 
 
 def _addresses(topology: Topology) -> list[Address]:
-    registration = [node.listen for node in topology.registration]
-    return registration + [broker.listen for broker in topology.brokers]
+    nodes: list[RegistrationNode | BrokerNode] = [*topology.registration, *topology.brokers]
+    return [address for node in nodes for address in node.clients_at]

@@ -96,6 +96,8 @@ def test_operators_verbs_need_an_operator(
             ("status",),
             ("plan", "status"),
             ("dead", "list"),
+            ("broker", "drain", "B1"),
+            ("broker", "lost", "B1"),
             ("topology", "apply", file),
         ):
             code = shell.run(*words, "--credentials", credentials)

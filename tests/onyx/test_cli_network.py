@@ -15,6 +15,8 @@ import trio
 
 from onyx.cli.main import build_parser, main
 from onyx.identity.authority import Authority
+from onyx.positions import PositionFile
+from onyx.publisher_journal import PublisherJournal
 from overlay.link.client_connection import ClientLimits, RemoteError, open_client
 from overlay.link.credentials import Credentials
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
@@ -226,7 +228,65 @@ def test_a_refused_message_is_reported_with_file_line_and_column(
     first, second, done = (json.loads(line) for line in shell.out.splitlines())
     assert (first["file"], first["accepted"], first["line"]) == (str(bad), False, 2)
     assert (second["file"], second["accepted"], second["number"]) == (str(good), True, 4)
-    assert done == {"event": "done", "accepted": 1, "refused": 1}
+    assert done == {"event": "done", "accepted": 1, "refused": 1, "known": 0}
+
+
+def test_what_was_published_with_its_key_is_not_published_again(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source,) = shell.lines("source", "register")
+    files = [write(tmp_path / f"{n}.xml", f"<k>{n}</k>") for n in (1, 2)]
+    by_name = ("source", "publish", source, "--key-from", "name")
+    assert shell.lines(*by_name, files[0]) == [f"1 published by {source}: 1 accepted"]
+    (said,) = shell.lines(*by_name, *files)
+    assert said == f"2 published by {source}: 1 accepted, 1 known"
+    first, _ = shell.objects("source", "publish", source, files[0], "--key", files[1], "--json")
+    assert (first["number"], first["is_known"]) == (3, True)
+    assert shell.run("source", "publish", source, *files, "--key", "a") == 2
+    assert "--key-from is for many" in shell.err
+    assert shell.run(*by_name, "-") == 2
+    assert "standard input has no name" in shell.err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"<k>1</k>")))
+    by_content = ("source", "publish", source, "--key-from", "content")
+    assert shell.lines(*by_content, files[0]) == [f"1 published by {source}: 1 accepted"]
+    assert shell.lines(*by_content, "-") == [f"1 published by {source}: 0 accepted, 1 known"]
+
+
+def test_what_is_left_in_a_journal_is_published_by_the_next_run(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (source,) = shell.lines("source", "register")
+    file = write(tmp_path / "1.xml", "<j/>")
+    publish = ("source", "publish", source, "--journal", tmp_path / "journal")
+    resume = ("source", "resume", source, tmp_path / "journal")
+    assert shell.lines(*publish, file) == [f"1 published by {source}: 1 accepted"]
+    left = PublisherJournal(tmp_path / "journal", source)
+    trio.run(left.add, b"<j>", "application/xml", "order-7")
+    left.close()
+    assert shell.run(*resume) == 65
+    assert f"{tmp_path / 'journal'} (order-7):1:" in shell.err
+    assert shell.out == f"1 published by {source}: 0 accepted, 1 refused\n"
+    assert shell.lines(*resume) == [f"0 published by {source}: 0 accepted"]
+    assert shell.run("source", "resume", source, tmp_path / "none") == 66
+    assert shell.run("source", "resume", "s9", tmp_path / "journal") == 74
+    assert f"is the journal of source '{source}'; expected 's9'" in shell.err
+
+
+def test_a_file_of_positions_says_what_was_printed(shell: Shell, tmp_path: Path) -> None:
+    (source,) = shell.lines("source", "register")
+    (profile,) = shell.lines("profile", "add", write(tmp_path / "k.xq", "//kept"), "--wait")
+    messages = [write(tmp_path / f"{n}.xml", f"<kept>{n}</kept>") for n in (1, 2, 3)]
+    shell.lines("source", "publish", source, *messages)
+    kept = ("subscribe", profile, "--positions", tmp_path / "positions", "--count")
+    assert shell.lines(*kept, "2") == ["<kept>1</kept>", "<kept>2</kept>"]
+    with PositionFile(tmp_path / "positions") as positions:
+        assert positions.load(profile) == 2
+        positions.save(profile, 1)
+    assert shell.lines(*kept, "1") == ["<kept>3</kept>"]  # the broker knows it as well
+    assert shell.run(*kept, "1", "--share") == 2
+    assert "positions are of profiles that are not shared" in shell.err
+    assert shell.run("subscribe", profile, "--positions", messages[0]) == 74
+    assert f"{messages[0]} cannot be used: file is not a database" in shell.err
 
 
 def test_a_message_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

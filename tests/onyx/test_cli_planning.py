@@ -88,6 +88,30 @@ def test_make_show_place_and_diff(inputs: Path, capsys: pytest.CaptureFixture[st
     assert "FROM" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("given", "is_one"),
+    [
+        ("//a", True),
+        ("$msg/a", True),
+        ("for $a in //a return $a", True),
+        ("ASK { ?x a <http://e/Storm> }", True),
+        ("PREFIX : <http://e/> SELECT ?x { ?x a :Storm }", True),
+        ("<r>{//a}</r>" + " " * 5_000, True),
+        ("storms.xq", False),
+        ("format.txt", False),
+        ("ask.rq", False),
+    ],
+)
+def test_what_is_backtested_is_a_profile_or_a_file(given: str, is_one: bool) -> None:
+    assert backtest.is_profile(given) is is_one
+
+
+def test_a_file_is_one_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "for all").touch()
+    assert not backtest.is_profile("for all")
+
+
 @pytest.mark.usefixtures("shared_spark")
 def test_backtest(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive = str(inputs / "messages")

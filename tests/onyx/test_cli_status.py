@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from onyx.cli.status import HEADING, _row, _slowed, _suspended
 
 
@@ -17,6 +19,19 @@ def test_what_waits_is_for_brokers_and_for_users() -> None:
     assert row["WAITING BYTES"] == 12
     assert row["LONGEST TURN MS"] == 1.5
     assert (row["PROFILES"], row["DELIVERED"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("store", "state"), [({}, "up"), ({"epoch": 0}, "up"), ({"epoch": 3}, "up, epoch 3")]
+)
+def test_the_epoch_of_a_node_is_told_where_there_is_one(store: dict[str, int], state: str) -> None:
+    statistics = {
+        "links": {"backlog_bytes": 0},
+        "node": {"longest_turn_ms": 1.5, "store": store},
+        "catalog": {"profiles": 0},
+    }
+    row = dict(zip(HEADING, _row("R1", "127.0.0.1:1", statistics), strict=True))
+    assert row["STATE"] == state
 
 
 def test_a_process_that_is_not_started_again_yet_is_down() -> None:

@@ -9,7 +9,7 @@ import pytest
 from onyx.cli.network_option import parse_address
 from onyx.cli.values import location, not_negative, positive, table
 from onyx.errors import UsageError
-from onyx.registration_client import host_and_port
+from onyx.registration_client import addresses_of, host_and_port
 
 
 def test_numbers_stand_right_and_text_left() -> None:
@@ -56,7 +56,8 @@ def test_numbers() -> None:
 def test_addresses(text: str, host: str, port: int) -> None:
     assert parse_address(text, "x") == (host, port)
     assert host_and_port(text) == (host, port)
-    assert host_and_port((host, port)) == (host, port)
+    assert addresses_of((host, port)) == ((host, port),) == addresses_of(text)
+    assert addresses_of(f"{text},other:1") == ((host, port), ("other", 1))
 
 
 @pytest.mark.parametrize(

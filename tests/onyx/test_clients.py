@@ -9,8 +9,16 @@ import pytest
 import trio
 from lxml import etree
 
-from onyx import DataSource, ProfileNotAccepted, RegistrationClient, RequestFailed, User
-from onyx.errors import NetworkUnreachable
+from onyx import (
+    DataSource,
+    PositionFile,
+    ProfileNotAccepted,
+    RegistrationClient,
+    RequestFailed,
+    User,
+)
+from onyx.errors import NetworkUnreachable, UsageError
+from onyx.publisher_journal import PublisherJournal
 from onyx.registration_client import NetworkClient
 from onyx.results import Results
 from overlay.link.client_connection import ClientLimits
@@ -242,6 +250,86 @@ async def test_what_was_not_acknowledged_comes_again_and_nothing_else_does(
     async with User(registration) as user:
         await source_publishes_once_more(registration, source.id)
         assert [number for _, number, _ in await take(user.results(profile.id), 1)] == [4]
+
+
+async def test_the_same_key_again_is_the_same_message_in_any_run(registration: str) -> None:
+    source = await DataSource.register(registration, name="keyed")
+    async with User(registration, "kay") as user:
+        profile = await user.add_profile(f"//report[city = '{source.id}']")
+        messages = [(report(source.id, n), "application/xml", f"key {n}") for n in range(3)]
+        async with source:
+            assert source.accepted_through == 0
+            assert (await source.publish(messages[0][0], key="key 0")).number == 1
+            assert not (await source.publish(b"<report>", key="key 1")).accepted
+            assert source.accepted_through == 2
+        async with DataSource(registration, source.id) as again:
+            assert again.accepted_through == 2
+            outcomes = [outcome async for outcome in again.publish_all(messages)]
+        assert [(o.number, o.accepted, o.is_known) for o in outcomes] == [
+            (1, True, True), (4, True, False), (5, True, False)
+        ]  # fmt: skip
+        taken = await take(user.results(profile.id), 3)
+        assert [number for _, number, _ in taken] == [1, 4, 5]
+
+
+async def test_what_a_crash_has_left_in_a_journal_is_published_once(
+    registration: str, tmp_path: Path
+) -> None:
+    source = await DataSource.register(registration, name="journalled")
+    file = tmp_path / "journal"
+    accepted, new, bad = report(source.id, 1), report(source.id, 2), b"<report>"
+    async with DataSource(registration, source.id, journal=file) as first:
+        assert (await first.publish(accepted, key="accepted")).number == 1
+        assert (first.resumed, first.journalled) == ([], 1)
+    left = PublisherJournal(file, source.id)  # as of a run that has heard of no outcome
+    for data, key in ((accepted, "accepted"), (new, "new"), (bad, "bad")):
+        await left.add(data, "application/xml", key)
+    left.close()
+    async with User(registration, "kim") as user:
+        profile = await user.add_profile(f"//report[city = '{source.id}']")
+        async with DataSource(registration, source.id, journal=file) as second:
+            told = {key: (o.number, o.accepted, o.is_known) for key, o in second.resumed}
+            assert told == {
+                "accepted": (1, True, True), "new": (3, True, False), "bad": (4, False, False)
+            }  # fmt: skip
+            assert second.journalled == 4
+            outcomes = [o async for o in second.publish_all([report(source.id, 3)] * 3)]
+            assert [o.number for o in outcomes] == [5, 6, 7]
+        taken = await take(user.results(profile.id), 4)
+        assert [number for _, number, _ in taken] == [3, 5, 6, 7]
+    async with DataSource(registration, source.id, journal=file) as third:
+        assert (third.resumed, third.journalled) == ([], 7)
+
+
+async def test_what_is_done_at_a_kept_position_is_not_given_again(
+    registration: str, tmp_path: Path
+) -> None:
+    """Whatever the broker knows of it, which is less if nothing was acknowledged."""
+    source = await DataSource.register(registration, name="kept")
+    async with User(registration, "kit") as user, source:
+        first = await user.add_profile(f"//report[city = '{source.id}']")
+        second = await user.add_profile(f"//report[city = '{source.id}'][temp > 3]")
+        for n in range(1, 7):
+            await source.publish(report(source.id, n))
+        own = {first.id: 4}
+        results = user.results(first.id, positions=lambda profile: own.get(profile, 0))
+        assert [(await anext(results)).position for _ in range(2)] == [5, 6]
+        results.acknowledge_nowait()
+        await results.flush()
+        file = tmp_path / "positions"
+        with PositionFile(file) as positions:
+            results = user.results(second.id, positions=positions)
+            given = [await anext(results) for _ in range(2)]
+            assert [(d.number, d.position) for d in given] == [(4, 1), (5, 2)]
+        with PositionFile(file) as positions:
+            assert (positions.load(first.id), positions.load(second.id)) == (0, 1)
+            results = user.results(second.id, positions=positions)
+            assert [(await anext(results)).number for _ in range(2)] == [5, 6]
+            await source.publish(report(source.id, 0))
+            behind = user.results(first.id, positions=positions)
+            assert (await anext(behind)).position == 7
+        with pytest.raises(UsageError, match="leave out one of both"):
+            user.results(first.id, share=True, positions=own.__getitem__)
 
 
 async def source_publishes_once_more(registration: str, source_id: str) -> None:

@@ -101,8 +101,11 @@ def test_the_store_of_a_broker_that_joins_is_empty(tmp_path: Path) -> None:
     for content in (b"first", b"second"):
         store.write_bytes(content)
         Path(f"{store}-wal").write_bytes(b"log of " + content)
+        Path(f"{store}-head").write_bytes(b"head of " + content)
         aside = data.set_aside("B1")
         assert aside is not None and aside.parent == store.parent
         assert aside.read_bytes() == content
         assert Path(f"{aside}-wal").read_bytes() == b"log of " + content
+        assert Path(f"{aside}-head").read_bytes() == b"head of " + content
+        assert not Path(f"{store}-head").exists()
         assert not store.exists() and not Path(f"{store}-wal").exists()

@@ -18,11 +18,12 @@ from demo.graph_oracle import (
     is_graph_type,
 )
 from demo.planet import planet_message
-from onyx import DataSource, RegistrationClient, User
+from onyx import DataSource, RegistrationClient, RequestFailed, User
 from onyx.blocking import DataSource as BlockingDataSource
 from onyx.cli.main import main
 from tests.onyx.networks import SAFETY_SECONDS
 
+TURTLE = "text/turtle"
 NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
 PREFIXES = """\
 PREFIX rss: <http://purl.org/rss/1.0/>
@@ -103,6 +104,95 @@ async def test_graph_and_document_profiles_get_what_each_is_to_get(registration:
             assert (await client.profile(next(iter(hosted)))).text == PROFILES[0]
         async for _ in user.remove_profiles(hosted):
             pass
+
+
+ABOVE = {
+    "sparql": "SELECT ?x { ?x a/^<http://www.w3.org/2000/01/rdf-schema#subClassOf>* <urn:t:Fog> }",
+    "rdql": "SELECT ?x WHERE (?x, t:is, ?y) SUCHTHAT ?x >= t:Fog USING t FOR <urn:t:>",
+}
+TOPICS = b"""@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix : <urn:t:> .
+:Fog rdfs:subClassOf :Weather . :Weather rdfs:subClassOf :Topic . :bay a :%s ."""
+
+
+@pytest.mark.usefixtures("safety_net")
+async def test_profiles_follow_the_taxonomies(registration: str) -> None:
+    """What is of a class or of one above it, as these are when it is published."""
+    async with RegistrationClient(registration) as client, User(registration, "olga") as user:
+        await client.put_taxonomy("topics", TOPICS % b"Weather", "text/turtle")
+        hosted = [
+            (await user.add_profile(text, location=place, near=True)).id
+            for text in ABOVE.values()
+            for place in (NORTH, SOUTH)
+        ]
+        source = await DataSource.register(registration, location=NORTH)
+        results = user.results(*hosted)
+
+        async def found(*classes: str) -> list[set[str]]:
+            """Which profiles get a message, for each class that it states of its subject."""
+            numbers = {}
+            for name in classes:
+                says = "" if name == "bay" else f"; a <urn:t:{name}> "
+                subject = "urn:t:bay" if name == "bay" else "urn:s"
+                said = f"<{subject}> <urn:t:is> <urn:y> {says}."
+                outcome = await source.publish(said.encode(), "text/turtle")
+                numbers[outcome.number] = set[str]()
+            last = await source.publish(b"<urn:s> a <urn:t:Fog> ; <urn:t:is> <urn:y> .", TURTLE)
+            while len(numbers.setdefault(last.number, set())) < len(hosted):
+                one = await anext(results)
+                numbers[one.number].add(one.profile)
+            return [numbers[number] for number in sorted(numbers)][:-1]
+
+        async with source:
+            everybody, nobody = set(hosted), set[str]()
+            wanted = [everybody, everybody, everybody, nobody, everybody]
+            assert await found("Fog", "Weather", "Topic", "Pet", "bay") == wanted
+            before = [(await client.profile(profile)).version for profile in hosted]
+            await client.put_taxonomy("topics", TOPICS.replace(b"Topic", b"Pet") % b"Fish", TURTLE)
+            for profile, version in zip(hosted, before, strict=True):
+                while not ((info := await client.profile(profile)).version > version and info.live):
+                    await trio.lowlevel.checkpoint()
+                assert "# above <urn:t:Fog>: <urn:t:Weather> <urn:t:Pet>" in (info.text or "")
+            wanted = [everybody, everybody, nobody, everybody, nobody]
+            assert await found("Fog", "Weather", "Topic", "Pet", "bay") == wanted
+        results.acknowledge_nowait()
+        async for _ in user.remove_profiles(hosted):
+            pass
+        await client.remove_taxonomy("topics")
+
+
+@pytest.mark.usefixtures("safety_net")
+async def test_relative_iris_are_relative_to_what_the_source_says(registration: str) -> None:
+    text = "SELECT ?x ?y { ?x <http://b.example/p> ?y }"
+    rdf_xml = (
+        b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        b'<r:Description r:about="a"><p xmlns="http://b.example/" r:resource="#c"/>'
+        b"</r:Description></r:RDF>"
+    )
+    messages = [
+        (b"<a> <p> <#c> .", "text/turtle"),
+        (b'{"@id": "a", "http://b.example/p": {"@id": "#c"}}', "application/ld+json"),
+        (rdf_xml, "application/rdf+xml"),
+        (b"@base <http://other.example/> . <a> <http://b.example/p> <#c> .", "text/turtle"),
+    ]
+    plain = await DataSource.register(registration, location=NORTH)
+    source = await DataSource.register(registration, base="http://b.example/", location=NORTH)
+    with pytest.raises(RequestFailed, match="absolute"):
+        await DataSource.register(registration, base="b.example/")
+    async with RegistrationClient(registration) as client:
+        bases = {info.id: info.base for info in await client.sources()}
+    assert (bases[source.id], bases[plain.id]) == ("http://b.example/", "")
+    async with plain, source, User(registration, "olga") as user:
+        profile = (await user.add_profile(text, location=SOUTH, near=True)).id
+        assert (await plain.publish(*messages[0])).code == "relative-iri"
+        async for outcome in source.publish_all(messages):
+            assert outcome.accepted, outcome
+        results = user.results(profile)
+        for base in (*["http://b.example/"] * 3, "http://other.example/"):
+            (found,) = (await anext(results)).results
+            assert f'"{base}a"'.encode() in found
+            assert f'"{base}#c"'.encode() in found
+        results.acknowledge_nowait()
+        await user.remove_profile(profile)
 
 
 @pytest.mark.usefixtures("safety_net")

@@ -175,7 +175,7 @@ async def test_leaving_the_block_leaves_no_process_port_or_descriptor(tmp_path: 
             pass
     files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
     left = {path.name for path in files if path.parent.name != "identity"}
-    assert left == {"topology.toml", "lock", "store.sqlite"}
+    assert left == {"topology.toml", "lock", "store.sqlite", "store.sqlite-head"}
 
 
 async def test_a_process_that_does_not_listen_to_sigterm_is_killed(tmp_path: Path) -> None:
@@ -298,3 +298,14 @@ async def test_children_stop_when_the_launcher_is_killed(tmp_path: Path) -> None
     for child in children:
         await trio.lowlevel.wait_readable(child)  # which a pidfd is when its process has ended
         os.close(child)
+
+
+async def test_a_registration_service_without_its_store_does_not_begin_anew(tmp_path: Path) -> None:
+    topology = topology_in(tmp_path / "data", brokers=2)
+    async with launch(topology) as network, User(network.registration, "ada") as user:
+        await user.add_profile("//city")
+    DataDirectory(tmp_path / "data").store_file("registration").unlink()
+    with pytest.raises(LaunchError) as failure:
+        async with launch(topology):
+            raise AssertionError("it came up")
+    assert "was emptied, or is an older copy" in failure.value.last_lines[-1]

@@ -19,6 +19,7 @@ from overlay.link.door import Door
 from overlay.link.events import Action, Event
 from overlay.link.node import Core, run_node
 from overlay.link.store import Store
+from overlay.nodes import Address, Addresses
 from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
 from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
@@ -164,8 +165,8 @@ class MemoryNet:
             await trio.aclose_forcefully(stream)
 
     @staticmethod
-    def _addresses(peers: list[str]) -> dict[str, tuple[str, int]]:
-        return {peer: (peer.partition("/")[2].lower(), 1) for peer in peers}
+    def _addresses(peers: list[str]) -> dict[str, Addresses]:
+        return {peer: (Address(peer.partition("/")[2].lower(), 1),) for peer in peers}
 
 
 @asynccontextmanager

@@ -23,6 +23,7 @@ from onyx.identity.known_networks import use_credentials
 from onyx.registration_client import host_and_port
 from overlay.link.client_connection import ClientLimits, RemoteError, open_client
 from overlay.link.credentials import Credentials
+from overlay.link.frame import PROTOCOL_VERSION
 from overlay.link.frame_codec import encode
 from overlay.link.frames import Hello
 from overlay.link.principal import PROCESS_ROLES, Principal
@@ -119,7 +120,7 @@ async def test_a_hello_gives_nothing(
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.what.replace(" ", "-"))
 async def test_without_tls_nobody_answers(network: RunningProcess, attack: Attack) -> None:
-    hello = Hello(1, attack.role, attack.identity, "x", [], 1 << 24, [])
+    hello = Hello(PROTOCOL_VERSION, attack.role, attack.identity, "x", [], 1 << 24, [])
     where = {**network.up["brokers"], "registration": network.registration}[attack.at]
     answer = b""
     with trio.fail_after(SAFETY_SECONDS):

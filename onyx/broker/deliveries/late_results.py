@@ -83,7 +83,13 @@ class LateResults:
         self._answers[event.key] = event.answer
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether an answer is to come."""
+        return bool(self._waiting)
+
+    @property
     def is_busy(self) -> bool:
+        """Whether there are answers, or are to come."""
         return bool(self._waiting or self._answers)
 
     def knows(self, source: str, number: int, text: str) -> bool:

@@ -368,8 +368,8 @@ class Lines:
         if left and record.message is None:
             self.read_ahead(left[0].index, left[0].ahead())
             self._reading[line.connection] = line
-        elif left and self.late.is_busy:
-            self._reading[line.connection] = line  # until it is answered
+        elif left and self.late.is_awaited:
+            self._reading[line.connection] = line  # until any is answered
         size = count = 0
         for results, wanted in sent:
             some = wanted

@@ -254,10 +254,6 @@ class Mailbox:
             self._start = 0
         return gone
 
-    def adopt(self, received: int) -> None:
-        """Go on behind a number beyond all that were given out: the store was lost."""
-        self.floor = self.acknowledged = received
-
     def seat(self, line: int, slot: int, in_order: bool = False) -> Sharer:
         """One more who shares it, in a slot of a connection; ``in_order``: the only one."""
         if self.sharing is None:

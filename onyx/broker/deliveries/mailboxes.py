@@ -54,6 +54,7 @@ from overlay.link.errors import ProtocolError
 from overlay.link.events import Evaluated, RowsRead
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
+from overlay.link.lost_stores import STORE_LOST, lost_detail
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.slices import Slice
@@ -239,6 +240,12 @@ class Mailboxes(Part):
                 detail = f"{SHARERS_MAX} share profile {profile!r} already"
                 self._lines.refuse(connection, slot, "too-many", detail)
                 continue
+            if received > box.last:
+                known = (
+                    f"{received} deliveries of {profile!r} have come, and it knows of {box.last}"
+                )
+                self._lines.refuse(connection, slot, STORE_LOST, lost_detail("this broker", known))
+                continue
             if not box.is_claimed:
                 box.is_claimed = True
                 self._note(profile, box)
@@ -250,10 +257,6 @@ class Mailboxes(Part):
                 self._lines.share(connection, slot, box)
             else:
                 self._lines.put(connection, slot, box)
-            if received > box.last:
-                box.adopt(received)
-                self._note(profile, box)
-                self._counters["adopted"] += 1
             if not mode & SHARED:
                 box.begin(received)
                 self._release(box, box.take(received))

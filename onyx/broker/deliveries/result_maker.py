@@ -18,6 +18,7 @@ from overlay.link.work_mark import AT, BEHIND, MARK
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language.query_parser import parse_accepted
 from yfilter.late_questions import ProfileEvaluated
 from yfilter.matcher import Matcher
 
@@ -178,7 +179,7 @@ class ResultMaker:
 
     def _by_former(self, message: Readings, profile: str, text: str) -> Results | None:
         self._counters["made_by_former_text"] += 1
-        self._former.add(text, profile)
+        self._former.add(parse_accepted(text), profile)
         try:
             (one,) = self._former.deliver_to(message, [profile])
         finally:

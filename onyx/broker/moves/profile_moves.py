@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.releases import Releases
 from onyx.broker.moves.standbys import Standbys
@@ -51,6 +52,7 @@ class ProfileMoves(Part):
         self.leaving = Releases(
             query, mailboxes, links, rows, self.watersheds, control.registration
         )
+        self._mailboxes = mailboxes
         bytes_max = control.topology.limits.delivery_backlog_bytes_max
         self.coming = Standbys(
             query, mailboxes, links, rows, self.watersheds, control.registration, bytes_max
@@ -129,9 +131,21 @@ class ProfileMoves(Part):
         self.flush_soon()
 
     def _handle_place(self, frame: PlaceProfile) -> None:
-        """The registration service gives this broker a profile, perhaps one that is leaving."""
+        """The registration service gives this broker a profile, perhaps one that is leaving, or
+        one that had a host broker that is lost."""
         self.leaving.handle_place(frame)
+        is_new = frame.profile not in self._query.profiles
         self._query.place(frame)
+        if frame.lost and is_new:
+            self._tell_lost(frame)
+
+    def _tell_lost(self, frame: PlaceProfile) -> None:
+        """The first delivery says what has happened, behind one that is missing."""
+        self._mailboxes.take_over(frame.profile, frame.behind - 1, frame.behind)
+        why = f"its host broker {frame.lost} was lost, and with it what waited there"
+        boxes = self._mailboxes.boxes([frame.profile])
+        said = without_results("host-lost", why)
+        self._mailboxes.deliver_message("", 0, [(boxes, said)], None)
 
     def _handle_ended(self, frame: MoveEnded) -> None:
         self.coming.handle_ended(frame)

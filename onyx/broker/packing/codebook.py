@@ -47,21 +47,22 @@ class Codebook:
         words = only(known) if known else ONLY_EMPTY
         return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
 
-    def read_graph(self, tree: str, media_type: str, payload: bytes) -> ElementStream:
+    def read_graph(self, tree: str, source: str, media_type: str, payload: bytes) -> ElementStream:
         """A graph as it was published, striped, and closed by the taxonomies of the tree.
 
         MessageRefused; DecodeError ``unknown-format`` for a media type that is no graph's.
         """
         self._counters["decoded"] += 1
-        return read_publication(payload, media_type, self._limits, self._control.closure(tree))
+        closure, base = self._control.closure(tree), self._base(source)
+        return read_publication(payload, media_type, self._limits, closure, base)
 
-    def graph_of(self, tree: str, document: ElementStream) -> ElementStream:
+    def graph_of(self, tree: str, source: str, document: ElementStream) -> ElementStream:
         """The graph of RDF/XML, striped, and closed by the taxonomies of the tree; MessageRefused
         where it means none, which is counted as ``no_graph``."""
         self._counters["graphs_derived"] += 1
         try:
             closure = self._control.closure(tree)
-            return graph_of_document(document, self._graph_limits, closure=closure)
+            return graph_of_document(document, self._graph_limits, self._base(source), closure)
         except MessageRefused:
             self._counters["no_graph"] += 1
             raise
@@ -84,6 +85,11 @@ class Codebook:
         self._counters["packed"] += 1
         dictionary = self._trained.newest(source, wire_format.form) if trained else None
         return compress(form, wire_format.compression, level, dictionary)
+
+    def _base(self, source: str) -> str:
+        """Of the graphs of a source."""
+        entry = self._control.sources.get(source)
+        return "" if entry is None else entry.base
 
     def has_words(self, source: str) -> bool:
         """Whether the dictionary form saves anything for this source."""

@@ -8,6 +8,7 @@ another format).  What is left of it for some links (``cut``) is written anew.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from formats import ElementStream, MessageRefused, WireFormat, trained_version
@@ -38,7 +39,8 @@ class Parcel:
     """The ``number``-th message of ``source`` on the tree of ``root``.
 
     ``reflects``: by which needs of this broker it has been cut, ``pieces``: what was computed of it
-    on the way; see Message.  ``no_graph``: why RDF/XML has no graph, once somebody asked for it.
+    on the way, ``unknown``: its fields of a later release; see Message.  ``no_graph``: why RDF/XML
+    has no graph, once somebody asked for it.
     """
 
     __slots__ = (
@@ -56,6 +58,7 @@ class Parcel:
         "reflects",
         "root",
         "source",
+        "unknown",
         "wire_format",
     )
 
@@ -79,6 +82,7 @@ class Parcel:
         self.payload = payload
         self.reflects = reflects
         self.pieces = pieces
+        self.unknown: Mapping[str, object] | None = None
         self.is_cut = False  # then it has no payload
         self._codebook = codebook
         self.no_graph: MessageRefused | None = None
@@ -99,7 +103,7 @@ class Parcel:
     ) -> Parcel:
         """A graph as it was published, which travels in binary from here on.  MessageRefused;
         DecodeError ``unknown-format``."""
-        stream = codebook.read_graph(root, media_type, payload)
+        stream = codebook.read_graph(root, source, media_type, payload)
         binary = codebook.encode(source, WireFormat.BINARY, stream)
         parcel = cls(codebook, root, source, number, 0, WireFormat.BINARY, binary)
         parcel._stream = stream
@@ -165,7 +169,7 @@ class Parcel:
     def _derive(self, document: ElementStream) -> ElementStream | None:
         """The graph of RDF/XML; None where it means none, and is a document for all that."""
         try:
-            return self._codebook.graph_of(self.root, document)
+            return self._codebook.graph_of(self.root, self.source, document)
         except MessageRefused as refusal:
             self.no_graph = refusal
             return None

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.shape.source_releases import release_sources
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.arrival import Arrival
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
@@ -145,6 +146,8 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         self._shapes.agree(version)
         self._dial()
         self._trees.leave_lost()
+        if not self._shapes.agreed.has_broker(self._control.identity):
+            release_sources(self._control, self._links)
         self._trees.set_up_own()
 
     def _say_switched(self, version: int) -> None:

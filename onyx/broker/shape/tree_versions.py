@@ -138,15 +138,17 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
     # --- a version of the shape -----------------------------------------------------------
 
     def set_up_own(self) -> None:
-        """The sources of this broker get the tree that they have in the version agreed on."""
+        """The sources of this broker get the tree that they have in the version agreed on; none if
+        it leaves."""
         wanted = self._shapes.agreed.tree(self._control.identity)
         own = self._of_root(self._control.identity)
-        if wanted is None or not own or wanted in own:
+        if not own or wanted in own:
             return
         for tree in own:
-            if tree != self._control.current_tree:
+            if wanted is None or tree != self._control.current_tree:
                 self.happen(tree, TreeEvent.REPLACED)
-        self.happen(wanted, TreeEvent.BEGUN)
+        if wanted is not None:
+            self.happen(wanted, TreeEvent.BEGUN)
 
     def is_switched(self) -> bool:
         """Whether what is published here goes down the tree of the version agreed on."""

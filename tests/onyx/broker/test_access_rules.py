@@ -144,7 +144,8 @@ def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> N
     assert {name for name, verb in core.verbs.items() if verb.right is Right.KNOWN} == {"sync"}
     outside = [taker for taker in core.takers.values() if taker.senders & OUTSIDE]
     assert {taker.kind.__name__: taker.right.value for taker in outside} == {
-        "Publish": "publish", "Attach": "own", "Taken": "own", "Request": "known",
+        "Publish": "publish", "PublishOnce": "publish", "Attach": "own", "Taken": "own",
+        "Request": "known",
     }  # fmt: skip
 
 

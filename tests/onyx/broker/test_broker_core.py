@@ -437,10 +437,10 @@ def test_a_slow_child_holds_the_parent_back_and_only_on_that_tree() -> None:
     large = b"<nitf>" + b"x" * 2000 + b"</nitf>"
     sent = message(large)
     setting.brokers["B1"].send("B1", sent)
-    assert setting.core.data.may_acknowledge("B1") is False
-    assert setting.core.data.may_acknowledge("B4") is True
+    assert setting.core.backlogs.may_grow("B1") is False
+    assert setting.core.backlogs.may_grow("B4") is True
     setting.brokers["B5"].release()
-    assert setting.core.data.may_acknowledge("B1") is True
+    assert setting.core.backlogs.may_grow("B1") is True
 
 
 def test_observers_see_what_happens() -> None:

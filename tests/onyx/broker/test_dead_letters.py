@@ -21,6 +21,7 @@ from onyx.node_deaths import ProcessDied
 from overlay.link.arrival import Arrival
 from overlay.link.dead_letters import FAILURES_MAX, FELLED_MAX, KEPT_MAX, PASSED_MAX, keep_aside
 from overlay.link.events import Action, BatchHandled, CallAtEnd, ConnectionLost, Delete, Put
+from overlay.link.frame import PROTOCOL_VERSION
 from overlay.link.frame_codec import encode
 from overlay.link.frames import (
     Delivery,
@@ -411,7 +412,11 @@ def test_a_user_is_known_by_whom_their_connection_names(monkeypatch: pytest.Monk
         suspect = Suspect(f"id{number:02}", "it", str(principals[number % 2]), b"")
         setting.live_on(_failed(suspect, ZeroDivisionError()))
     eve, root = (
-        Arrival(setting.operator().number, "client/c", Hello(1, "client", "c", "i", [], 65_536, []))
+        Arrival(
+            setting.operator().number,
+            "client/c",
+            Hello(PROTOCOL_VERSION, "client", "c", "i", [], 65_536, []),
+        )
         for _ in principals
     )
     dead = setting.core._dead

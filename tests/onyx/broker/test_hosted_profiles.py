@@ -10,9 +10,19 @@ from onyx.broker.hosted_profiles import HOSTED, HostedProfile, HostedRows
 from overlay.link.events import Delete, Put
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from yfilter.language.query_parser import parse_profile
+from yfilter import Matcher, ProfileMatch
+from yfilter.errors import ProfileRefused
+from yfilter.language.query_parser import parse_accepted, parse_profile
 
-TEXTS = ["/a/b", '//a[@b = "x"]', '//a[@b = "y"]', "for $x in //x return $x/y", "/a[b = 'it''s']"]
+GRAPHS = [f'ASK {{ ?x <http://e/p> "{word}" }}' for word in "abcd"]
+TEXTS = [
+    "/a/b",
+    '//a[@b = "x"]',
+    '//a[@b = "y"]',
+    "for $x in //x return $x/y",
+    *GRAPHS[2:],
+    "/a[b = 'it''s']",
+]
 
 
 class Disk:
@@ -36,7 +46,9 @@ class Disk:
 
 @pytest.fixture
 def disk() -> Disk:
-    """All the profiles are on it."""
+    """All the profiles are on it, those of graphs behind others of their shape."""
+    for text in GRAPHS:
+        parse_profile(text)
     disk, log = Disk(), RowLog()
     kept = HostedRows(log)
     for number, text in enumerate(TEXTS):
@@ -52,7 +64,7 @@ def no_parse(text: str) -> None:
 def test_what_has_a_recipe_is_not_parsed_again(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     log = RowLog()
     with monkeypatch.context() as patch:
-        patch.setattr(hosted_profiles, "parse_profile", no_parse)
+        patch.setattr(hosted_profiles, "parse_accepted", no_parse)
         restored = HostedRows(log).restore(disk.stored())
         found = [next(restored) for _ in TEXTS[:-1]]
     found += restored
@@ -61,6 +73,22 @@ def test_what_has_a_recipe_is_not_parsed_again(disk: Disk, monkeypatch: pytest.M
     ]
     assert [parsed.body for _, parsed in found] == [parse_profile(text).body for text in TEXTS]
     assert disk.apply(log) == []
+
+
+def test_a_text_that_an_earlier_release_has_accepted_is_hosted_as_before(disk: Disk) -> None:
+    text = '/a[@d = xs:date("a")] | //b'
+    with pytest.raises(ProfileRefused, match="FORG0001"):
+        parse_profile(text)
+    log = RowLog()
+    HostedRows(log).put(HostedProfile("old", "ann", text, 1), parse_accepted(text))
+    disk.apply(log)
+    found = {
+        hosted.profile: parsed for hosted, parsed in HostedRows(RowLog()).restore(disk.stored())
+    }
+    matcher = Matcher()
+    matcher.add(found["old"], "old")
+    (match,) = matcher.match(b"<b/>")
+    assert isinstance(match, ProfileMatch) and match.profile_id == "old"
 
 
 def test_recipes_of_another_language_are_made_anew(

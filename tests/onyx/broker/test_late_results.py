@@ -3,6 +3,8 @@ others: its host broker, B4, keeps the message for it, and asks a process of its
 
 from __future__ import annotations
 
+from collections import Counter
+
 from overlay.link.delivery_frames import Delivery, Missed
 from overlay.link.events import AskEvaluation
 from tests.beside import Peer
@@ -97,6 +99,17 @@ def test_equal_profiles_are_evaluated_once_for_a_connection_of_both() -> None:
     publish(source, MESSAGE)
     assert all(taker.all(Delivery)[0].results() == [b"<r>5000</r>"] for taker in takers)
     assert setting.beside.evaluations == 1
+
+
+def test_a_connection_whose_slice_is_over_goes_on_behind_a_late_answer() -> None:
+    """Nothing is awaited any more; what was answered before is still at hand."""
+    others = [f"for $a in /a return <r{n}>{{count(1 to 50)}}</r{n}>" for n in range(40)]
+    setting, source = published(HEAVY, *others)
+    for _ in range(3):
+        publish(source, MESSAGE)
+    taker = setting.beside.subscriber("p0", also=[f"p{n + 1}" for n in range(40)])
+    count = Counter(delivery.profile for delivery in taker.all(Delivery))
+    assert count == {f"p{n}": 3 for n in range(41)}
 
 
 def test_a_profile_that_was_updated_meanwhile_gets_what_it_said_then() -> None:

@@ -135,7 +135,7 @@ def test_a_graph_is_closed_at_its_root_broker_as_it_knows_then() -> None:
     source.send("s1", Publish("s1", "text/turtle", turtle))
     sent = setting.brokers["B5"].all(Message)
     texts = [to_text(decode(frame.payload, WireFormat(frame.format))) for frame in sent]
-    closed = b'<k><c r="urn:Cat"/>%s</k>'
+    closed = b'<k><c r="urn:Cat" o=""/>%s</k>'
     above = [b"", b'<c r="urn:Pet"/>', b""]
     assert [closed % each in text for each, text in zip(above, texts, strict=True)] == [True] * 3
 

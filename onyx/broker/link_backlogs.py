@@ -1,0 +1,75 @@
+"""LinkBacklogs: how much may wait for a neighbour before sources are held back for its sake.
+
+A neighbour that is here and slow has ``link_backlog_bytes_max`` on each broadcast tree.  One that
+is away would use that up in seconds, and hold back all who get anything by the same trees.  What
+waits for it is on disk in any case (overlay/link/journal.py), so it has ``link_away_bytes_max`` on
+all trees together, from the moment that it goes until it has caught up::
+
+    here ── away ──> behind ── here again, and every tree within its limit ──> here
+
+Beyond that nothing is thrown away: the trees by which something waits for it go on when it is back,
+or is taken out of the network.  Trees by which nobody behind it wants anything go on meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onyx.broker.control_plane import ControlPlane
+from overlay.limits import Limits
+from overlay.link.events import Flow
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
+from overlay.link.stored_rows import StoredRows
+
+
+class LinkBacklogs(Part):
+    """Asked where a child has more waiting than a slow one may have (data_plane.py).  Nothing is
+    stored: what waits says who is behind."""
+
+    section = "data"
+
+    def __init__(self, control: ControlPlane, links: LinkLayer, limits: Limits) -> None:
+        self._control = control
+        self._links = links
+        self._limits = limits
+        self._behind: set[str] = set()  # neighbours that were away and have not caught up
+
+    def restore(self, rows: StoredRows) -> None:
+        """Whoever has that much waiting was away."""
+        limit = self._limits.link_backlog_bytes_max
+        for broker in self._links.peers("broker"):
+            if max(self._waiting(broker), default=0) > limit:
+                self._behind.add(broker)
+
+    def tick(self, now: float) -> None:
+        limit = self._limits.link_backlog_bytes_max
+        for broker in self._control.shapes.neighbours():
+            if not self._links.connected(f"broker/{broker}"):
+                self._behind.add(broker)
+            elif broker in self._behind and max(self._waiting(broker), default=0) <= limit:
+                self._behind.discard(broker)
+
+    def may_grow(self, tree: str) -> bool:
+        """Whether messages of a tree may go on coming: there is room for every child.
+
+        Withheld acknowledgements fill the window of whoever sends here, and so on up to the
+        source.  Waiting follows the direction of one tree, so it can never go round in a circle.
+        """
+        return all(self._has_room(child, tree) for child in self._control.children(tree))
+
+    def _has_room(self, child: str, tree: str) -> bool:
+        peer = f"broker/{child}"
+        waiting = self._links.backlog_bytes(peer, Flow.MESSAGE, tree)
+        if waiting <= self._limits.link_backlog_bytes_max:
+            return True
+        if child in self._behind or not self._links.connected(peer):
+            return sum(self._waiting(child)) <= self._limits.link_away_bytes_max
+        return False
+
+    def _waiting(self, broker: str) -> list[int]:
+        return self._links.backlogs(f"broker/{broker}", Flow.MESSAGE)
+
+    def statistics(self) -> Mapping[str, object]:
+        """``behind``: by neighbour that is, or was, away, the bytes that wait for it, on disk."""
+        return {"behind": {broker: sum(self._waiting(broker)) for broker in sorted(self._behind)}}

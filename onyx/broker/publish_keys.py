@@ -1,0 +1,191 @@
+"""PublishKeys: the numbers of messages that were accepted here, by their publish keys.
+
+A source that does not know whether a message was accepted publishes it again with the same key, and
+is told the number that it has.  So a key is remembered in the commit of its message::
+
+    source s1     block    at 09:00    numbers 1 .. 70     64 keys ─┐ one row of the store each;
+                  block    at 09:02    numbers 71 .. 90    20 keys ─┤ the last one is added to
+                  KeyTable: digest of a key -> its entry ───────────┘
+
+Keys go as they came, a block at a time: the oldest block when there are too many keys, or when it
+is too old.  A new one is begun after a part of that age, so a key is remembered at least so long.
+
+A key takes about 50 bytes of memory here: the digest, its place in the table, its number.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from overlay.limits import Limits
+from overlay.link.errors import StoreError
+from overlay.link.part import Part
+from overlay.link.publish_key import DIGEST_BYTES
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from yfilter.index.key_table import KeyTable
+
+BLOCK_KEYS = 64
+BLOCKS_AN_AGE = 24  # at least, of a source that publishes all the time
+LOOK_SECONDS = 60.0  # between two looks for what is too old
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockRow:
+    """``at``: seconds of the calendar when it was begun; ``digests`` end to end, of ``numbers``."""
+
+    source: str
+    at: float
+    numbers: list[int]
+    digests: bytes
+
+
+PUBLISH_KEYS = Table("publish-key", _BlockRow)
+
+
+@dataclass(slots=True, eq=False)
+class _Block:
+    """Keys by their entries in the table, in order; ``row`` is the key of its row, ``first`` the
+    number of its first message."""
+
+    at: float
+    row: str
+    first: int
+    entries: array[int] = field(default_factory=lambda: array("I"))
+
+
+@dataclass(slots=True, eq=False)
+class _Known:
+    """What is known of a source; entries count from 1."""
+
+    table: KeyTable = field(default_factory=KeyTable)
+    numbers: array[int] = field(default_factory=lambda: array("Q", [0]))  # by entry
+    free: array[int] = field(default_factory=lambda: array("I"))  # entries
+    blocks: deque[_Block] = field(default_factory=deque)
+
+
+class PublishKeys(Part):
+    """``number`` of a key, ``note`` it with its message, ``forget`` it when that is refused."""
+
+    section = "data"
+
+    def __init__(self, limits: Limits, rows: RowLog, wall: Callable[[], float]) -> None:
+        """``wall``: seconds of the calendar."""
+        self._keys_max = limits.publish_keys_max
+        self._age = limits.publish_key_age_s
+        self._rows = rows
+        self._wall = wall
+        self._sources: defaultdict[str, _Known] = defaultdict(_Known)
+        self._changed: dict[_Block, str] = {}  # with the source
+        self._look_at = 0.0
+        self._dropped = 0
+
+    def restore(self, rows: StoredRows) -> None:
+        for key, row in rows.take(PUBLISH_KEYS):
+            if len(row.digests) != DIGEST_BYTES * len(row.numbers):
+                raise StoreError(
+                    f"row {key!r} of space {PUBLISH_KEYS.space!r} is bad: {len(row.numbers)} "
+                    f"numbers with {len(row.digests)} bytes; expected {DIGEST_BYTES} each"
+                )
+            known = self._sources[row.source]
+            block = _Block(row.at, key, row.numbers[0] if row.numbers else 0)
+            known.blocks.append(block)
+            for place, number in enumerate(row.numbers):
+                start = DIGEST_BYTES * place
+                _enter(known, block, row.digests[start : start + DIGEST_BYTES], number)
+
+    def number(self, source: str, digest: bytes) -> int:
+        """Of the message of a source that was accepted with a key; 0: there is none."""
+        known = self._sources.get(source)
+        return 0 if known is None else known.numbers[known.table.find(digest)]
+
+    def note(self, source: str, digest: bytes, number: int) -> None:
+        """The next message of a source, with a key that is not known."""
+        known = self._sources[source]
+        now = self._wall()
+        last = known.blocks[-1] if known.blocks else None
+        if (
+            last is None
+            or len(last.entries) == BLOCK_KEYS
+            or now >= last.at + self._age / BLOCKS_AN_AGE
+        ):
+            last = _Block(now, f"{source}|{number_key(number)}", number)
+            known.blocks.append(last)
+        _enter(known, last, digest, number)
+        self._changed[last] = source
+        self.flush_soon()
+        while len(known.table) > self._keys_max:
+            self._drop_oldest(known)
+
+    def forget(self, source: str, number: int) -> None:
+        """A message was refused in the end: one with its key is another one."""
+        known = self._sources.get(source)
+        if known is None:
+            return
+        for block in reversed(known.blocks):
+            if block.first <= number:
+                for entry in block.entries:
+                    if known.numbers[entry] == number:
+                        block.entries.remove(entry)
+                        _leave(known, entry)
+                        self._put(known, block, source)  # at once, with the refusal
+                        return
+                return
+
+    def flush(self) -> None:
+        """One row for what came together, of each source."""
+        changed, self._changed = self._changed, {}
+        for block, source in changed.items():
+            self._put(self._sources[source], block, source)
+
+    def tick(self, now: float) -> None:
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_SECONDS
+        oldest = self._wall() - self._age * (1 + 1 / BLOCKS_AN_AGE)
+        for source, known in list(self._sources.items()):
+            while known.blocks and known.blocks[0].at < oldest:
+                self._drop_oldest(known)
+            if not known.blocks:
+                del self._sources[source]
+
+    def statistics(self) -> Mapping[str, object]:
+        return {
+            "publish_keys": sum(len(known.table) for known in self._sources.values()),
+            "publish_keys_dropped": self._dropped,
+        }
+
+    def _put(self, known: _Known, block: _Block, source: str) -> None:
+        digests = b"".join(map(known.table.key, block.entries))
+        numbers = [known.numbers[entry] for entry in block.entries]
+        row = _BlockRow(source, block.at, numbers, digests)
+        PUBLISH_KEYS.put(self._rows, block.row, row)
+
+    def _drop_oldest(self, known: _Known) -> None:
+        block = known.blocks.popleft()
+        self._changed.pop(block, None)
+        self._dropped += len(block.entries)
+        for entry in block.entries:
+            _leave(known, entry)
+        PUBLISH_KEYS.delete(self._rows, block.row)
+
+
+def _enter(known: _Known, block: _Block, digest: bytes, number: int) -> None:
+    if known.free:
+        entry = known.free.pop()
+        known.numbers[entry] = number
+    else:
+        entry = len(known.numbers)
+        known.numbers.append(number)
+    known.table.insert(digest, entry)
+    block.entries.append(entry)
+
+
+def _leave(known: _Known, entry: int) -> None:
+    known.table.remove(entry)
+    known.numbers[entry] = 0
+    known.free.append(entry)

@@ -1,0 +1,230 @@
+"""``onyx store``: look at what processes have on disk, mend it, copy it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from onyx.cli.values import print_json
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.data_directory import STORE_FILE, directory_locked
+from onyx.errors import EXIT_OK, EXIT_STORE, StoreUnusable, UnreadableInput
+from overlay.link.errors import StoreError, StoreLost
+from overlay.link.store_head import head_file
+from overlay.link.store_inspection import Inspection, inspect
+from overlay.link.store_repair import backup, repair
+
+DETAILS = """\
+A broker and a registration service keep what they must not forget in a store:
+nodes/ID/store.sqlite in the data directory of the network, with its log
+(store.sqlite-wal) and its head (store.sqlite-head), which says up to which commit it
+was. A process that finds its store damaged, or older than it was, ends with exit code 74
+and changes nothing.
+
+What to do then: look (onyx store verify), put back what was there, all files of that
+name, or a backup. Or, if there is none, onyx store repair, which makes a new store of
+what is good and names what is not. What a store has lost nobody but its neighbours,
+sources and users may still have: they are told store-lost when they meet it."""
+
+EXAMPLES = """\
+  onyx store verify .onyx/figure4             every store of a network, running or not
+  onyx store verify .onyx/figure4/nodes/B2
+  onyx store backup .onyx/figure4/nodes/B2 /var/backups/B2.sqlite
+  onyx store repair .onyx/figure4/nodes/B2
+"""
+
+VERIFY = """\
+Reads everything: the check sum of each row, the ledger of each space (how many rows it
+has), the pages, and whether the last commit is that of the head. It changes nothing, and
+works while the process runs, on its last commit; the log grows as long as it takes.
+
+Exit code 74: something is wrong with one of them."""
+
+VERIFY_EXAMPLES = """\
+  onyx store verify .onyx/figure4
+  onyx store verify .onyx/figure4/nodes/B2 --json
+"""
+
+REPAIR = """\
+The process has to be stopped. Makes a new store of all rows that are what was stored, and
+keeps the old one beside it as damaged.sqlite (with -wal and -head). Rows with another
+check sum go to damaged.jsonl, one a line, with space, key, sum and value (base64); of
+rows that cannot be read at all it is said how many each space lacks.
+
+What the rows mean: profile, outbox (what waits for neighbours), delivery (what waits for
+users), ... A process that cannot do without one of those that are gone says so when it
+starts, or when it comes to it; then take it out (onyx topology apply FILE --lost ID).
+
+A store that is not at the commit of its head has lost commits, and nobody can say which.
+Then --accept-loss is needed: it gives the store a new head, and it goes on with what
+there is. Its neighbours look at what it has when it connects. If it has less than it has
+acknowledged to them, they do not let it in (store-lost): then take the broker out with
+onyx topology apply FILE --lost ID; it can join again with an empty store.
+
+Exit code 74: it is not to be repaired like this; 75: its process is running."""
+
+REPAIR_EXAMPLES = """\
+  onyx store repair .onyx/figure4/nodes/B2
+  onyx store repair .onyx/figure4/nodes/B2 --accept-loss
+"""
+
+BACKUP = """\
+Copies the last commit of a store to FILE, and its head to FILE-head, while its process
+runs or not. The copy is read and held against its check sums before it gets its name.
+
+To restore it: stop the process, move away all files that begin with store.sqlite, and
+copy FILE to store.sqlite and FILE-head to store.sqlite-head in the directory of the
+node. A copy of a process that has gone on is older than what others know: neighbours,
+sources and users say store-lost when they meet it. One of a process that was stopped
+for good before is as good as what it was."""
+
+BACKUP_EXAMPLES = """\
+  onyx store backup .onyx/figure4/nodes/B2 /var/backups/B2.sqlite
+  cp /var/backups/B2.sqlite      .onyx/figure4/nodes/B2/store.sqlite
+  cp /var/backups/B2.sqlite-head .onyx/figure4/nodes/B2/store.sqlite-head
+"""
+_NODE_HELP = "the directory of a process, DATA/nodes/ID, or its store"
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    verb = add_verb(
+        subparsers,
+        "store",
+        "look at, mend and copy what processes have on disk",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    verbs = add_subverbs(verb)
+    verify = add_verb(verbs, "verify", "read all", details=VERIFY, examples=VERIFY_EXAMPLES)
+    verify.add_argument(
+        "paths",
+        metavar="DIR",
+        type=Path,
+        nargs="+",
+        help="the data directory of a network, that of one of its processes, or a store",
+    )
+    set_run(verify, run_verify)
+    mend = add_verb(
+        verbs, "repair", "make a new one of what is good", details=REPAIR, examples=REPAIR_EXAMPLES
+    )
+    mend.add_argument("path", metavar="NODE", type=Path, help=_NODE_HELP)
+    mend.add_argument(
+        "--accept-loss", action="store_true", help="go on with less than there has been"
+    )
+    set_run(mend, run_repair)
+    copy = add_verb(verbs, "backup", "copy one", details=BACKUP, examples=BACKUP_EXAMPLES)
+    copy.add_argument("path", metavar="NODE", type=Path, help=_NODE_HELP)
+    copy.add_argument("file", metavar="FILE", type=Path, help="must not be there")
+    set_run(copy, run_backup)
+    for each in (verify, mend, copy):
+        each.add_argument("--json", action="store_true", help="print JSON, one object a store")
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """One store after the other."""
+    code = EXIT_OK
+    for path in [store for each in arguments.paths for store in _stores(each)]:
+        found = _inspected(path)
+        if not found.is_whole:
+            code = EXIT_STORE
+        if arguments.json:
+            print_json({"store": str(path), **_described(found)})
+        else:
+            print(f"{path}: {_summary(found)}", *_faults(found), sep="\n  ", flush=True)
+    return code
+
+
+def run_repair(arguments: argparse.Namespace) -> int:
+    """A new store, if there is something to mend."""
+    path = _store(arguments.path)
+    with directory_locked(path.parent):
+        found = _inspected(path)
+        is_needed = not found.is_whole
+        if is_needed:
+            try:
+                rows, aside = repair(found, accepts_loss=arguments.accept_loss)
+            except StoreLost as error:
+                raise StoreUnusable(
+                    f"{error} (which gives up what is not there any more)"
+                ) from None
+            except (StoreError, OSError) as error:
+                raise StoreUnusable(str(error)) from None
+    if arguments.json:
+        print_json({"store": str(path), "repaired": is_needed, **_described(found)})
+    elif not is_needed:
+        print(f"{path}: {_summary(found)}; nothing to repair")
+    else:
+        print(f"{path}: made anew of {found.rows.total():,} good rows. What was wrong:")
+        print("", *_faults(found), sep="\n  ")
+        print(f"{len(found.damaged):,} damaged rows are in {rows}, the old store is {aside}")
+    return EXIT_OK
+
+
+def run_backup(arguments: argparse.Namespace) -> int:
+    """A copy of one moment."""
+    path = _store(arguments.path)
+    try:
+        chain = backup(path, arguments.file)
+    except (StoreError, OSError) as error:
+        raise StoreUnusable(str(error)) from None
+    if arguments.json:
+        print_json({"store": str(path), "file": str(arguments.file), "commit": chain.number})
+    else:
+        print(f"{arguments.file} is {path} at commit {chain.number:,}; its head is beside it")
+    return EXIT_OK
+
+
+def _stores(path: Path) -> list[Path]:
+    """Those of a network, or one."""
+    nodes = path / "nodes"
+    if not nodes.is_dir():
+        return [_store(path)]
+    found = [directory / STORE_FILE for directory in sorted(nodes.iterdir())]
+    return [store for store in found if store.exists() or head_file(store).exists()]
+
+
+def _store(path: Path) -> Path:
+    store = path / STORE_FILE if path.is_dir() else path
+    if not store.exists() and not head_file(store).exists():
+        raise UnreadableInput(f"there is no store {store}; expected DATA/nodes/ID, or a store")
+    return store
+
+
+def _inspected(path: Path) -> Inspection:
+    try:
+        return inspect(path)
+    except (StoreError, OSError) as error:
+        raise StoreUnusable(str(error)) from None
+
+
+def _summary(found: Inspection) -> str:
+    state = "whole" if found.is_whole else "NOT whole"
+    if found.chain is None:
+        return f"{state}, format {found.version}, without check sums"
+    spaces = len(found.rows)
+    rows = found.rows.total()
+    return f"{state}, at commit {found.chain.number:,}, {rows:,} good rows in {spaces} spaces"
+
+
+def _faults(found: Inspection) -> list[str]:
+    said = [found.lost] if found.lost else []
+    said += [f"row {key!r} of space {space!r} is damaged" for space, key in found.damaged]
+    for space, count in sorted(found.missing.items()):
+        if count > 0:
+            said.append(f"space {space!r} lacks {count:,} rows, the damaged ones among them")
+        else:
+            said.append(f"space {space!r} has {-count:,} rows more than were stored, or others")
+    return said + found.faults
+
+
+def _described(found: Inspection) -> dict[str, object]:
+    return {
+        "whole": found.is_whole,
+        "format": found.version,
+        "commit": None if found.chain is None else found.chain.number,
+        "rows": dict(found.rows),
+        "damaged": [{"space": space, "key": key} for space, key in found.damaged],
+        "missing": found.missing,
+        "faults": found.faults,
+        "lost": found.lost,
+    }

@@ -1,0 +1,355 @@
+"""DataSource: who publishes messages, at the root broker of a source."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Mapping,
+)
+from contextlib import AsyncExitStack, closing, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import trio
+
+from formats.media_types import XML, publish_format
+from onyx.background import background_tasks
+from onyx.client_values import Location, Outcome, Publication, SourceInfo
+from onyx.errors import UserError
+from onyx.publisher_journal import JOURNAL_BYTES_MAX, PublisherJournal
+from onyx.registration_client import (
+    RegistrationClient,
+    Where,
+    addresses_of,
+    call,
+    open_connection,
+    request_failed,
+)
+from onyx.results import LOST_SECONDS
+from overlay.link.client_connection import ClientConnection, RemoteError
+from overlay.link.errors import ProtocolError
+from overlay.link.frames import AcceptedBefore
+from overlay.link.publish_key import digest
+
+FAREWELL_SECONDS = 2.0  # for what is good to say, but need not be said, at the end
+LOOK_SECONDS = 1.0  # between two looks for the root broker
+PIPELINE_MESSAGES = 256  # published by publish_all before the first outcome is known
+
+
+class DataSource:
+    """A registered data source, at its root broker; a context manager.
+
+    One process at a time publishes as a source: a second one replaces the first, whose calls then
+    raise RequestFailed "replaced".
+
+    When its root broker leaves the network or is lost, it goes on at the one that it gets then:
+    what was not settled is published there.
+    """
+
+    def __init__(
+        self,
+        registration: Where,
+        source_id: str,
+        *,
+        patience_seconds: float | None = None,
+        journal: Path | str | None = None,
+        journal_bytes_max: int = JOURNAL_BYTES_MAX,
+    ) -> None:
+        """Without a connection for ``patience_seconds`` (None: however long) the block is
+        cancelled and ends with NetworkUnreachable.
+
+        With a ``journal``, a file of this source and one process, a message is on the disk before
+        it is sent, and until its outcome is known.  What a crash has left is published when the
+        next block begins, each once (``resumed``).  At most ``journal_bytes_max`` wait there; then
+        ``publish`` raises JournalFull.
+        """
+        self.id = source_id
+        self.resumed: list[tuple[str, Outcome]] = []
+        """What was left in the journal when the block began: publish keys with their outcomes."""
+        self._journal_file = journal
+        self._journal_bytes_max = journal_bytes_max
+        self._journal: PublisherJournal | None = None
+        self._entries: dict[int, int] = {}  # of the journal, by the numbers of messages
+        self._registration = registration
+        self._patience_seconds = patience_seconds
+        self._info: SourceInfo | None = None
+        self._stack = AsyncExitStack()
+        self._connection: ClientConnection | None = None
+        self._told = 0  # what the broker has said of messages
+
+    @classmethod
+    async def register(
+        cls,
+        registration: Where,
+        *,
+        name: str = "",
+        location: Location | None = None,
+        rate: float = 1.0,
+        size: int = 1024,
+        schema: Path | None = None,
+        validate: str = "off",
+        compression: Mapping[str, Path] | None = None,
+        base: str = "",
+        key: str = "",
+    ) -> DataSource:
+        """Register a new source, or find the one that this ``key`` has made before; returns when
+        every broker knows it.  Not connected yet.
+
+        The arguments are those of ``RegistrationClient.register_source``.
+        """
+        async with RegistrationClient(registration) as client:
+            info = await client.register_source(
+                name=name,
+                location=location,
+                rate=rate,
+                size=size,
+                schema=schema,
+                validate=validate,
+                compression=compression,
+                base=base,
+                key=key,
+            )
+        source = cls(registration, info.id)
+        source._info = info
+        return source
+
+    @property
+    def info(self) -> SourceInfo:
+        """What the registration service knows of it; after ``register`` or inside the block."""
+        if self._info is None:
+            raise RuntimeError("a DataSource that was not registered here is known in its block")
+        return self._info
+
+    @property
+    def root(self) -> str:
+        """The id of its root broker."""
+        return self.info.root
+
+    @property
+    def address(self) -> str:
+        """ "host:port" of its root broker."""
+        return self.info.address
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            if self._journal_file is not None:
+                journal = PublisherJournal(self._journal_file, self.id, self._journal_bytes_max)
+                self._journal = stack.enter_context(closing(journal))
+            async with RegistrationClient(self._registration) as client:
+                self._info = await client.source(self.id)
+                while not self._info.ready:  # it is about to get another root broker
+                    await trio.sleep(LOOK_SECONDS)
+                    self._info = await client.source(self.id)
+            where = addresses_of(self._info.address)
+            self._connection = await stack.enter_async_context(
+                open_connection(where, "source", self.id, self._patience_seconds)
+            )
+            nursery = await stack.enter_async_context(background_tasks())
+            nursery.start_soon(self._follow, self._connection)
+            await self._resume()
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        if error is None and self._told:
+            # The broker keeps what it has said until it knows that we have it; let it know, if it
+            # can be done.  If not it comes again, and nobody asks for it any more.
+            with trio.move_on_after(FAREWELL_SECONDS), suppress(UserError):
+                await call(self._open_connection(), "sync", {})
+        self._connection = None
+        return await self._stack.__aexit__(kind, error, traceback)
+
+    async def publish(self, data: bytes, media_type: str = XML, *, key: str = "") -> Outcome:
+        """Publish one message, the text of an XML document, or of a graph in the syntax of
+        ``media_type`` (docs/graphs.md); returns what became of it.
+
+        Accepted means that the root broker has it on disk.  When this is cancelled, or the process
+        dies, the message may be published or not.
+
+        ``key`` names the message among those of the source, in any process.  Once a message is
+        accepted, to publish again with the same key publishes nothing, and gives the number that
+        it has (``Outcome.is_known``).  So whoever does not know whether a message was accepted
+        publishes it again.  The root broker remembers keys for a day (``publish_key_age_s``), and
+        so many (``publish_keys_max``); it does not look whether the message is the same.
+        """
+        number = await self._send(data, media_type, key)
+        return number if isinstance(number, Outcome) else await self._outcome(number)
+
+    @property
+    def accepted_through(self) -> int:
+        """The number of the last message of this source that its root broker has taken, in this run
+        or in one before; known from the begin of the block.
+
+        All through that number are settled: accepted or refused, none is to be published again.
+        So a publisher whose messages have the numbers 1, 2, 3, ..., and that is the only one of
+        this source and uses no keys, goes on with the next one.
+        """
+        return self._open_connection().accepted_through
+
+    @property
+    def journalled(self) -> int:
+        """How many messages were ever given to the journal; so whoever publishes a sequence of them
+        goes on behind so many."""
+        return 0 if self._journal is None else self._journal.count
+
+    async def publish_all(
+        self, messages: Iterable[Publication] | AsyncIterable[Publication]
+    ) -> AsyncGenerator[Outcome, None]:
+        """Publish many without waiting for each; yields their outcomes in order.  One that is not
+        XML comes with its media type, and one with a publish key with both."""
+        pipeline = Pipeline(self)
+        async for message in _iterate(messages):
+            for outcome in await pipeline.send(message):
+                yield outcome
+        for outcome in await pipeline.finish():
+            yield outcome
+
+    def statistics(self) -> dict[str, object]:
+        return self._open_connection().statistics()
+
+    async def _send(self, data: bytes, media_type: str = XML, key: str = "") -> int | Outcome:
+        """Its number, or the outcome at once for a message that no frame can carry."""
+        if self._journal is None:
+            return await self._send_now(data, media_type, key)
+        self._open_connection()
+        if not self._journal.has_room(data):
+            self._settle_heard()
+        entry, key = await self._journal.add(data, media_type, key)
+        return await self._send_entry(entry, data, media_type, key)
+
+    async def _send_entry(
+        self, entry: int, data: bytes, media_type: str, key: str
+    ) -> int | Outcome:
+        assert self._journal is not None
+        pending = await self._send_now(data, media_type, key)
+        if isinstance(pending, Outcome):
+            self._journal.settle(entry)
+        else:
+            self._entries[pending] = entry
+        return pending
+
+    async def _send_now(self, data: bytes, media_type: str, key: str) -> int | Outcome:
+        known_by = digest(key) if key else b""
+        try:
+            return await self._open_connection().publish(data, publish_format(media_type), known_by)
+        except ProtocolError as error:
+            return Outcome(0, False, error.code, error.detail)
+        except RemoteError as error:
+            raise request_failed(error) from None
+
+    async def _resume(self) -> None:
+        """Publish what a crash has left in the journal."""
+        self.resumed, self._entries = [], {}
+        left = () if self._journal is None else self._journal.take_left()
+        sent: deque[tuple[str, int | Outcome]] = deque()
+        for number, entry in left:
+            data = entry.data or b""
+            pending = await self._send_entry(number, data, entry.media_type, entry.key)
+            sent.append((entry.key, pending))
+            if len(sent) == PIPELINE_MESSAGES:
+                key, pending = sent.popleft()
+                self.resumed.append((key, await self._outcome(pending)))
+        self.resumed += [(key, await self._outcome(pending)) for key, pending in sent]
+
+    def _settle_heard(self) -> None:
+        """Of what nobody waits for any more, as they were cancelled."""
+        for number in [number for number in self._entries if self._is_settled(number)]:
+            self._settle(number)
+
+    def _settle(self, number: int) -> None:
+        entry = self._entries.pop(number, None)
+        if entry is not None and self._journal is not None:
+            self._journal.settle(entry)
+
+    async def _outcome(self, pending: int | Outcome) -> Outcome:
+        if isinstance(pending, Outcome):
+            return pending
+        try:
+            told = await self._open_connection().outcome(pending)
+        except RemoteError as error:
+            raise request_failed(error) from None
+        self._settle(pending)
+        if told is None:
+            return Outcome(pending, True)
+        self._told += 1
+        if isinstance(told, AcceptedBefore):
+            return Outcome(told.first, True, is_known=True)
+        return Outcome(pending, False, told.code, told.reason, told.line, told.column)
+
+    def _is_settled(self, pending: int | Outcome) -> bool:
+        return isinstance(pending, Outcome) or self._open_connection().is_settled(pending)
+
+    async def _follow(self, connection: ClientConnection) -> None:
+        """As long as the root broker is away, look whether it is another by now."""
+        with suppress(RemoteError):
+            while True:
+                await connection.wait_lost()
+                while not connection.connected:
+                    with trio.move_on_after(LOOK_SECONDS):
+                        await connection.wait_connected()
+                    if not connection.connected:
+                        await self._look(connection)
+
+    async def _look(self, connection: ClientConnection) -> None:
+        with trio.move_on_after(LOST_SECONDS), suppress(UserError):
+            async with RegistrationClient(self._registration) as client:
+                info = await client.source(self.id)
+            if info.ready and info.root != self.root:
+                self._info = info
+                connection.go_to(f"broker/{info.root}", addresses_of(info.address))
+
+    def _open_connection(self) -> ClientConnection:
+        if self._connection is None:
+            raise RuntimeError("a DataSource publishes inside of its async with block")
+        return self._connection
+
+
+class Pipeline:
+    """Messages of one source that are published before the outcome of the one before is known.
+
+    Outcomes come out in the order in which the messages went in.
+    """
+
+    def __init__(self, source: DataSource, messages_max: int = PIPELINE_MESSAGES) -> None:
+        """At most ``messages_max`` outcomes are open; ``send`` waits for the oldest then."""
+        self._source = source
+        self._messages_max = messages_max
+        self._pending: deque[int | Outcome] = deque()
+
+    async def send(self, message: Publication) -> list[Outcome]:
+        """Publish one message; returns the outcomes that are known by now."""
+        parts = (message,) if isinstance(message, bytes) else message
+        self._pending.append(await self._source._send(*parts))
+        known = []
+        while self._pending and (
+            len(self._pending) >= self._messages_max or self._source._is_settled(self._pending[0])
+        ):
+            known.append(await self._source._outcome(self._pending.popleft()))
+        return known
+
+    async def finish(self) -> list[Outcome]:
+        """Wait for all that are open."""
+        rest = [await self._source._outcome(pending) for pending in self._pending]
+        self._pending.clear()
+        return rest
+
+
+async def _iterate(
+    messages: Iterable[Publication] | AsyncIterable[Publication],
+) -> AsyncIterator[Publication]:
+    if isinstance(messages, AsyncIterable):
+        async for message in messages:
+            yield message
+    else:
+        for message in messages:
+            yield message

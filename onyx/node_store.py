@@ -1,0 +1,129 @@
+"""The store of a node: a file of its data directory, or rows in a PostgreSQL server.
+
+::
+
+    opened ──take──> taken         at once: a file, or rows whose lease nobody has
+       └─────────── standby ──take──> taken    when the lease of another process has ended
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from hashlib import sha256
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import trio
+
+from onyx.data_directory import DataDirectory
+from onyx.errors import StoreUnusable
+from onyx.listening import NodeProcess
+from onyx.store_errors import store_errors
+from overlay.link.errors import StoreError, StoreUnreachable
+from overlay.link.row_store import NodeStore
+from overlay.link.store import Store
+from overlay.stores import SQLITE
+from overlay.topology import Topology
+
+if TYPE_CHECKING:
+    from overlay.link.postgres_store import PostgresStore
+
+SCHEMA_BYTES_MAX = 63
+TAKE_SECONDS = 0.2  # between two looks whether a lease has ended
+
+log = logging.getLogger("onyx.process")
+
+
+@contextmanager
+def opened_store(topology: Topology, node_id: str) -> Iterator[NodeStore]:
+    """The store of a node whose process does not run; StoreUnusable."""
+    with store_errors():
+        store = _open(topology, node_id)
+        try:
+            if not store.take():
+                raise StoreError(f"{store.where}: in use by another process")
+            yield store
+        finally:
+            store.close()
+
+
+def set_aside(topology: Topology, process: NodeProcess) -> str:
+    """Give a broker that joins an empty store; where that of an earlier time is, "" if there is
+    none.  StoreUnusable."""
+    node = process.node
+    if node.store == SQLITE:
+        return str(DataDirectory(topology.data_directory).set_aside(node.id) or "")
+    if process.name != node.id:
+        return ""  # they share it
+    with store_errors():
+        return _postgres_store(topology, node.id).set_aside()
+
+
+@asynccontextmanager
+async def taken_store(
+    topology: Topology, node_id: str, waiting: Callable[[], None]
+) -> AsyncIterator[NodeStore]:
+    """The same for its process, which waits for it as a standby; ``waiting`` is called as long as
+    another has it.  StoreError."""
+    store = await _take(topology, node_id, waiting)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+async def _take(topology: Topology, node_id: str, waiting: Callable[[], None]) -> NodeStore:
+    store: NodeStore | None = None
+    said = ""
+    try:
+        while True:
+            try:
+                if store is None:
+                    store = await trio.to_thread.run_sync(_open, topology, node_id)
+                if await trio.to_thread.run_sync(store.take):
+                    return store
+                waiting()
+                said = ""
+            except StoreUnreachable as error:
+                if said != (said := str(error)):
+                    log.warning("%s; it is tried again", error)
+            await trio.sleep(TAKE_SECONDS)
+    except BaseException:
+        if store is not None:
+            store.close()
+        raise
+
+
+def _open(topology: Topology, node_id: str) -> NodeStore:
+    if topology.node(node_id).store == SQLITE:
+        return Store(DataDirectory(topology.data_directory).store_file(node_id))
+    return _postgres_store(topology, node_id)
+
+
+def _postgres_store(topology: Topology, node_id: str) -> PostgresStore:
+    check_installed()
+    # Who has no such store need not have psycopg.
+    from overlay.link.postgres_store import PostgresStore  # noqa: PLC0415
+
+    url = topology.node(node_id).store
+    return PostgresStore(url, _schema(topology.name), node_id, topology.stores.lease_s)
+
+
+def _schema(network: str) -> str:
+    """Of a network, within the 63 bytes that PostgreSQL tells names apart by."""
+    name = f"onyx_{network}"
+    if len(name) <= SCHEMA_BYTES_MAX:
+        return name
+    digest = sha256(network.encode()).hexdigest()
+    return f"{name[: SCHEMA_BYTES_MAX - 17]}-{digest[:16]}"
+
+
+def check_installed() -> None:
+    """StoreUnusable where a store takes a package that is not there."""
+    if find_spec("psycopg") is None:
+        raise StoreUnusable(
+            "a store in PostgreSQL takes psycopg, which is not installed: "
+            "pip install 'onyx-dissemination[postgres]'"
+        )

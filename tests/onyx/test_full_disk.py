@@ -1,0 +1,95 @@
+"""A real network whose disk is full: nothing is lost, nobody starts again and again."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from onyx import DataSource, User, launch
+from tests.onyx.networks import SAFETY_SECONDS
+from tests.onyx.networks import small_topology as topology_in
+
+SIZE = 24 * 1024 * 1024
+
+
+@pytest.fixture(autouse=True)
+async def safety_net() -> AsyncIterator[None]:
+    with trio.fail_after(SAFETY_SECONDS):
+        yield
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, in memory."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(disk)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no file system can be mounted here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+async def test_below_the_reserve_nothing_is_published_and_all_else_goes_on(tmp_path: Path) -> None:
+    topology = topology_in(tmp_path / "data", brokers=1)
+    topology = replace(topology, limits=replace(topology.limits, disk_reserve_bytes=2**50))
+    async with launch(topology) as network:
+        source = await DataSource.register(network.registration)
+        async with source, User(network.registration, "ada") as user:
+            profile = await user.add_profile("//n")
+            outcome = await source.publish(b"<n/>")
+            assert (outcome.accepted, outcome.code) == (False, "disk-full")
+            await user.remove_profile(profile.id)
+
+
+async def test_commits_wait_for_room_on_a_full_disk(small_disk: Path) -> None:
+    topology = topology_in(small_disk / "data", brokers=1)
+    topology = replace(topology, limits=replace(topology.limits, disk_reserve_bytes=0))
+    said: list[str] = []
+    async with launch(topology, write_line=said.append) as network:
+        pids = network.pids
+        source = await DataSource.register(network.registration)
+        async with source, User(network.registration, "ada") as user:
+            profile = await user.add_profile("//n")
+            await source.publish(b"<n>1</n>")
+            filler = small_disk / "filler"
+            with filler.open("wb", buffering=0) as file:
+                while _fill(file.fileno()):
+                    pass
+            long = b"<n>" + 100_000 * b"x" + b"</n>"
+            outcomes = []
+
+            async def publish() -> None:
+                for _ in range(60):
+                    outcomes.append(await source.publish(long))
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(publish)
+                while not any("the disk is full" in line for line in said):
+                    await trio.sleep(0.05)
+                assert len(outcomes) < 60
+                filler.unlink()
+            assert all(outcome.accepted for outcome in outcomes) and len(outcomes) == 60
+            results = user.results(profile.id)
+            assert [(await anext(results)).number for _ in range(61)] == list(range(1, 62))
+        assert network.pids == pids, "nobody had to start again"
+    assert any("there is room on the disk again" in line for line in said)
+
+
+def _fill(file: int) -> bool:
+    for size in (1 << 20, 4096):
+        try:
+            os.write(file, bytes(size))
+            return True
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+    return False
