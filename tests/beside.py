@@ -174,7 +174,8 @@ class Peer:
 
 
 class SubscriberPeer(Peer):
-    """Takes the results of one profile, ``received`` of them elsewhere; each as a Delivery."""
+    """Takes the results of one profile, ``received`` of them elsewhere, and of those that it
+    takes ``also``; each as a Delivery."""
 
     def __init__(
         self,
@@ -184,10 +185,13 @@ class SubscriberPeer(Peer):
         received: int = 0,
         name: str = "",
         mode: int = 0,
+        also: Iterable[str] = (),
     ) -> None:
         super().__init__(beside, "subscriber", name or profile, limits, ())
         self._subscription = Subscription()
         self.attachment = self._subscription.attach(profile, received, mode)
+        for other in also:
+            self._subscription.attach(other, 0, mode)
 
     @property
     def error(self) -> str:
@@ -267,8 +271,10 @@ class Beside:
         name: str = "",
         mode: int = 0,
         principal: str = "",
+        also: Iterable[str] = (),
     ) -> SubscriberPeer:
-        peer = SubscriberPeer(self, profile, self._limits, received, name, mode)
+        """``also``: profiles that it takes over the same connection."""
+        peer = SubscriberPeer(self, profile, self._limits, received, name, mode, also)
         peer.principal = Principal.parse(principal) if principal else None
         peer.connect()
         return peer

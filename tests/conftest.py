@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from registration.spark.session import SparkOptions, spark_session
+from tests.postgres import Postgres, running_postgres
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -17,6 +18,13 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         monkeypatch.delenv("ONYX_CREDENTIALS", raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server that tests share; skipped where there is none."""
+    with running_postgres() as server:
+        yield server
 
 
 SETTINGS = {

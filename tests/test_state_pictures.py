@@ -20,6 +20,8 @@ PICTURES = {
     "onyx.broker.moves.standbys:Standbys": "docs/planning.md",
     "onyx.broker.moves.releases:Releases": "docs/planning.md",
     "registration.shape_changes:ShapeChanges": "docs/protocol.md",
+    "registration.source_roots:SourceRoots": "docs/protocol.md",
+    "registration.drains:Drains": "docs/topologies.md",
     "onyx.broker.moves.watersheds:Watersheds": "docs/planning.md",
     "onyx.broker.shape.shape_stages:ShapeStages": "docs/protocol.md",
     "onyx.broker.shape.tree_versions:TreeVersions": "docs/protocol.md",

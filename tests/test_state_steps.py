@@ -36,11 +36,12 @@ from overlay.link.frames import (
     ShapeAnnounced,
     ShapeReached,
     ShapeSettled,
+    SourceReleased,
     TreeBegun,
     TreeEnded,
 )
 from overlay.link.limits import DEFAULT_LINK_LIMITS
-from overlay.link.link_layer import LinkLayer
+from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
@@ -53,13 +54,16 @@ from overlay.link.move_frames import (
     WatershedReached,
 )
 from overlay.link.row_log import RowLog
-from overlay.network_shape import NetworkShape, first_shape, next_shape
+from overlay.network_shape import NetworkShape, first_shape, next_shape, without_broker
 from overlay.nodes import Address, BrokerNode, Link
 from overlay.state_table import StateMachine
 from overlay.topology import to_toml
-from registration.catalog import Catalog, ProfileEntry
+from registration.catalog import Catalog, ProfileEntry, SourceEntry
+from registration.drains import DrainEvent, Drains
 from registration.moves import Move, MoveEvent, Moves
+from registration.placement_by_plan import PlanPlacement
 from registration.shape_changes import ShapeChanges, ShapeEvent
+from registration.source_roots import RootEvent, SourceRoots
 from tests.onyx.broker.test_broker_core import FIGURE4, SF, Setting
 from tests.onyx.broker.test_profile_moves import Moving
 from tests.test_state_pictures import PICTURES
@@ -306,6 +310,16 @@ class Moved(LogWorld):
             self.moves.begin("p1", "B5")
 
 
+def of_registration() -> LinkLayer:
+    return LinkLayer(
+        role="registration",
+        identity="r1",
+        instance="test",
+        formats=("text",),
+        limits=DEFAULT_LINK_LIMITS,
+    )
+
+
 class Changing(LogWorld):
     """A change of the shape, at the registration service."""
 
@@ -313,15 +327,8 @@ class Changing(LogWorld):
 
     def __init__(self) -> None:
         super().__init__()
-        links = LinkLayer(
-            role="registration",
-            identity="r1",
-            instance="test",
-            formats=("text",),
-            limits=DEFAULT_LINK_LIMITS,
-        )
         catalog = Catalog(self.log)
-        changes = ShapeChanges(FIGURE4, catalog, links, self.log, lambda broker: None)
+        changes = ShapeChanges(FIGURE4, catalog, of_registration(), self.log)
         self.machine = self.changes = changes
         self.thing = changes.newest
         self.causes = {
@@ -343,6 +350,67 @@ def joined(before: NetworkShape) -> NetworkShape:
     brokers = (*topology.brokers, another)
     links = (*topology.links, Link(("B1", another.id)))
     return next_shape(before, replace(topology, brokers=brokers, links=links))
+
+
+class Rooting(LogWorld):
+    """A source, whose root broker leaves."""
+
+    thing = "s1"
+    spaces = ("source-root",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.catalog = Catalog(self.log)
+        self.catalog.put_source(SourceEntry("s1", "news", "B4", ready=True))
+        self.machine = self.roots = SourceRoots(self.catalog, of_registration(), self.log, set())
+        self.roots.use_topology(FIGURE4)
+        self.causes = {
+            RootEvent.LEAVES: lambda: self.roots.leave(self.root),
+            RootEvent.RELEASED: self.release,
+            RootEvent.SETTLED: self.roots.settle,
+            RootEvent.READY: lambda: self.roots.ready("s1"),
+        }
+
+    @property
+    def root(self) -> str:
+        return self.catalog.sources["s1"].root
+
+    def release(self) -> None:
+        frame = SourceReleased("s1", 41)
+        self.roots._handle_released(frame, Arrival(1, f"broker/{self.root}", frame))
+
+
+class Draining(LogWorld):
+    """A broker that hosts nothing, and is to leave."""
+
+    thing = "B6"
+    spaces = ("drain",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        catalog = Catalog(self.log)
+        self.changes = ShapeChanges(FIGURE4, catalog, of_registration(), self.log)
+        placement = PlanPlacement(FIGURE4, self.log)
+        moves = Moves(catalog, self.log, lambda broker, frame: None)
+        parts = self.changes, catalog, placement, moves, self.log
+        drains = self.machine = Drains(*parts, lambda peer: True)
+        self.causes = {
+            DrainEvent.ASKED: lambda: drains.begin("B6"),
+            DrainEvent.STOPPED: lambda: drains.stop("B6"),
+            DrainEvent.EMPTY: lambda: drains.tick(0.0),
+            DrainEvent.GONE: self.be_gone,
+        }
+        self.drains = drains
+
+    def be_gone(self) -> None:
+        """Lost, or as all agree."""
+        newest = self.changes.newest
+        if newest.has_broker("B6"):
+            self.changes.change(without_broker(newest.declared, "B6"), lost=["B6"])
+        for stage in (HELD, SETTLED):
+            for broker in FIGURE4.broker_ids:
+                self.changes.handle_reached(broker, ShapeReached(newest.version, stage))
+        self.drains.tick(0.0)
 
 
 class ShapeWorld(BrokerWorld):
@@ -518,6 +586,8 @@ WORLDS: Mapping[type[Machine], tuple[Callable[[], World], ...]] = {
     Releases: (Going,),
     Watersheds: (Asking,),
     ShapeChanges: (Changing,),
+    SourceRoots: (Rooting,),
+    Drains: (Draining,),
     ShapeStages: (Staged, StagedAtOnce),
     TreeVersions: (BelowRoot, OfRoot),
     UserBudgets: (Spending,),

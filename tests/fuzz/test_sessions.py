@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from overlay.link.events import ConnectionOpened, DataReceived, SendData
-from overlay.link.frame import Frame
+from overlay.link.frame import PROTOCOL_VERSION, Frame
 from overlay.link.frame_codec import encode
 from overlay.link.frames import ErrorFrame, Hello, Pong
 from overlay.link.link_layer import LinkLayer
@@ -74,7 +74,7 @@ def test_a_dialler_survives_anything_for_a_hello() -> None:
         generator = random.Random(seed)
         links: LinkLayer = make_links()
         list(links.handle(ConnectionOpened(1, "broker/B2"), 0.0))
-        answer = Hello(1, "broker", "B2", "i", ["xml"], 70_000, [(3, "k", 5)])
+        answer = Hello(PROTOCOL_VERSION, "broker", "B2", "i", ["xml"], 70_000, [(3, "k", 5)])
         data = flip(generator, encode(answer))
         arrivals = list(links.handle(DataReceived(1, data), 0.0))
         assert len(arrivals) <= 2, f"seed {seed}"

@@ -15,7 +15,7 @@ from onyx.identity.authority import Authority
 from onyx.registration_client import RegistrationClient
 from overlay.access import Token
 from overlay.link.credentials import Credentials
-from overlay.link.frame import Frame
+from overlay.link.frame import PROTOCOL_VERSION, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
 from overlay.link.frames import Ack, ErrorFrame, Hello, Refused, Response
 from overlay.link.handshake import HandshakeFailed, Secured, secure
@@ -161,7 +161,9 @@ async def learn_next_number(victim: Victim) -> None:
     victim.next_number = 1 + max((number for *_, number in answer.received), default=0)
 
 
-def hello(role: str, peer: str, version: int = 1, channels: int = 0, token: str = "") -> bytes:
+def hello(
+    role: str, peer: str, version: int = PROTOCOL_VERSION, channels: int = 0, token: str = ""
+) -> bytes:
     received = [(3, f"a channel of some name {number}", 1) for number in range(channels)]
     return encode(Hello(version, role, peer, "x", ["text"], 1 << 24, received, token))
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 import trio
 
-from overlay.link.frame import Frame
+from overlay.link.frame import PROTOCOL_VERSION, Frame
 from overlay.link.frame_codec import encode
 from overlay.link.frames import Ack, Ping, Publish, Request
 from tests.issuer import public_key_as_secret, signed, token
@@ -54,7 +54,7 @@ def raw(data: bytes) -> Said:
     return lambda victim: data
 
 
-def as_(role: str, peer: str, version: int = 1, channels: int = 0) -> Said:
+def as_(role: str, peer: str, version: int = PROTOCOL_VERSION, channels: int = 0) -> Said:
     """A hello; OURS and THEIRS are put in."""
     return lambda victim: hello(role, _named(victim, peer), version, channels)
 
@@ -165,13 +165,22 @@ ATTACKS = [
     Attack("a broker's place", NOBODY, "B1", "links", as_("broker", "B2"), N_A),
     Attack("the service's place", NOBODY, "B1", "links", as_("registration", "registration"), N_A),
     Attack("a broker at the service", NOBODY, SERVICE, "links", as_("broker", "B1"), N_A),
-    Attack("another version", NOBODY, "B1", "clients", as_("client", "1", 7), N_V),
+    Attack(
+        "another version", NOBODY, "B1", "clients", as_("client", "1", PROTOCOL_VERSION - 1), N_V
+    ),
     Attack("a role of its own", NOBODY, "B1", "clients", raw(KING), "bad-field"),
     Attack("a question first", NOBODY, "B1", "clients", raw(encode(ASK)), "not-expected"),
     Attack("a ping first", NOBODY, "B1", "clients", raw(encode(Ping(1))), "not-expected"),
     Attack("a publication first", NOBODY, "B1", "clients", raw(MESSAGE), "not-expected"),
     Attack("a long hello", NOBODY, "B1", "clients", as_("client", "1", channels=900), "too-long"),
-    Attack("a long hello of links", NOBODY, "B1", "links", as_("broker", "B2", 1, 900), "too-long"),
+    Attack(
+        "a long hello of links",
+        NOBODY,
+        "B1",
+        "links",
+        as_("broker", "B2", channels=900),
+        "too-long",
+    ),
     Attack("four gigabytes", NOBODY, "B1", "clients", raw(b"\xff\xff\xff\xff"), "too-long"),
     Attack("an empty frame", NOBODY, "B1", "clients", raw(bytes(4)), "malformed"),
     Attack("a header that is none", NOBODY, "B1", "clients", raw(NO_HEADER), "malformed"),

@@ -13,15 +13,13 @@ from registration.planning.plan_file import to_json
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
 from registration.registration_core import RegistrationCore
-from tests.simulation.scenario import Interest, Scenario
-from tests.simulation.sim_clients import AskingClient
+from tests.simulation.following import FollowingScenario
 
 PARTITIONS = 12
-LOCATE_SECONDS = 0.3
 
 
 @dataclass
-class MovingScenario(Scenario):
+class MovingScenario(FollowingScenario):
     """``texts``: what profiles may say; plans are made for them."""
 
     texts: Sequence[str] = ()
@@ -32,14 +30,6 @@ class MovingScenario(Scenario):
         reader = NeedReader()
         population = LocalPopulation(ProfileNeeds(reader.read(text)) for text in self.texts)
         self._plan = make_plan(population, PlanOptions(PARTITIONS, self.topology))
-        self._asked: dict[str, str] = {}
-        self._locator = AskingClient("locator", "locator#1", self.limits)
-        self.net.add(
-            "client/locator",
-            lambda rows, instance: self._locator,
-            dials=[f"registration/{self.topology.registration[0].id}"],
-        )
-        self.net.after(LOCATE_SECONDS, self._locate)
 
     def apply_plan(self) -> None:
         """A plan that differs from the one before in where its partitions are."""
@@ -94,26 +84,3 @@ class MovingScenario(Scenario):
     def _is_applied(self) -> bool:
         progress = self.ask(self.registrar, "plan.progress")
         return progress["state"] == "done" and not progress["under_way"]
-
-    def _locate(self) -> None:
-        """Users whose host broker is not there ask where it is now."""
-        for interest in self.interests.values():
-            self._follow(interest)
-        self.net.after(LOCATE_SECONDS, self._locate)
-
-    def _follow(self, interest: Interest) -> None:
-        request = self._asked.get(interest.profile)
-        if request is None:
-            if interest.subscriber.is_lost and not interest.removed:
-                asked = self._locator.ask("profile.show", profile=interest.profile)
-                self._asked[interest.profile] = asked
-            return
-        answer = self._locator.answer(request)
-        if answer is None:
-            return
-        del self._asked[interest.profile]
-        host = str(answer.result.get("host", ""))
-        if answer.ok and host != interest.subscriber.host:
-            interest.subscriber.follow(host)
-            node = self.net.nodes[f"subscriber/{interest.profile}"]
-            self.net.dial_instead(node, f"broker/{host}")

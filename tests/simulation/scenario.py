@@ -113,6 +113,7 @@ class Scenario:
                 *(self.topology, registration, instance, rows),
                 clock=self._clock(),
                 new_secret=lambda: Random(self.seed).randbytes(32),
+                epoch=self.net.nodes[f"registration/{registration}"].epoch,
             ),
         )
         self.net.add(
@@ -146,7 +147,10 @@ class Scenario:
         self.net.add(
             f"broker/{broker}",
             lambda rows, instance: self.witness.watched(
-                BrokerCore(self.topology, broker, instance, rows, self._clock())
+                BrokerCore(
+                    *(self.topology, broker, instance, rows, self._clock()),
+                    epoch=self.net.nodes[f"broker/{broker}"].epoch,
+                )
             ),
             dials=dials,
         )

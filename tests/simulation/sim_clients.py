@@ -30,6 +30,15 @@ class SourceClient:
             role="source", identity=source, instance=instance, formats=["text"], limits=limits
         )
 
+    @property
+    def is_connected(self) -> bool:
+        return self.links.connected(f"broker/{self.root}")
+
+    def follow(self, root: str) -> None:
+        """It has another root broker now, which goes on with its numbers."""
+        self.links.succeed(f"broker/{self.root}", f"broker/{root}")
+        self.root = root
+
     def publish(self, data: bytes, wire_format: str = "text") -> None:
         """To be called between events; goes out with the next one."""
         self._to_publish.append((data, wire_format))

@@ -2,13 +2,15 @@
 
 Everything that can go wrong between processes goes wrong here, as the seed says: connections
 break with bytes in flight, dialling fails for a while, processes die between any two of *handle*,
-*commit* and *send* and come back with what their disk had.  Time is a number in a heap; a run of
+*commit* and *send* and come back with what their disk had, or stand still, are replaced by their
+standby, and go on where they were.  Time is a number in a heap; a run of
 minutes takes milliseconds and a failing seed replays exactly.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import count
 from random import Random
@@ -17,6 +19,7 @@ from typing import Protocol
 from formats.schema_questions import answer
 from overlay.link.dead_letters import DEAD, dead_letter
 from overlay.link.early_leaving import EarlyLeaving, Leaving
+from overlay.link.errors import Fenced
 from overlay.link.events import (
     Action,
     ArchiveMessage,
@@ -52,6 +55,12 @@ class Core(Protocol):
     def handle(self, event: Event, now: float) -> list[Action]: ...
 
 
+class SimLease:
+    """Of a node's disk: the epoch of the process that has it."""
+
+    epoch = 0
+
+
 class SimNode:
     """One process: a core while it is up, and a disk that outlives it."""
 
@@ -62,6 +71,9 @@ class SimNode:
         self.core: Core | None = None
         self.life = 0  # counts starts; what an earlier life had under way is void
         self.disk: dict[tuple[str, str], bytes] = {}
+        self.lease = SimLease()
+        self.epoch = 0
+        self.asleep: list[Callable[[], None]] | None = None  # what it does when it goes on
         self.inbox: list[Event] = []
         self.busy = False
         self.unsaved: list[Action] = []  # what was handled and is not being committed yet
@@ -69,6 +81,11 @@ class SimNode:
         self.committing: list[Action] | None = None
         self.early = EarlyLeaving()
         self.dialled: set[str] = set()  # peers that a dialled connection exists to
+
+    @property
+    def is_over(self) -> bool:
+        """Whether another process has its disk."""
+        return self.epoch != self.lease.epoch
 
     def rows(self) -> Rows:
         return [(space, key, value) for (space, key), value in sorted(self.disk.items())]
@@ -101,6 +118,8 @@ class SimNetwork:
         self.left_early = ""  # whose was the last
         self.cuts = 0
         self.fallen = 0  # nodes over an input
+        self.has_standbys = False
+        self.fenced: Counter[str] = Counter()  # processes that were over, by how they noticed
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
         self._numbers = count(1)
@@ -140,6 +159,8 @@ class SimNetwork:
         if self.nodes.get(node.peer) is not node:
             return
         node.life += 1
+        if self.has_standbys:
+            node.epoch = node.lease.epoch = node.lease.epoch + 1
         node.core = node.start(node.rows(), f"{node.peer}#{node.life}")
         self._tick(node, node.life)
         for peer in node.dials:
@@ -165,11 +186,48 @@ class SimNetwork:
         node.early = EarlyLeaving()
         node.busy = False
         for (peer, number), (connection, end) in list(self._connections.items()):
-            if peer == node.peer:
+            if connection.ends[end][0] is node:
                 self._cut(connection, end)
                 self._connections.pop((peer, number), None)
         node.dialled.clear()
         self.after(downtime, lambda: self.boot(node))
+
+    def take_over(self, node: SimNode, sleep: float, wait: float) -> None:
+        """A process stands still for a time; its standby is the node after so long."""
+        if node.core is None or node.asleep is not None:
+            return
+        node.asleep = []
+        self.after(sleep, lambda: self._wake_up(node))
+        standby = SimNode(node.peer, node.start, node.dials)
+        standby.disk, standby.lease, standby.life = node.disk, node.lease, node.life
+        life = node.life
+
+        def take() -> None:
+            if node.life == life and self.nodes.get(node.peer) is node:
+                self.nodes[node.peer] = standby
+                self.boot(standby)
+
+        self.after(wait, take)
+
+    def _wake_up(self, node: SimNode) -> None:
+        missed, node.asleep = node.asleep or [], None
+        for call in missed:
+            call()
+
+    def _do(self, node: SimNode, delay: float, call: Callable[[], None]) -> None:
+        """After a time, or when it goes on."""
+
+        def do() -> None:
+            if node.asleep is None:
+                call()
+            else:
+                node.asleep.append(do)
+
+        self.after(delay, do)
+
+    def _fence(self, node: SimNode, how: str) -> None:
+        self.fenced[how] += 1
+        self.crash(node, 0.0)
 
     def tell(self, node: SimNode, event: Event) -> None:
         last = node.inbox[-1] if node.inbox else None
@@ -193,12 +251,12 @@ class SimNetwork:
         ):
             node.busy = True
             life = node.life
-            self.after(self.random.uniform(0, 0.01), lambda: self._process(node, life))
+            self._do(node, self.random.uniform(0, 0.01), lambda: self._process(node, life))
 
     def _tick(self, node: SimNode, life: int) -> None:
         if node.life == life:
             self.tell(node, TimePassed())
-            self.after(1.0, lambda: self._tick(node, life))
+            self._do(node, 1.0, lambda: self._tick(node, life))
 
     def _process(self, node: SimNode, life: int) -> None:
         """Handle a batch; then commit it, then send: three moments a crash can fall between.
@@ -216,6 +274,9 @@ class SimNetwork:
             actions = self._handle(node.core, batch, node.inbox)
         except CoreFailed as failure:
             self._fall(node, failure)
+            return
+        except Fenced:
+            self._fence(node, "told")
             return
         node.busy = False
         node.is_due |= self.random.random() < 0.3 or any(
@@ -281,10 +342,13 @@ class SimNetwork:
         node.unsaved, node.is_due = [], False
         node.early.committing()
         life = node.life
-        self.after(self.random.uniform(0, 0.02), lambda: self._commit(node, life, actions))
+        self._do(node, self.random.uniform(0, 0.02), lambda: self._commit(node, life, actions))
 
     def _commit(self, node: SimNode, life: int, actions: list[Action]) -> None:
         if node.life != life:
+            return
+        if node.is_over and any(isinstance(action, Put | Delete | ReadRows) for action in actions):
+            self._fence(node, "commit")
             return
         for action in actions:
             if isinstance(action, Put):
@@ -292,7 +356,7 @@ class SimNetwork:
             elif isinstance(action, Delete):
                 node.disk.pop((action.space, action.key), None)
         node.early.committed()
-        self.after(self.random.uniform(0, 0.005), lambda: self._send(node, life, actions))
+        self._do(node, self.random.uniform(0, 0.005), lambda: self._send(node, life, actions))
 
     def _send(self, node: SimNode, life: int, actions: list[Action]) -> None:
         if node.life != life:
@@ -303,6 +367,9 @@ class SimNetwork:
             elif isinstance(action, AskEvaluation):
                 self._ask(node, life, action)
             elif isinstance(action, ReadRows):
+                if node.is_over:
+                    self._fence(node, "read")
+                    return
                 node.inbox.insert(0, rows_read(action, node.disk))
             elif isinstance(action, SendData):
                 self._transmit(node, action.connection, action.data)
@@ -332,7 +399,7 @@ class SimNetwork:
             else:
                 self.tell(node, SchemaAnswered(asked.key, answer(asked.question)))
 
-        self.after(self.random.uniform(0, 0.5), tell)
+        self._do(node, self.random.uniform(0, 0.5), tell)
 
     def _call_again(self, node: SimNode) -> None:
         if CalledAgain() not in node.inbox:
@@ -344,10 +411,12 @@ class SimNetwork:
         """One attempt; repeats itself while the process lives and is to dial this peer."""
         if node.life != life or peer not in node.dials:
             return
-        self.after(self.random.uniform(0.05, 1.0), lambda: self._dial(node, life, peer))
+        self._do(node, self.random.uniform(0.05, 1.0), lambda: self._dial(node, life, peer))
         other = self.nodes.get(peer)
         if peer in node.dialled or other is None or other.core is None:
             return
+        if other.asleep is not None:
+            return  # its address answers nobody
         if frozenset((node.peer, peer)) in self.broken:
             return
         if self.faulty and self.random.random() < 0.2:
@@ -447,6 +516,15 @@ class SimNetwork:
         node = self.nodes[self.random.choice(peers)]
         self.crash(node, self.random.uniform(0.05, 3.0))
         self.after(self.random.expovariate(1 / every), lambda: self._disturb_crash(every))
+
+    def disturb_by_sleep(self, every: float) -> None:
+        """Let a random process of those that may crash stand still, about every so many seconds."""
+        if not self.faulty:
+            return
+        peers = [peer for peer in self.may_crash if peer in self.nodes]
+        node = self.nodes[self.random.choice(peers)]
+        self.take_over(node, self.random.uniform(0.5, 12.0), self.random.uniform(0.5, 4.0))
+        self.after(self.random.expovariate(1 / every), lambda: self.disturb_by_sleep(every))
 
 
 def _read_on(batch: list[Event], inbox: list[Event], connection: int) -> None:

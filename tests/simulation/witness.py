@@ -15,14 +15,17 @@ from collections.abc import Callable, Iterable
 from formats import ElementStream
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.packing.parcel import Parcel
+from overlay.transformation.reflection import WHOLE
 from yfilter import LinkTarget, Matcher, RouteMatch
 from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.readings import Readings
 
 
 class Witness:
     """``explained``: how many messages crossed for nothing, by reason; ``unexplained``: which.
 
-    ``whole``: the message with a number of a source, of which only a part may have arrived.
+    ``whole``: the message with a number of a source, where only a part has arrived; one that nobody
+    has cut is looked at as it came, closed by taxonomies that the witness does not know.
     """
 
     def __init__(self, whole: Callable[[str, int], ElementStream]) -> None:
@@ -36,7 +39,9 @@ class Witness:
         note_useless, flush = core.data._note_useless, core.query.flush
 
         def noted(parcel: Parcel) -> None:
-            self._explain(core, parcel, self._whole(parcel.source, parcel.number))
+            is_whole = parcel.reflects == WHOLE
+            whole = None if is_whole else self._whole(parcel.source, parcel.number)
+            self._explain(core, parcel, parcel.readings if whole is None else whole)
             note_useless(parcel)
 
         def flushed() -> None:
@@ -49,7 +54,7 @@ class Witness:
         core.query.flush = flushed  # type: ignore[method-assign]
         return core
 
-    def _explain(self, core: BrokerCore, parcel: Parcel, message: ElementStream) -> None:
+    def _explain(self, core: BrokerCore, parcel: Parcel, message: ElementStream | Readings) -> None:
         table = core.query.table
         told, asked = table.told(parcel.root), table.aggregate(parcel.root)
         if _holds(told - asked, message):
@@ -62,7 +67,7 @@ class Witness:
             self.unexplained.append(f"{parcel.source} {parcel.number} came to {core.identity}")
 
 
-def _holds(disjuncts: Iterable[Conjunction], message: ElementStream) -> bool:
+def _holds(disjuncts: Iterable[Conjunction], message: ElementStream | Readings) -> bool:
     matcher = Matcher()
     for disjunct in disjuncts:
         matcher.add_route(disjunct, LinkTarget("", "parent"))

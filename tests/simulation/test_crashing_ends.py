@@ -1,0 +1,44 @@
+"""Exactly once from a publisher's disk to a subscriber's, whoever dies on the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.crashing_ends import CrashingEnds
+
+
+def lived(seed: int) -> CrashingEnds:
+    """Messages are written while publishers, brokers and subscribers die."""
+    scenario = CrashingEnds(seed, brokers=1 + seed % 4)
+    random, net = scenario.random, scenario.net
+    for _ in range(random.randint(1, 3)):
+        scenario.add_subscriber()
+    publishers = [
+        scenario.add_publisher(with_keys=random.random() < 0.7) for _ in range(random.randint(1, 2))
+    ]
+    net.disturb(
+        cut_every=random.choice([0.5, 2.0, 10.0]),
+        crash_every=random.choice([0.3, 1.0, 3.0]),
+        may_crash=[*scenario.server_peers, *3 * scenario.ends],
+    )
+    for _ in range(random.randint(10, 60)):
+        scenario.write(random.choice(publishers))
+        net.run_until(lambda: False, random.uniform(0, 0.3))
+    net.faulty = False
+    scenario.wait(scenario.is_done, "not all is settled and worked on")
+    net.run_until(lambda: False, 10.0)
+    return scenario
+
+
+@pytest.mark.parametrize("first", range(1, 81, 20))
+def test_each_key_is_worked_on_once(first: int) -> None:
+    for seed in range(first, first + 20):
+        assert lived(seed).faults() == [], f"seed {seed}"
+
+
+def test_ends_really_die_and_publish_again() -> None:
+    scenarios = [lived(seed) for seed in range(101, 116)]
+    assert all(scenario.faults() == [] for scenario in scenarios)
+    assert sum(scenario.net.crashes for scenario in scenarios) > 50
+    publishers = [disk for scenario in scenarios for disk in scenario.publishers.values()]
+    assert sum(disk.again for disk in publishers) > 20

@@ -1,0 +1,120 @@
+"""Brokers that are drained, or lost for good, while messages, profiles, connections and processes
+come and go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pytest
+
+from overlay.network_shape import is_connected, without_broker
+from overlay.nodes import Link
+from tests.simulation import test_exactly_once
+from tests.simulation.following import FollowingScenario
+from tests.simulation.test_changing_shapes import ChangingScenario
+
+MESSAGE = b'<m a="1"><part b="2">word1</part></m>'
+
+
+@dataclass
+class LeavingScenario(FollowingScenario, ChangingScenario):
+    """Any broker can be done without: all are on a ring."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ids = self.topology.broker_ids
+        ring = [
+            Link((a, b), latency_ms=float(self.random.randint(1, 50)))
+            for a, b in pairwise((*ids, ids[0]))
+            if b not in self.topology.neighbours(a)
+        ]
+        self.topology = replace(self.topology, links=(*self.topology.links, *ring))
+        for broker in ids:
+            node = self.net.nodes[f"broker/{broker}"]
+            others = [other for other in self.topology.neighbours(broker) if broker < other]
+            node.dials = (*(f"broker/{other}" for other in others), node.dials[-1])
+
+    def begin(self) -> str:
+        """Profiles, sources and traffic; one of the root brokers."""
+        for _ in range(8):
+            self.add_profile(test_exactly_once.random_path(self))
+        for _ in range(3):
+            self.register_source()
+        self.publish_some(20)
+        return self.random.choice(sorted(source.root for source in self.sources.values()))
+
+    def publish_some(self, count: int) -> None:
+        for _ in range(count):
+            self.publish(self.random.choice(list(self.sources.values())), MESSAGE)
+            self.net.run_until(lambda: False, self.random.uniform(0, 0.1))
+
+    def check(self) -> None:
+        assert not self.missing()
+        assert not self.wrong()
+        assert not self.left_over()
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_a_root_broker_that_is_drained_leaves_and_nobody_misses_anything(seed: int) -> None:
+    scenario = LeavingScenario(seed, brokers=3 + seed % 4)
+    if seed % 2:
+        scenario.net.disturb(2.0, 5.0, scenario.server_peers)
+    drained = scenario.begin()
+    rooted = [s for s in scenario.sources.values() if s.root == drained]
+    scenario.ask(scenario.registrar, "broker.drain", broker=drained)
+    scenario.publish_some(40)
+    scenario.net.faulty = False
+
+    def is_over() -> bool:
+        shown = scenario.ask(scenario.registrar, "broker.progress", broker=drained)
+        return not shown["is_there"] and shown["state"] == "staying"
+
+    for _ in range(100):
+        if is_over():
+            break
+        scenario.publish_some(5)
+    else:
+        raise AssertionError(f"seed {seed}: {drained} does not leave")
+    scenario.topology = without_broker(scenario.topology, drained)
+    scenario.wait(lambda: all(s.root != drained for s in rooted), "a source stays")
+    scenario.publish_some(10)
+    scenario.settle()
+    scenario.net.run_until(lambda: False, 5.0)
+    scenario.check()
+    hosts = [each.subscriber.host for each in scenario.interests.values()]
+    assert drained not in hosts
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_a_lost_root_broker_takes_with_it_only_what_waited_there(seed: int) -> None:
+    scenario = LeavingScenario(seed, brokers=3 + seed % 4)
+    net = scenario.net
+    net.faulty = False
+    lost = scenario.begin()
+    net.run_until(lambda: False, 20.0)
+    assert not scenario.missing()
+    hosted = {p for p, each in scenario.interests.items() if each.subscriber.host == lost}
+    net.remove(f"broker/{lost}")
+    scenario.publish_some(10)
+    said = scenario.ask(scenario.registrar, "broker.lost", broker=lost)
+    assert said["profiles"] == len(hosted)
+    scenario.publish_some(10)
+    scenario.topology = without_broker(scenario.topology, lost)
+    scenario.wait(scenario.is_settled, "the change is not settled")
+    scenario.wait(lambda: all(s.is_connected for s in scenario.sources.values()), "a source waits")
+    assert scenario.registration is not None
+    catalog = scenario.registration.catalog
+    scenario.wait(lambda: all(p.live for p in catalog.profiles.values()), "a profile is not live")
+    late = len(scenario.published)
+    scenario.publish_some(20)
+    net.run_until(lambda: False, 30.0)
+    after = {(each.source, each.number) for each in scenario.published[late:]}
+    missing = scenario.missing()
+    assert not [each for each in missing if each[0] not in hosted or each[1:] in after]
+    assert not scenario.wrong()
+    assert not scenario.left_over()
+    for profile in hosted:
+        (reason,) = scenario.interests[profile].subscriber.results["", 0][1:]
+        assert b"host-lost" in reason
+    assert is_connected(scenario.topology)

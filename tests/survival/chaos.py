@@ -1,0 +1,264 @@
+"""A real network under faults, and what came of every acknowledged message.
+
+::
+
+    python -m tests.survival.chaos --seconds 600 --seed 7
+
+Each node is a process of its own behind proxies; processes are killed, paused and started again,
+connections cut, held up, heard one way only and refused, in an order that the seed gives.  Then the
+faults stop, and everything that was accepted must have come to each profile that wants it, once and
+in order.  Exit code 0: so it is; 1: it is not.  The last line is the verdict as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import trio
+
+from onyx import DataSource, User
+from onyx.data_source import Pipeline
+from onyx.errors import RequestFailed, UserError
+from tests.survival.ledger import Ledger, Verdict, Wanted, message
+from tests.survival.proxy import Proxy, Weather
+from tests.survival.separate_nodes import HERE, REGISTRATION, SeparateNodes
+
+BROKERS = 4
+LINKS = [("B1", "B2"), ("B2", "B3"), ("B3", "B4"), ("B4", "B1")]
+LIMITS = "[limits]\nlink_down_after_s = 6\n[limits.link]\nkeepalive_seconds = 3\n"
+SOURCES = (0.0, 10.0, 20.0)  # latitudes: at B1, B2 and B3
+PROFILES = [
+    *((latitude, Wanted(None)) for latitude in (0.0, 10.0, 20.0, 30.0)),
+    *((10.0 * (group % BROKERS), Wanted(group)) for group in range(12)),
+]
+BURST = 20  # messages of a source that are published without a pause
+CALM_SECONDS = 120.0  # behind the faults, for what is still on its way
+
+
+@dataclass
+class Chaos:
+    """One run; ``rate``: messages a second of all sources together, in the mean."""
+
+    seconds: float
+    seed: int
+    rate: float
+    directory: Path
+    say: Callable[[str], None] = print
+    ledger: Ledger = field(default_factory=Ledger)
+    faults: Counter[str] = field(default_factory=Counter)
+    unexpected: list[str] = field(default_factory=list)
+
+    async def run(self) -> Verdict:
+        self._chance = random.Random(self.seed)
+        self._over = trio.Event()  # the faults
+        self._down: set[str] = set()  # nodes that are killed or paused on purpose
+        self.nodes = SeparateNodes(
+            self.directory, BROKERS, links=LINKS, limits=LIMITS, is_proxied=True
+        )
+        with self.nodes:
+            async with trio.open_nursery() as nursery:
+                self.proxies = {node: await self._proxies(nursery, node) for node in self.nodes.at}
+                self.nodes.start(self.nodes.node_ids, HERE)
+                await self.nodes.wait_ready()
+                nursery.start_soon(self._watch)
+                nursery.start_soon(self._report)
+                verdict = await self._use(nursery)
+                nursery.cancel_scope.cancel()
+        return verdict
+
+    async def _proxies(self, nursery: trio.Nursery, node: str) -> list[Proxy]:
+        at, through = self.nodes.at[node], self.nodes.through[node]
+        proxies = [Proxy(*ports) for ports in zip(through, at, strict=True)]
+        for proxy in proxies:
+            await nursery.start(proxy.run)
+        return proxies
+
+    async def _use(self, nursery: trio.Nursery) -> Verdict:
+        where = self.nodes.registration
+        async with User(where, "ann") as user:
+            added = [
+                (await user.add_profile(wanted.text, location=(latitude, 0.0)), wanted)
+                for latitude, wanted in PROFILES
+            ]
+            for profile, wanted in added:
+                self.ledger.add_profile(profile.id, wanted)
+            nursery.start_soon(self._take, user, [profile.id for profile, _ in added])
+            async with trio.open_nursery() as publishing:
+                for latitude in SOURCES:
+                    source = await DataSource.register(where, location=(latitude, 0.0))
+                    self.ledger.add_source(source.info.id)
+                    publishing.start_soon(self._publish, source)
+                await self._do_harm()
+                self._over.set()
+                self.say("the faults are over")
+            with trio.move_on_after(CALM_SECONDS):
+                due = self.ledger.due()
+                while self.ledger.deliveries < due:
+                    await trio.sleep(0.3)
+            return self.ledger.verdict()
+
+    async def _publish(self, source: DataSource) -> None:
+        """Without a pause between messages but what the rate asks for."""
+        identity, index = source.info.id, 0
+        accepted, uncertain = self.ledger.accepted[identity], self.ledger.uncertain[identity]
+        while not self._over.is_set():
+            pending: list[int] = []
+            try:
+                async with DataSource(self.nodes.registration, identity) as opened:
+                    pipeline = Pipeline(opened)
+                    while not self._over.is_set():
+                        pending.append(index)
+                        index += 1
+                        outcomes = await pipeline.send(message(index - 1, index * 7 % 600))
+                        accepted.extend(pending[: len(outcomes)])
+                        del pending[: len(outcomes)]
+                        if index % BURST == 0:
+                            await trio.sleep(BURST * len(SOURCES) / self.rate)
+                    await pipeline.finish()
+                    accepted.extend(pending)
+            except (UserError, RequestFailed, OSError) as error:
+                self.say(f"{identity}: {error}")
+                uncertain.update(pending)
+                await trio.sleep(0.5)
+
+    async def _take(self, user: User, profiles: list[str]) -> None:
+        async for delivery in user.results(*profiles):
+            for text in delivery.results:
+                self.ledger.take(delivery.profile, delivery.source, text)
+
+    async def _watch(self) -> None:
+        """Start again what has ended by itself, and note it."""
+        while True:
+            for node, code in self.nodes.fallen().items():
+                if node not in self._down:
+                    self.unexpected.append(f"{node} ended with {code}")
+                    self.nodes.start([node], HERE)
+            await trio.sleep(0.3)
+
+    async def _report(self) -> None:
+        while True:
+            await trio.sleep(10)
+            accepted = sum(map(len, self.ledger.accepted.values()))
+            self.say(
+                f"{accepted} accepted, {self.ledger.deliveries} delivered, {dict(self.faults)}"
+            )
+
+    # --- faults -----------------------------------------------------------------------------
+
+    async def _do_harm(self) -> None:
+        faults: dict[Callable[[], object], int] = {
+            self._kill: 30,
+            self._pause: 15,
+            self._cut: 20,
+            self._hole: 10,
+            self._one_way: 6,
+            self._refuse: 6,
+            self._kill_all: 3,
+        }
+        async with trio.open_nursery() as nursery:
+            self._harm = nursery
+            with trio.move_on_after(self.seconds):
+                while True:
+                    await trio.sleep(self._chance.expovariate(1 / 2.5))
+                    (fault,) = self._chance.choices(list(faults), list(faults.values()))
+                    self.faults[fault.__name__.strip("_")] += 1
+                    fault()
+
+    def _node(self) -> str:
+        """One that nothing is done to now; the registration service seldom."""
+        free = [node for node in self.nodes.at if node not in self._down]
+        weights = [1 if node == REGISTRATION else 3 for node in free]
+        return self._chance.choices(free, weights)[0] if free else ""
+
+    def _proxy(self) -> Proxy:
+        return self._chance.choice(self.proxies[self._chance.choice(self.nodes.node_ids)])
+
+    def _kill(self) -> None:
+        node = self._node()
+        if node:
+            self._kill_for(node, self._chance.choice([0.0, 0.2, 1.0, 4.0]))
+
+    def _kill_all(self) -> None:
+        for node in self.nodes.node_ids:
+            if node not in self._down:
+                self._kill_for(node, self._chance.choice([0.0, 1.0, 2.0]))
+
+    def _kill_for(self, node: str, seconds: float) -> None:
+        self._down.add(node)
+
+        async def kill() -> None:
+            if node in self.nodes.processes:
+                self.nodes.stop(node, signal.SIGKILL)
+            await trio.sleep(seconds)
+            self.nodes.start([node], HERE)
+            self._down.discard(node)
+
+        self._harm.start_soon(kill)
+
+    def _pause(self) -> None:
+        node, seconds = self._node(), self._chance.choice([0.5, 2.0, 5.0, 12.0])
+        if not node:
+            return
+        self._down.add(node)
+
+        async def pause() -> None:
+            self.nodes.signal(node, signal.SIGSTOP)
+            await trio.sleep(seconds)
+            self.nodes.signal(node, signal.SIGCONT)
+            self._down.discard(node)
+
+        self._harm.start_soon(pause)
+
+    def _cut(self) -> None:
+        self._harm.start_soon(self._proxy().cut)
+
+    def _hole(self) -> None:
+        self._storm(Weather.HOLE, self._chance.choice([1.0, 4.0, 14.0]))
+
+    def _one_way(self) -> None:
+        kind = self._chance.choice([Weather.DEAF, Weather.MUTE])
+        self._storm(kind, self._chance.choice([2.0, 12.0]))
+
+    def _refuse(self) -> None:
+        proxy = self._proxy()
+        self._harm.start_soon(proxy.cut)
+        self._storm(Weather.REFUSING, self._chance.choice([3.0, 15.0]), proxy)
+
+    def _storm(self, weather: Weather, seconds: float, where: Proxy | None = None) -> None:
+        proxy = where or self._proxy()
+
+        async def storm() -> None:
+            proxy.become(weather)
+            await trio.sleep(seconds)
+            proxy.become(Weather.FAIR)
+
+        self._harm.start_soon(storm)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.survival.chaos")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of faults (default: 60)")
+    parser.add_argument("--seed", type=int, default=1, help="of the faults (default: 1)")
+    parser.add_argument("--rate", type=float, default=500.0, help="messages a second (500)")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as directory:
+        chaos = Chaos(given.seconds, given.seed, given.rate, Path(directory))
+        verdict = trio.run(chaos.run)
+        if not verdict.is_good or chaos.unexpected:
+            for log in sorted(Path(directory).glob("*.log")):
+                print(f"--- {log.name}\n{log.read_text()[-3000:]}")
+    print(json.dumps({**asdict(verdict), "faults": chaos.faults, "unexpected": chaos.unexpected}))
+    return 0 if verdict.is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""SeparateNodes: a network of processes that are started and stopped one by one, as on machines of
+their own, each by any version of the code, and heard by the others through proxies if wanted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import trio
+
+HERE = Path(__file__).parents[2]
+"""The code of this release."""
+REGISTRATION = "registration"
+STOP_SECONDS = 60.0
+
+
+class Doors(NamedTuple):
+    """The ports of a node: for clients, and for other nodes."""
+
+    listen: int
+    links: int
+
+
+@dataclass
+class SeparateNodes:
+    """Brokers B1, B2, ... and the registration service; ``links`` (default: a chain) join brokers,
+    ``limits`` are lines of the topology file.  ``directory`` gets a topology file and a log for
+    each process, and the data.
+
+    ``through``: at which ports clients and other nodes find a node, if not at its own.
+    """
+
+    directory: Path
+    brokers: int
+    links: Sequence[tuple[str, str]] = ()
+    limits: str = ""
+    is_proxied: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ids = [REGISTRATION, *(f"B{number + 1}" for number in range(self.brokers))]
+        ports = free_ports(4 * len(ids))
+        self.at = {node: Doors(ports.pop(), ports.pop()) for node in ids}
+        self.through = dict(self.at)
+        if self.is_proxied:
+            self.through = {node: Doors(ports.pop(), ports.pop()) for node in ids}
+        self.links = self.links or list(pairwise(ids[1:]))
+        for node in ids:
+            self.file(node).write_text(self._topology_for(node), encoding="utf-8")
+
+    @property
+    def node_ids(self) -> list[str]:
+        return list(self.at)
+
+    @property
+    def registration(self) -> str:
+        """Where clients find it."""
+        return f"127.0.0.1:{self.through[REGISTRATION].listen}"
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    def file(self, node: str) -> Path:
+        return self.directory / f"{node}.toml"
+
+    def log(self, node: str) -> str:
+        return (self.directory / f"{node}.log").read_text(encoding="utf-8")
+
+    def start(self, nodes: Iterable[str], code: Path) -> None:
+        """Start processes of these nodes, which run the code in a folder."""
+        for node in nodes:
+            which = ["--registration"] if node == REGISTRATION else ["--broker", node]
+            command = [sys.executable, "-m", "onyx", "up", str(self.file(node)), *which, "--json"]
+            with (self.directory / f"{node}.log").open("ab") as log:
+                self.processes[node] = subprocess.Popen(
+                    [*command, "--insecure", "--data", str(self.data)],
+                    cwd=code,
+                    env={**os.environ, **self.environment, "PYTHONPATH": str(code)},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                )
+
+    async def wait_ready(self) -> None:
+        """Until every process that was started has said that it is."""
+        for node, process in self.processes.items():
+            assert process.stdout is not None
+            line = await trio.to_thread.run_sync(process.stdout.readline)
+            assert line, f"{node} did not get ready: {self.log(node)}"
+
+    def stop(self, node: str, number: int = signal.SIGTERM) -> int:
+        """End a process and wait for it; its exit code."""
+        process = self.processes.pop(node)
+        with process:
+            process.send_signal(number)
+            return process.wait(STOP_SECONDS)
+
+    def signal(self, node: str, number: int) -> None:
+        """To its process, if it has one."""
+        if node in self.processes:
+            self.processes[node].send_signal(number)
+
+    def fallen(self) -> dict[str, int]:
+        """Processes that have ended by themselves, with their exit codes; they are forgotten."""
+        found = {node: process.poll() for node, process in self.processes.items()}
+        ended = {node: code for node, code in found.items() if code is not None}
+        for node in ended:
+            with self.processes.pop(node):
+                pass
+        return ended
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for node in list(self.processes):
+            self.signal(node, signal.SIGCONT)
+            self.stop(node, signal.SIGTERM if error is None else signal.SIGKILL)
+
+    def _topology_for(self, own: str) -> str:
+        def doors(node: str) -> str:
+            at = (self.at if node == own else self.through)[node]
+            return (
+                f'id = "{node}"\nlisten = "127.0.0.1:{at.listen}"\nlinks = "127.0.0.1:{at.links}"\n'
+            )
+
+        parts = [f'name = "separate"\n{self.limits}\n[registration]\n{doors(REGISTRATION)}']
+        for number, node in enumerate(self.node_ids[1:]):
+            parts.append(f"[[broker]]\n{doors(node)}place = [{10 * number}, 0]\n")
+        parts += [f'[[link]]\nends = ["{one}", "{other}"]\n' for one, other in self.links]
+        return "\n".join(parts)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports at which nobody listens; all different."""
+    holders = [socket.socket() for _ in range(count)]
+    try:
+        for holder in holders:
+            holder.bind(("127.0.0.1", 0))
+        return [holder.getsockname()[1] for holder in holders]
+    finally:
+        for holder in holders:
+            holder.close()
