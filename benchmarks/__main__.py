@@ -27,6 +27,8 @@ from benchmarks.profiles import PROFILES
 from benchmarks.results import RESULTS
 from benchmarks.routing import ROUTING
 from benchmarks.security.benchmark import SECURITY
+from benchmarks.stores import STORES
+from benchmarks.survive.benchmark import SURVIVE
 from benchmarks.transformation import TRANSFORMATION
 
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -44,6 +46,8 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     PROFILES,
     RESULTS,
     ROUTING,
+    STORES,
+    SURVIVE,
     TRANSFORMATION,
 )
 

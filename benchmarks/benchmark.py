@@ -69,3 +69,14 @@ def positive(text: str) -> int:
     if value == 0:
         raise argparse.ArgumentTypeError("at least 1 is needed")
     return value
+
+
+def share(text: str) -> float:
+    """The value of an option that is a part of something, or some times it."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 10:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share; expected one like 0.1")
+    return value

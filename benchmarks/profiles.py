@@ -24,7 +24,7 @@ from benchmarks.samples import median
 from benchmarks.workload import ProfileMaker, make_schema
 from formats.build import build_info
 from yfilter.language.query_ast import Expression, Profile
-from yfilter.language.query_parser import parse_anew
+from yfilter.language.query_parser import parse_anew, parse_template
 from yfilter.language.shape_cache import ShapeCache
 
 _BLOCK = 250  # texts read in a row; the median block counts
@@ -56,9 +56,9 @@ def run(options: argparse.Namespace) -> Report:
     distinct = _different_shapes(maker, options.number)
     repeating = list(islice(_repeating(maker, options), options.number))
     alone = _per_text(_anew, distinct, clock)
-    different = _per_text(ShapeCache(parse_anew).read, distinct, clock)
-    repeated = _per_text(ShapeCache(parse_anew).read, repeating, clock)
-    trees = _per_text(_with_tree(ShapeCache(parse_anew)), repeating, clock)
+    different = _per_text(ShapeCache(parse_anew, parse_template).read, distinct, clock)
+    repeated = _per_text(ShapeCache(parse_anew, parse_template).read, repeating, clock)
+    trees = _per_text(_with_tree(ShapeCache(parse_anew, parse_template)), repeating, clock)
     paths = [text for text in distinct if "[" in text][:_BASELINE] or distinct[:_BASELINE]
     baseline = _per_text(XPath2Parser().parse, paths, clock)
     _check(distinct[:500] + repeating[:500])
@@ -112,7 +112,7 @@ def _with_tree(cache: ShapeCache) -> Callable[[str], Expression]:
 
 def _different_shapes(maker: ProfileMaker, number: int) -> list[str]:
     """Texts that differ in more than names and literals; fewer if so many are not found."""
-    cache = ShapeCache(parse_anew)
+    cache = ShapeCache(parse_anew, parse_template)
     seen: set[str] = set()
     found = []
     for text in islice(maker.distinct(), 8 * number):
@@ -142,7 +142,7 @@ def _repeating(maker: ProfileMaker, options: argparse.Namespace) -> Iterator[str
 
 
 def _check(texts: Sequence[str]) -> None:
-    cache = ShapeCache(parse_anew)
+    cache = ShapeCache(parse_anew, parse_template)
     for text in texts:
         if cache.read(text).body != parse_anew(text):
             raise WrongAnswers(f"another tree by its shape: {text}")

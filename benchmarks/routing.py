@@ -100,7 +100,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _World:
+class World:
     """A network, who hosts what, and what is published; ``warming`` before anything is timed."""
 
     topology: Topology
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> Report:
         f"{options.messages} messages, seed {options.seed}",
     )
     world = _make_world(options, options.number)
-    exact, within = _tell_crossings(report, world)
+    exact, within = tell_crossings(report, world)
     _tell_changes(report, world, exact, within, options)
     lookup = (
         world if options.lookup in (0, options.number) else _make_world(options, options.lookup)
@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> Report:
     return report
 
 
-def _make_world(options: argparse.Namespace, number: int) -> _World:
+def _make_world(options: argparse.Namespace, number: int) -> World:
     """Equal profiles are placed and parsed once; a plan is made of a sample of them."""
     _progress(f"{number:,} profiles")
     random = Random(options.seed)
@@ -164,10 +164,10 @@ def _make_world(options: argparse.Namespace, number: int) -> _World:
     distinct = {broker: list(dict.fromkeys(own)) for broker, own in interests.items()}
     texts_of = [message_xml(entry) for entry in news]
     half = options.messages
-    return _World(topology, roots, distinct, texts_of[:half], texts_of[half:])
+    return World(topology, roots, distinct, texts_of[:half], texts_of[half:])
 
 
-def _tell_crossings(report: Report, world: _World) -> tuple[TableNetwork, TableNetwork]:
+def tell_crossings(report: Report, world: World) -> tuple[TableNetwork, TableNetwork]:
     """Gives the network without and with a budget, a tenth of the largest exact table."""
     optimum = Optimum(world.interests)
     _progress("exact tables")
@@ -218,7 +218,7 @@ def _tell_crossings(report: Report, world: _World) -> tuple[TableNetwork, TableN
 
 
 def _crossings(
-    world: _World, network: TableNetwork, optimum: Optimum
+    world: World, network: TableNetwork, optimum: Optimum
 ) -> tuple[float, float, Mapping[int, Level]]:
     """(optimum, crossed) links a message, and what it cost by depth."""
     _warm(world, network)
@@ -240,7 +240,7 @@ def _crossings(
     return best / len(world.messages), crossed / len(world.messages), levels
 
 
-def _warm(world: _World, network: TableNetwork) -> None:
+def _warm(world: World, network: TableNetwork) -> None:
     for message in world.warming:
         for root in network.trees:
             network.reached(root, parse_text(message), defaultdict(Level))
@@ -248,7 +248,7 @@ def _warm(world: _World, network: TableNetwork) -> None:
 
 def _tell_changes(
     report: Report,
-    world: _World,
+    world: World,
     exact: TableNetwork,
     within: TableNetwork,
     options: argparse.Namespace,
@@ -278,7 +278,7 @@ def _tell_changes(
         report.figure(f"change_{key}_deltas", f"{label}, deltas over links", told / CHANGES)
 
 
-def _tell_lookup(report: Report, world: _World, number: int) -> None:
+def _tell_lookup(report: Report, world: World, number: int) -> None:
     _progress(f"look-up at a root broker, {number:,} profiles within 64 MB")
     network = TableNetwork(world.topology, world.roots[:1], world.interests, 64 * MIB)
     root = world.roots[0]
