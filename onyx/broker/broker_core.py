@@ -369,9 +369,7 @@ class BrokerCore:
         tree = self.control.current_tree if role == "source" else key
         if tree in self.trees.waiting:
             return False
-        if not self.query.table.is_open(tree) or self.data.has_room(tree):
-            return True
-        return self.backlogs.may_grow(tree)
+        return not self.query.table.is_open(tree) or self.backlogs.may_grow(tree)
 
     # --- arrivals -------------------------------------------------------------------------
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import (
-    FEATURES,
     OLDEST_VERSION,
-    PROTOCOL_VERSION,
     ROLES,
     Frame,
     on_the_wire,
@@ -49,12 +47,6 @@ class Hello(Frame):
     oldest: int = OLDEST_VERSION
     features: Annotated[list[Name], Bound(256)] = field(default_factory=list)
     epoch: int = 0
-
-    @classmethod
-    def of_ours(cls, **others: Any) -> Hello:
-        """Of this program, which says what it speaks; the ``others`` are the other fields."""
-        features = sorted(FEATURES)
-        return cls(PROTOCOL_VERSION, oldest=OLDEST_VERSION, features=features, **others)
 
     def check(self) -> None:
         if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:

@@ -48,7 +48,7 @@ from overlay.link.events import (
     RowsRead,
     TimePassed,
 )
-from overlay.link.frame import DURABLE_ROLES, ROLES, Frame
+from overlay.link.frame import DURABLE_ROLES, FEATURES, PROTOCOL_VERSION, ROLES, Frame
 from overlay.link.frame_codec import Envelope
 from overlay.link.frame_memory import UNBOUNDED, FrameMemory
 from overlay.link.frames import Ack, ErrorFrame, Hello, Response, Skipped
@@ -478,7 +478,8 @@ class LinkLayer:
     def _hello(self, peer: str) -> Hello:
         """What is said to a peer; ANYONE is told of no channels, and so sends all it keeps."""
         journal = self._journals.get(peer)
-        return Hello.of_ours(
+        return Hello(
+            PROTOCOL_VERSION,
             role=self._role,
             peer=self._identity,
             instance=self._instance,
@@ -486,6 +487,7 @@ class LinkLayer:
             frame_bytes_max=self._limits.frame_bytes_max,
             received=[] if journal is None else journal.received(),
             token=self._token(),
+            features=sorted(FEATURES),
             epoch=self._epochs.own,
         )
 

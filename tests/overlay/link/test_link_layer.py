@@ -17,7 +17,7 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import PROTOCOL_VERSION, Frame
+from overlay.link.frame import FEATURES, PROTOCOL_VERSION, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import (
     Ack,
@@ -65,13 +65,15 @@ class TestHello:
         (arrival,) = hand.arrivals
         assert (arrival.peer, arrival.frame) == ("broker/B2", hello())
         assert frames == [
-            Hello.of_ours(
+            Hello(
+                PROTOCOL_VERSION,
                 role="broker",
                 peer="B1",
                 instance="test",
                 formats=["xml"],
                 frame_bytes_max=LIMITS.frame_bytes_max,
                 received=[],
+                features=sorted(FEATURES),
             )
         ]
         assert hand.links.connected("broker/B2")
