@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -300,12 +301,22 @@ async def test_children_stop_when_the_launcher_is_killed(tmp_path: Path) -> None
         os.close(child)
 
 
-async def test_a_registration_service_without_its_store_does_not_begin_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("is_disk_lost", "said"),
+    [(False, "is empty or of an older format"), (True, "was emptied, or is an older copy")],
+)
+async def test_a_registration_service_without_its_store_does_not_begin_anew(
+    tmp_path: Path, is_disk_lost: bool, said: str
+) -> None:
+    """Without the file it knows by itself; without the disk it is told by its brokers."""
     topology = topology_in(tmp_path / "data", brokers=2)
     async with launch(topology) as network, User(network.registration, "ada") as user:
         await user.add_profile("//city")
-    DataDirectory(tmp_path / "data").store_file("registration").unlink()
+    store = DataDirectory(tmp_path / "data").store_file("registration")
+    store.unlink()
+    if is_disk_lost:
+        shutil.rmtree(store.parent)
     with pytest.raises(LaunchError) as failure:
         async with launch(topology):
             raise AssertionError("it came up")
-    assert "was emptied, or is an older copy" in failure.value.last_lines[-1]
+    assert said in "\n".join(failure.value.last_lines)
