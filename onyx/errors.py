@@ -149,3 +149,10 @@ class ProfilesNotAccepted(RequestFailed):
         place, why = next(iter(refused.items()))
         super().__init__("profiles-refused", f"{len(refused)} are refused; number {place}: {why}")
         self.refused = refused
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """All errors in a group (of groups), or what was given."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in leaves(inner)]
+    return [error]

@@ -59,7 +59,7 @@ async def test_who_stands_still_is_replaced_and_ends_when_it_wakes_up(
             await trio.sleep(0.05)
         await net.network.wait_ready(process)
         assert not is_running(pid)
-        assert child.exit_code == EXIT_BUSY
+        assert child.exit_code == EXIT_BUSY, "\n".join(net.lines[-60:])
         assert net.epochs[node] == [1, 2]
         assert any("not this process's any more (epoch 1)" in line for line in net.lines)
         await net.wait_delivered(len(net.delivered) + 50)

@@ -39,7 +39,7 @@ def faulty_disk(directory: Path) -> dict[str, str]:
 def run_with(disk: dict[str, str], store: Path, script: str) -> str:
     """What a script prints that has ``path`` of a store and ``fault``."""
     done = subprocess.run(
-        [sys.executable, "-c", _PRELUDE + script, str(store)],
+        [sys.executable, "-u", "-c", _PRELUDE + script, str(store)],
         env=disk,
         cwd=ROOT,
         capture_output=True,
