@@ -34,7 +34,7 @@ from onyx.data_directory import DataDirectory
 from onyx.doors import doors_of, node_limits
 from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, UserError
 from onyx.garbage import leave_survivors_alone
-from onyx.listening import NodeProcess, NodeSockets, bind_process, process_of
+from onyx.listening import NodeProcess, NodeSockets, bind, bind_process, bound_address, process_of
 from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
 from onyx.node_store import taken_store
@@ -43,6 +43,8 @@ from onyx.store_errors import store_errors
 from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.principal import Principal, nobody
 from overlay.link.stored_rows import Progress, unsaid
+from overlay.link.vitals import Vitals
+from overlay.nodes import Address
 from overlay.topology import Topology, TopologyError, load_topology
 from registration.service import run_registration
 
@@ -122,29 +124,15 @@ async def run_node_process(
         watched_deaths(directory.node_directory(process.name)) as (mark, death),
         store_errors(),
     ):
-        is_ready = is_waiting = False
         async with background_tasks() as nursery:
             nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
-
-            def say_ready() -> None:
-                nonlocal is_ready
-                leave_survivors_alone()
-                log.info("ready")
-                if not is_ready:
-                    is_ready = True
-                    ready()
-
-            def say_waiting() -> None:
-                nonlocal is_waiting
-                if not is_waiting:
-                    is_waiting = True
-                    log.info("another process is %s; waiting to take its place", node_id)
-                    if topology.node(node_id).has_standby:
-                        waiting()
-
-            async with taken_store(topology, node_id, say_waiting) as store:
+            vitals = _open_vitals(topology, process, nursery)
+            has_standby = topology.node(node_id).has_standby
+            waits = waiting if has_standby else _unheard
+            told = _Told(node_id, vitals, ready, waits, progress)
+            async with taken_store(topology, node_id, told.waiting) as store:
                 if store.epoch:
                     log.info("is %s from now on, epoch %d", node_id, store.epoch)
                 sockets.listen()
@@ -155,11 +143,60 @@ async def run_node_process(
                     node = process.node
                     log.info("listening at %s, for links at %s", node.listen, node.links)
                     doors = doors_of(sockets, connections, limits)  # which the life closes
-                    reports = say_ready, _now_and_then(progress if not is_ready else unsaid)
                     of_node = topology, node_id, doors, store
-                    await run(*of_node, *reports, node_limits(limits, caution), shown, issuer, mark)
+                    bounds = node_limits(limits, caution)
+                    await run(*of_node, *told.reports(), bounds, shown, issuer, mark, vitals)
 
                 await run_lives(life, store, RestartPolicy(), death=death)
+
+
+class _Told:
+    """Who is told how far a process is: its vitals always, others the first time."""
+
+    def __init__(
+        self,
+        node_id: str,
+        vitals: Vitals,
+        ready: Callable[[], None],
+        waiting: Callable[[], None],
+        progress: Progress,
+    ) -> None:
+        self._node_id = node_id
+        self._vitals = vitals
+        self._ready = ready
+        self._waiting = waiting
+        self._progress = progress
+        self._is_ready = self._is_waiting = False
+
+    def reports(self) -> tuple[Callable[[], None], Progress]:
+        """``ready`` and ``progress`` of a life that begins."""
+        self._vitals.hindrance = "it starts"
+        return self.ready, _now_and_then(self.progress)
+
+    def ready(self) -> None:
+        leave_survivors_alone()
+        self._vitals.hindrance = ""
+        log.info("ready")
+        if not self._is_ready:
+            self._is_ready = True
+            self._ready()
+
+    def progress(self, taken: int, total: int) -> None:
+        log.info("%d of %d rows restored", taken, total)
+        self._vitals.hindrance = f"{taken} of {total} rows are restored"
+        if not self._is_ready:
+            self._progress(taken, total)
+
+    def waiting(self) -> None:
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._vitals.hindrance = f"another process is {self._node_id}"
+            log.info("another process is %s; waiting to take its place", self._node_id)
+            self._waiting()
+
+
+def _unheard() -> None:
+    pass
 
 
 def _load(path: Path, topology: Topology, node_id: str) -> Credentials:
@@ -184,6 +221,24 @@ def _issuer(topology: Topology, nursery: trio.Nursery) -> Callable[[str], Princi
     issuer = OidcIssuer(topology.oidc)
     nursery.start_soon(issuer.run)
     return issuer.principal
+
+
+def _open_vitals(topology: Topology, process: NodeProcess, nursery: trio.Nursery) -> Vitals:
+    """New ones, that whoever asks at the admin address is told, if the topology has such;
+    TopologyError when it cannot be had."""
+    vitals = Vitals()
+    if topology.admin is not None:
+        # What a process without an admin address need not load.
+        from onyx.telemetry.admin_server import AdminServer  # noqa: PLC0415
+
+        wanted = topology.admin.address(process.node.listen)
+        listener = bind(wanted, key="admin")
+        vitals.admin = Address(*bound_address(listener, wanted))
+        log.info("metrics at http://%s/metrics", vitals.admin)
+        server = AdminServer(process.name, vitals)
+        opened = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
+        nursery.start_soon(server.run, opened)
+    return vitals
 
 
 async def _run_child(arguments: argparse.Namespace) -> None:
@@ -227,7 +282,6 @@ def _now_and_then(progress: Progress) -> Progress:
         nonlocal next_at
         if time.monotonic() >= next_at:
             next_at = time.monotonic() + PROGRESS_SECONDS
-            log.info("%d of %d rows restored", taken, total)
             progress(taken, total)
 
     return say

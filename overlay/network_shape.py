@@ -189,6 +189,7 @@ def refreshed(shape: NetworkShape, file: Topology) -> NetworkShape:
         limits=file.limits,
         archive=file.archive,
         stores=file.stores,
+        admin=file.admin,
         brokers=tuple(brokers.get(broker.id, broker) for broker in shape.declared.brokers),
         links=tuple(
             replace(links.get(frozenset(link.ends), link), latency_ms=link.latency_ms)

@@ -35,6 +35,7 @@ from typing import TypedDict, TypeVar, cast
 
 from formats import LEVELS, Compression, WireFormat
 from overlay.access import AccessOptions, access_to_toml, read_access
+from overlay.admin import AdminOptions, admin_to_toml, read_admin
 from overlay.archive import ArchiveOptions, archive_to_toml, read_archive
 from overlay.errors import TopologyError
 from overlay.limits import Limits, limits_to_toml, read_limits
@@ -86,7 +87,7 @@ REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not bui
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOP_KEYS = (
     *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
-    *("archive", "access", "oidc", "stores"),
+    *("archive", "access", "oidc", "stores", "admin"),
 )
 _NODE_KEYS = ("id", "listen", "links", "standby", "standby_links", "store")
 _BROKER_KEYS = (*_NODE_KEYS, "label", "place", "capacity")
@@ -119,6 +120,7 @@ class Topology:
     access: AccessOptions = field(default_factory=AccessOptions)
     oidc: OidcOptions | None = None
     stores: StoreOptions = field(default_factory=StoreOptions)
+    admin: AdminOptions | None = None
     _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
     _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
 
@@ -274,6 +276,7 @@ def parse_topology(text: str, file: str) -> Topology:
     topology = Topology(
         *(name, Path(data_directory), registration, brokers, links),
         *(read_limits(top), read_archive(top), read_access(top), read_oidc(top), stores),
+        read_admin(top),
     )
     _check_connected(topology, top)
     return topology
@@ -515,6 +518,7 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
     yield from archive_to_toml(topology.archive)
     if topology.stores != StoreOptions():
         yield from stores_to_toml(topology.stores)
+    yield from admin_to_toml(topology.admin)
 
 
 def _node_lines(node: RegistrationNode | BrokerNode, stores: StoreOptions) -> Iterator[str]:

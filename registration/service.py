@@ -25,7 +25,7 @@ from overlay.link.principal import Principal
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import NodeStore
 from overlay.link.stored_rows import Progress
-from overlay.link.turns import Turns
+from overlay.link.vitals import Vitals
 from overlay.link.work_mark import WorkMark
 from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
@@ -44,22 +44,18 @@ async def run_registration(
     credentials: Credentials | None,
     issuer: Callable[[str], Principal],
     mark: WorkMark,
+    vitals: Vitals,
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
     ``progress`` before that, as it takes back what is stored.  Connections have TLS where it has
     ``credentials``; ``issuer``: see TokenHolders."""
-    turns = Turns()
     instance = uuid.uuid4().hex
     core = RegistrationCore(
         topology,
         identity,
         instance,
         store.rows(unread=(OUTBOX,)),
-        lambda: {
-            **turns.statistics(),
-            "tls": credentials and credentials.statistics(),
-            "store": store.statistics(),
-        },
+        vitals.of_node(store, credentials),
         progress,
         ProcessorClock(),
         partial(token_bytes, 32),
@@ -71,6 +67,7 @@ async def run_registration(
         mark,
         store.epoch,
     )
+    vitals.statistics = core.statistics
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 
@@ -81,7 +78,7 @@ async def run_registration(
                 dials={},
                 store=store,
                 limits=limits,
-                turns=turns,
+                vitals=vitals,
                 credentials=credentials,
                 task_status=task_status,
             )

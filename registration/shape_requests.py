@@ -175,6 +175,7 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
         ("access", now.access, wanted.access),
         ("oidc", now.oidc, wanted.oidc),
         ("stores", now.stores, wanted.stores),
+        ("admin", now.admin, wanted.admin),
     ):
         if is_value != shall_be:
             raise RequestRefused(

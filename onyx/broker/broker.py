@@ -31,7 +31,7 @@ from overlay.link.principal import Principal
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import NodeStore
 from overlay.link.stored_rows import Progress
-from overlay.link.turns import Turns
+from overlay.link.vitals import Vitals
 from overlay.link.work_mark import WorkMark
 from overlay.nodes import Addresses
 from overlay.topology import Topology
@@ -50,6 +50,7 @@ async def run_broker(
     credentials: Credentials | None,
     issuer: Callable[[str], Principal],
     mark: WorkMark,
+    vitals: Vitals,
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
@@ -61,7 +62,6 @@ async def run_broker(
     if topology.archive.directory is not None:
         archive = MessageArchive(broker_id, topology.archive)
     reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
-    turns = Turns()
     core = BrokerCore(
         topology,
         broker_id,
@@ -69,11 +69,7 @@ async def run_broker(
         store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
         ProcessorClock(),
         archive.statistics if archive else dict,
-        lambda: {
-            **turns.statistics(),
-            "tls": credentials and credentials.statistics(),
-            "store": store.statistics(),
-        },
+        vitals.of_node(store, credentials),
         time.time,
         progress,
         log.info,
@@ -83,6 +79,7 @@ async def run_broker(
         mark,
         store.epoch,
     )
+    vitals.statistics = core.statistics
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
 
@@ -106,7 +103,7 @@ async def run_broker(
                     store=store,
                     archive=archive,
                     limits=limits,
-                    turns=turns,
+                    vitals=vitals,
                     credentials=credentials,
                     reserve=reserve,
                     task_status=task_status,

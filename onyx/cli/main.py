@@ -11,13 +11,14 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import cast
 
 from formats.build import build_info
 from onyx.cli.verb import Verb
-from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError
+from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError, leaves
 from onyx.identity.known_networks import use_credentials
+from onyx.release import version
 from overlay.topology import TopologyError
 
 # In the order of onyx --help; each is a module of this package.
@@ -93,7 +94,7 @@ def build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"onyx {_version()}, {build_info()}")
+    parser.add_argument("--version", action="version", version=f"onyx {version()}, {build_info()}")
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
     for name in _needed(words):
         load_verb(name).add_parser(subparsers)
@@ -113,30 +114,17 @@ def load_verb(name: str) -> Verb:
     return cast("Verb", import_module(f"onyx.cli.{name.replace('-', '_')}"))
 
 
-def _version() -> str:
-    try:
-        return metadata.version("onyx-dissemination")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
-
-
 def _expected_error(error: BaseException) -> BaseException | None:
     """The error to report to the user, or None for a fault of the program.
 
     Trio hands over groups of errors; a group is expected when everything in it is, and then the
     one with something to say counts.
     """
-    leaves = _leaves(error)
+    found = leaves(error)
     telling = (UserError, TopologyError)
-    if not all(isinstance(e, (*telling, KeyboardInterrupt, BrokenPipeError)) for e in leaves):
+    if not all(isinstance(e, (*telling, KeyboardInterrupt, BrokenPipeError)) for e in found):
         return None
-    return next((e for e in leaves if isinstance(e, telling)), leaves[0])
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
-    return [error]
+    return next((e for e in found if isinstance(e, telling)), found[0])
 
 
 def _report(error: BaseException) -> int:

@@ -21,6 +21,7 @@ whoever sends.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -44,6 +45,7 @@ from overlay.link.events import (
     SendData,
 )
 from overlay.link.row_store import RowStore
+from overlay.link.vitals import Vitals
 
 log = logging.getLogger("onyx.node")
 
@@ -72,7 +74,8 @@ DEFAULT_COMMIT_LIMITS = CommitLimits()
 @dataclass(slots=True)
 class Group:
     """What one batch wants, or several that are committed together; ``bytes`` of it all.  ``held``:
-    the connections for which something waits for the commit."""
+    the connections for which something waits for the commit; ``began``: when its first event was
+    taken up."""
 
     changes: list[Put | Delete] = field(default_factory=list)
     leaving: list[Leaving] = field(default_factory=list)
@@ -81,6 +84,7 @@ class Group:
     has_early: bool = False
     held: set[int] = field(default_factory=set)
     bytes: int = 0
+    began: float = math.inf
 
     def take(self, actions: Iterable[Action]) -> None:
         """Actions of one call more."""
@@ -111,6 +115,7 @@ class Group:
         self.reads += batch.reads
         self.held |= batch.held
         self.bytes += batch.bytes
+        self.began = min(self.began, batch.began)
 
 
 class GroupCommit:
@@ -121,12 +126,17 @@ class GroupCommit:
         store: RowStore,
         hand_out: Callable[[list[Leaving]], None],
         tell: Callable[[list[Event]], None],
+        vitals: Vitals,
+        clock: Callable[[], float],
         limits: CommitLimits = DEFAULT_COMMIT_LIMITS,
     ) -> None:
-        """``hand_out`` gets what leaves, ``tell`` answers to ReadRows and CallAgain."""
+        """``hand_out`` gets what leaves, ``tell`` answers to ReadRows and CallAgain; ``vitals`` are
+        measured by ``clock``."""
         self._store = store
         self._hand_out = hand_out
         self._tell = tell
+        self._vitals = vitals
+        self._clock = clock
         self._limits = limits
         self._gathered = Group()
         self._is_due = False
@@ -154,7 +164,7 @@ class GroupCommit:
         )
         if self._is_due and self._under_way is None and not (gathered.changes or gathered.reads):
             self._gathered, self._is_due = Group(), False
-            self._hand_out(gathered.leaving)
+            self._let_go(gathered)
         if self._is_due:
             self._due.set()
         if batch.calls_again:
@@ -179,10 +189,12 @@ class GroupCommit:
             self._room.set()
             told: list[Event] = []
             if group.changes or group.reads:
+                began = self._clock()
                 told = await self._carried_out(group)
+                self._vitals.commits.note(self._clock() - began)
             self._under_way = None
             self._early.committed()
-            self._hand_out(group.leaving)
+            self._let_go(group)
             if group.calls_again:
                 told.append(CalledAgain())
             self._tell(told)
@@ -198,6 +210,11 @@ class GroupCommit:
                     self._store.commit(waiting)
                 except DiskFull as error:
                     log.error("%s; what nobody was told about is not stored", error)
+
+    def _let_go(self, group: Group) -> None:
+        self._hand_out(group.leaving)
+        if group.leaving:
+            self._vitals.answers.note(self._clock() - group.began)
 
     def _let_early(self, batch: Group) -> None:
         batch.held |= self._gathered.held

@@ -60,7 +60,7 @@ from overlay.link.node_limits import DEFAULT_NODE_LIMITS, NodeLimits
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import RowStore
 from overlay.link.schema_desk import SchemaDesk
-from overlay.link.turns import Turns
+from overlay.link.vitals import Vitals
 from overlay.nodes import Addresses
 
 log = logging.getLogger("onyx.node")
@@ -92,7 +92,7 @@ async def run_node(
     clock: Callable[[], float] = trio.current_time,
     limits: NodeLimits = DEFAULT_NODE_LIMITS,
     archive: Archive | None = None,
-    turns: Turns | None = None,
+    vitals: Vitals | None = None,
     credentials: Credentials | None = None,
     reserve: DiskReserve | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
@@ -102,14 +102,14 @@ async def run_node(
     ``dials`` maps peers ("role/id") to addresses for ``connect``; each is dialled again
     whenever its connection is lost; the core may change whom (``DialPeers``).  For two nodes that
     know each other only one may dial.  ``archive`` is given what is to be archived, and asked;
-    ``turns`` is told how long each took.  With ``credentials`` every connection has TLS,
+    ``vitals`` are told how long things took.  With ``credentials`` every connection has TLS,
     and the core is told whose it is; they are read again when they have changed, and connections
     whose certificate is revoked or over are closed.  The core is told when the disk has less free
     than the ``reserve``.  The listeners of the doors are closed
     at the end, the store is not.
     """
     shown = credentials, reserve
-    node = _Node(core, store, connect, clock, limits, archive, turns or Turns(), *shown)
+    node = _Node(core, store, connect, clock, limits, archive, vitals or Vitals(), *shown)
     await node.run(doors, dials, task_status)
 
 
@@ -131,7 +131,7 @@ class _Node:
         clock: Callable[[], float],
         limits: NodeLimits,
         archive: Archive | None,
-        turns: Turns,
+        vitals: Vitals,
         credentials: Credentials | None,
         reserve: DiskReserve | None,
     ) -> None:
@@ -141,13 +141,14 @@ class _Node:
         self._reserve = reserve
         self._clock = clock
         self._limits = limits
-        self._turns = turns
+        self._turns = vitals.turns
         self._cautious_turns = limits.cautious_turns
         self._processor = ProcessorClock()
         self._inbox = EventQueue(limits.inbox_events, limits.inbox_bytes)
         self._connections = Connections(self._inbox, connect, limits, credentials)
         self._commits = GroupCommit(
-            store, self._hand_out, self._inbox.put_ahead_nowait, limits.commit
+            *(store, self._hand_out, self._inbox.put_ahead_nowait, vitals, clock),
+            limits.commit,
         )
         self._schemas = SchemaDesk(self._inbox.put_ahead_nowait)
         self._readers = trio.CapacityLimiter(1)  # of the archive
@@ -185,7 +186,7 @@ class _Node:
     def _take_turn(self) -> None:
         """Handle events that wait, as many as belong together, and their end if the core asks for
         that."""
-        batch = Group()
+        batch = Group(began=self._clock())
         at_end = is_tick = False
         began = before = self._processor()
         longest, kind = 0.0, ""

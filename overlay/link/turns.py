@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
+from overlay.link.histogram import Histogram
+
 MINUTE = 60.0
 
 
@@ -28,16 +30,14 @@ class Turns:
     """``note`` each one; ``now`` in seconds of a clock that never goes back."""
 
     def __init__(self) -> None:
-        self._count = 0
-        self._seconds = 0.0
+        self.histogram = Histogram()
         self._longest = _NONE
         self._recent: deque[_Turn] = deque()  # each longer than all behind it, one of a second
         self._now = 0.0
 
     def note(self, kind: str, seconds: float, now: float) -> None:
         """A turn has ended, of which ``kind`` took the most."""
-        self._count += 1
-        self._seconds += seconds
+        self.histogram.note(seconds)
         self._now = now
         turn = _Turn(now, seconds, kind)
         if seconds > self._longest.seconds:
@@ -59,6 +59,6 @@ class Turns:
             "longest_turn_of": self._longest.kind,
             "longest_turn_minute_ms": round(lately.seconds * 1e3, 3),
             "longest_turn_minute_of": lately.kind,
-            "turns": self._count,
-            "turns_s": round(self._seconds, 3),
+            "turns": self.histogram.count,
+            "turns_s": round(self.histogram.seconds, 3),
         }

@@ -1,0 +1,37 @@
+"""Vitals: how a process is, as its shell measures it and its core says; they outlive the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from overlay.link.credentials import Credentials
+from overlay.link.histogram import Histogram
+from overlay.link.row_store import NodeStore
+from overlay.link.turns import Turns
+from overlay.nodes import Address
+
+
+class Vitals:
+    """``turns`` in processor time; ``commits``, and ``answers``, which are from the moment that
+    events were taken up until what they told others left, in time that passed.  ``statistics``: of
+    the core that is there now.  ``hindrance``: why the process is not ready yet; "" when it is;
+    ``admin``: where whoever asks is told all that, None: nowhere."""
+
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.commits = Histogram()
+        self.answers = Histogram()
+        self.statistics: Callable[[], Mapping[str, object]] = dict
+        self.hindrance = "it starts"
+        self.admin: Address | None = None
+
+    def of_node(
+        self, store: NodeStore, credentials: Credentials | None
+    ) -> Callable[[], Mapping[str, object]]:
+        """What a core that has this store says of its shell."""
+        return lambda: {
+            **self.turns.statistics(),
+            "admin": None if self.admin is None else str(self.admin),
+            "tls": credentials and credentials.statistics(),
+            "store": store.statistics(),
+        }

@@ -1,0 +1,203 @@
+"""The metrics of a network: each row of the table is measured somewhere, and counts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+import trio
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from onyx import DataSource, User, launch
+from onyx.registration_client import NetworkClient
+from onyx.telemetry.metric_table import METRICS
+from onyx.telemetry.metrics import Metrics
+from overlay.admin import AdminOptions
+from overlay.link.histogram import BOUNDS, Histogram
+from overlay.link.vitals import Vitals
+from tests.onyx.networks import SAFETY_SECONDS, small_topology
+
+RULES = Path(__file__).resolve().parents[3] / "docs" / "alerts.yml"
+SELDOM = {
+    "onyx_archive_written",
+    "onyx_archive_left_out",
+    "onyx_invalid",
+    "onyx_epoch",
+    "onyx_frames_refused",
+}
+"""Only where there is an archive, a schema, a standby, a peer that errs."""
+
+Sample = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def measured(text: str) -> dict[Sample, float]:
+    """Of Prometheus's text; its own parser finds no fault with it."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+@pytest.fixture
+async def safety_net() -> AsyncIterator[None]:
+    with trio.fail_after(SAFETY_SECONDS):
+        yield
+
+
+def test_times_are_counted_up_to_each_bound() -> None:
+    histogram = Histogram()
+    for seconds in (0.0, 0.0001, 0.0002, 11.0):
+        histogram.note(seconds)
+    buckets = list(histogram.buckets())
+    assert [bound for bound, _ in buckets] == [*BOUNDS, float("inf")]
+    assert buckets[0] == (0.0001, 2)
+    assert buckets[-2:] == [(10.0, 3), (float("inf"), 4)]
+    assert (histogram.count, histogram.seconds) == (4, pytest.approx(11.0003))
+
+
+def test_a_process_that_has_no_core_yet_has_vitals() -> None:
+    text, media_type = Metrics("B1", Vitals()).text("")
+    assert media_type.startswith("text/plain")
+    assert measured(text.decode())["onyx_ready", ()] == 0.0
+
+
+def test_open_metrics_are_given_to_who_accepts_them() -> None:
+    text, media_type = Metrics("B1", Vitals()).text("application/openmetrics-text; version=1.0.0")
+    assert media_type.startswith("application/openmetrics-text")
+    assert {family.name for family in openmetrics(text.decode())} >= {
+        "onyx_ready",
+        "onyx_turn_seconds",
+    }
+
+
+async def scraped(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    stream = await trio.open_tcp_stream(host, int(port))
+    async with stream:
+        await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: b\r\nConnection: close\r\n\r\n")
+        answer = b"".join([part async for part in stream])
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK"), head
+    return body.decode()
+
+
+@pytest.mark.usefixtures("safety_net")
+async def test_every_metric_is_measured_in_a_network_that_runs(tmp_path: Path) -> None:
+    topology = replace(small_topology(tmp_path / "data", 2), admin=AdminOptions(port_offset=0))
+    async with launch(topology) as network:
+        source = await DataSource.register(network.registration, location=(10.0, 0.0))
+        async with source, User(network.registration, "ada") as user:
+            profile = await user.add_profile("//a", location=(20.0, 0.0), wait=True)
+            for text in ("<m><a/><b>no</b></m>", "<m/>", "<m><a>2</a></m>"):
+                assert (await source.publish(text.encode())).accepted
+            assert not (await source.publish(b"<m>")).accepted
+            results = user.results(profile.id)
+            for _ in range(2):
+                await anext(results)
+            found: dict[str, Mapping[Sample, float]] = {}
+            addresses = {"registration": network.registration}
+            addresses |= {broker: network.topology.where(broker) for broker in ("B1", "B2")}
+            for node, address in addresses.items():
+                async with NetworkClient(address) as client:
+                    admin = str((await client.statistics())["node"]["admin"])
+                found[node] = measured(await scraped(admin))
+    names = {name.removesuffix("_total") for each in found.values() for name, _ in each}
+    assert {f"onyx_{row.name}" for row in METRICS} - names <= SELDOM
+    first, second = found["B1"], found["B2"]
+    assert first["onyx_published_total", ()] == 4
+    assert first["onyx_refused_total", ()] == 1
+    assert first["onyx_crossings_total", (("to", "B2"),)] == 2
+    assert first["onyx_peer_online", (("peer", "B2"),)] == 1
+    assert second["onyx_received_total", ()] == 2
+    assert second["onyx_delivered_total", ()] == 2
+    assert second["onyx_profiles", ()] == found["registration"]["onyx_catalog_profiles", ()] == 1
+    assert all(each["onyx_ready", ()] == 1 for each in found.values())
+    assert all(each["onyx_commit_seconds_count", ()] > 0 for each in found.values())
+    assert all(each["onyx_answer_seconds_count", ()] > 0 for each in found.values())
+    assert not any(profile.id in str(label) for each in found.values() for label in each)
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
+@pytest.mark.usefixtures("safety_net")
+async def test_prometheus_scrapes_a_network_and_alerts(tmp_path: Path) -> None:
+    """The network runs without TLS, of which there is an alert."""
+    topology = replace(small_topology(tmp_path / "data", 1), admin=AdminOptions(port_offset=0))
+    async with launch(topology, is_secure=False) as network:
+        targets = []
+        for node in ("registration", "B1"):
+            async with NetworkClient(network.topology.where(node)) as client:
+                targets.append(str((await client.statistics())["node"]["admin"]))
+        config = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(RULES)],
+            "scrape_configs": [{"job_name": "onyx", "static_configs": [{"targets": targets}]}],
+        }
+        file = tmp_path / "prometheus.yml"
+        file.write_text(json.dumps(config))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        command = [
+            "prometheus",
+            f"--config.file={file}",
+            f"--storage.tsdb.path={tmp_path / 'tsdb'}",
+        ]
+        command.append(f"--web.listen-address=127.0.0.1:{port}")
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as prometheus:
+            try:
+                firing: set[tuple[str, str]] = set()
+                while firing != {("OnyxInsecure", target) for target in targets}:
+                    await trio.sleep(0.2)
+                    firing = await alerts(port)
+            finally:
+                prometheus.terminate()
+
+
+async def alerts(port: int) -> set[tuple[str, str]]:
+    """(name, process) of what Prometheus says fires; none while it starts."""
+    url = f"http://127.0.0.1:{port}/api/v1/alerts"
+    try:
+        answer = await trio.to_thread.run_sync(lambda: urlopen(url, timeout=5).read())
+    except OSError:
+        return set()
+    found = json.loads(answer)["data"]["alerts"]
+    labels = [alert["labels"] for alert in found if alert["state"] == "firing"]
+    return {(each["alertname"], each["instance"]) for each in labels}
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="Prometheus is not installed")
+def test_the_alerts_are_what_prometheus_reads() -> None:
+    done = subprocess.run(
+        ["promtool", "check", "rules", RULES], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_alerts_are_about_metrics_that_there_are() -> None:
+    said = RULES.read_text()
+    known = {f"onyx_{row.name}" + "_total" * (row.kind == "counter") for row in METRICS}
+    known |= {
+        "onyx_ready",
+        *(
+            f"onyx_{n}_seconds_{e}"
+            for n in ("turn", "commit", "answer")
+            for e in ("bucket", "count", "sum")
+        ),
+    }
+    words = {
+        word
+        for line in said.splitlines()
+        if "expr:" in line
+        for word in line.replace("(", " ").replace("{", " ").replace("[", " ").split()
+        if word.startswith("onyx_")
+    }
+    assert words
+    assert words <= known
