@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from yfilter.graph.said_paths import said_disjunct
+
 POSITIONS_MAX = 5  # elements named in an outcome
 _FOUND = ("step", "triple pattern", "group")  # what may leave more than it was asked of
 
@@ -114,7 +116,8 @@ class Explanation:
             yield from ("", f"What is left, by the {self.remainder_by}", f"  {self.remainder}")
         yield from ("", "Routing query")
         for number, disjunct in enumerate(self.routing_query):
-            yield f"  {'or ' if number else ''}" + "\n     and ".join(disjunct)
+            said = "\n     and ".join(map(said_disjunct, disjunct))
+            yield f"  {'or ' if number else ''}{said}"
         if self.matched is not None:
             yield from ("", "On the message")
             yield from (f"  {line}" for line in self._verdict())

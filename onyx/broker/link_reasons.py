@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
 
 from formats import ElementStream
 from yfilter import LinkTarget, Matcher, MatchLimits
 from yfilter.engine.linear_paths import Conjunction, LinearPath
-from yfilter.engine.readings import Readings
+from yfilter.engine.readings import Reading, Readings
 from yfilter.explanation import Failure
 from yfilter.language.query_ast import Origin, PathExpression, Profile
 
@@ -42,7 +43,8 @@ def why_taken(
 def why_not(
     wanted: Collection[Conjunction], message: ElementStream | Readings, text: str
 ) -> list[Mapping[str, object]]:
-    """The nearest misses: ``disjunct``, the first ``part`` of it that does not hold, a
+    """The nearest misses: ``disjunct``, the first ``part`` of it that does not hold (of the graph
+    reading a whole path), a
     ``statement`` about that, and how many ``more`` of those looked at fail at the same part."""
     matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
     near = _closest(wanted, text, NEAR)
@@ -93,7 +95,8 @@ def _failure(
     for path in disjunct.paths:
         failure = matcher.explain(_profile_of(path), message).failure
         if failure is not None:
-            return failure
+            is_graph = disjunct.reading is Reading.GRAPH
+            return replace(failure, text=str(path)) if is_graph else failure
     return None
 
 

@@ -9,6 +9,7 @@ from overlay.link.request_server import RequestRefused, Result, name_argument
 from overlay.routing.branches import Branch
 from overlay.tree_name import root_of
 from yfilter.projection.needs_query import as_xquery
+from yfilter.projection.profile_needs import RDF_XML
 
 QUERY_LENGTH_MAX = 256 * 1024  # characters
 
@@ -45,15 +46,18 @@ class TransformationRequests:
         }
 
     def _branch(self, branch: Branch, roots: list[str]) -> dict[str, object]:
-        """``brokers``: those whose profiles are behind the link on these trees."""
+        """``brokers``: those whose profiles are behind the link on these trees; ``query``: of those
+        of the document reading, () if there is none."""
         behind = self._transformation.table.behind(roots[0], branch.broker)
-        needs = () if behind is None else tuple(behind.entries)
+        entries = () if behind is None else tuple(behind.entries)
+        needs = [need for need in entries if need != RDF_XML]
         tree = self._control.tree(roots[0])
         brokers = [broker for broker in tree.breadth_first() if branch.broker in tree.path(broker)]
         return {
             "roots": roots,
             "brokers": brokers,
-            "needs": len(needs),
-            "needs_bytes": sum(len(need.text) for need in needs),
+            "needs": len(entries),
+            "needs_bytes": sum(len(need.text) for need in entries),
+            "has_graph_profiles": len(needs) < len(entries),
             "query": as_xquery(needs)[:QUERY_LENGTH_MAX],
         }

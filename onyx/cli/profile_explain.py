@@ -10,7 +10,13 @@ from formats.errors import DecodeError, MessageRefused, SchemaRefused
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from onyx.cli.profile_check import SCHEMA_HELP, schema_check, warning_object
-from onyx.cli.values import add_media_type_argument, print_json, read_input, read_text
+from onyx.cli.values import (
+    add_base_argument,
+    add_media_type_argument,
+    print_json,
+    read_input,
+    read_text,
+)
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK
 from yfilter import Matcher, MatchLimitExceeded, ProfileRefused
@@ -36,6 +42,7 @@ def add_explain(verbs: Subparsers) -> None:
     parser.add_argument("file", metavar="FILE|-", help="the text of a profile")
     parser.add_argument("--message", metavar="FILE", help="a message to try it on")
     add_media_type_argument(parser)
+    add_base_argument(parser)
     parser.add_argument("--schema", metavar="FILE", help=SCHEMA_HELP)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     set_run(parser, run_explain)
@@ -49,7 +56,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
         message = None
         if data is not None:
             media_type = arguments.media_type or media_type_of(arguments.message)
-            message = read_publication(data, media_type)
+            message = read_publication(data, media_type, base=arguments.base)
         explanation = Matcher().explain(text, message)
         if arguments.schema is not None:
             warning = schema_check(arguments.schema).warning(text)

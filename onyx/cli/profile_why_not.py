@@ -12,7 +12,7 @@ from formats.errors import DecodeError, MessageRefused
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from onyx.cli.network_option import add_client_arguments, registration_address
-from onyx.cli.values import add_media_type_argument, print_json, read_input
+from onyx.cli.values import add_base_argument, add_media_type_argument, print_json, read_input
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.registration_client import RegistrationClient
@@ -36,6 +36,7 @@ def add_why_not(verbs: Subparsers) -> None:
     parser.add_argument("profile", metavar="ID", help="the profile")
     parser.add_argument("message", metavar="MESSAGE|-", help="the file of the message")
     add_media_type_argument(parser)
+    add_base_argument(parser)
     set_run(parser, run_why_not)
     add_client_arguments(parser)
 
@@ -45,7 +46,9 @@ def run_why_not(arguments: argparse.Namespace) -> int:
     media_type = arguments.media_type or media_type_of(arguments.message)
     text = trio.run(_text, arguments)
     try:
-        explanation = Matcher().explain(text, read_publication(data, media_type))
+        explanation = Matcher().explain(
+            text, read_publication(data, media_type, base=arguments.base)
+        )
     except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
         print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
         return EXIT_DATA

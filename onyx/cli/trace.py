@@ -21,6 +21,7 @@ from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.registration_client import NetworkClient, RegistrationClient
+from yfilter.graph.said_paths import said_disjunct
 
 DETAILS = f"""\
 Asks every broker on the way what it does with the message, as its parent would send it:
@@ -120,9 +121,9 @@ def _tree(
         if not link["taken"]:
             yield f"{trunk}{here}{link['link']}: not taken, {_count(link['disjuncts'])}"
             for failed in link["failed"]:
-                yield f"{inner}{failed['disjunct']}"
+                yield f"{inner}{said_disjunct(failed['disjunct'])}"
                 more = f", as do {failed['more']:,} more" if failed["more"] else ""
-                yield f"{inner}    fails at {failed['part']}{more}"
+                yield f"{inner}    fails at {said_disjunct(failed['part'])}{more}"
             continue
         for number, line in enumerate(
             _tree(answers, link["link"], link["bytes"], trunk + here, trunk + below)
@@ -130,7 +131,7 @@ def _tree(
             yield line
             if number == 0:
                 yield f"{inner}{size:,} -> {link['bytes']:,} bytes as {link['format']}{_cut(link)}"
-                yield from (f"{inner}because of {held}" for held in link["held"][:1])
+                yield from (f"{inner}because of {said_disjunct(held)}" for held in link["held"][:1])
 
 
 def _cut(link: Answer) -> str:

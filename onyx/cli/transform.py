@@ -24,7 +24,7 @@ DETAILS = f"""\
 Asks the broker that sends: B1:B3 is what B1 sends to B3. For the trees that have the same brokers
 behind the link it prints the transformation query, that is what is left of a message, as XQuery;
 the profiles behind the link, by their host brokers; and the bytes saved so far, since the broker
-was started.
+was started. Graphs are never cut, and for a graph profile an RDF/XML document is not, either.
 
 A link cuts its messages when the topology says transformation = "projection" for it, or "full":
 then parts of return clauses are computed on the way, too, where that makes messages smaller.
@@ -100,7 +100,10 @@ def _lines(answer: Answer, profiles: Mapping[str, list[str]]) -> Iterator[str]:
         yield f"trees of {', '.join(branch['roots'])}: {counted(branch['needs'], 'need')}"
         for broker in branch["brokers"]:
             yield f"  {broker}: {_named(profiles[broker])}"
-        yield from (f"  {line}" for line in branch["query"].splitlines())
+        if branch["has_graph_profiles"]:
+            yield "  graph profiles: graphs and RDF/XML documents whole, where their patterns match"
+        if branch["query"] != "()" or not branch["has_graph_profiles"]:
+            yield from (f"  {line}" for line in branch["query"].splitlines())
 
 
 def _named(profiles: list[str]) -> str:

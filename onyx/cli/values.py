@@ -98,6 +98,12 @@ def add_media_type_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--media-type", metavar="TYPE", default="", help=text)
 
 
+def add_base_argument(parser: argparse.ArgumentParser) -> None:
+    """``--base`` of a message that is a graph, "" if it is not given."""
+    text = "what relative IRIs of a graph are relative to (onyx source register --base)"
+    parser.add_argument("--base", metavar="IRI", default="", help=text)
+
+
 def read_text(name: str) -> str:
     """The same as UTF-8 text."""
     try:

@@ -248,3 +248,35 @@ def test_a_blocking_source_says_the_media_type_too(registration: str) -> None:
         assert source.publish(triple, "text/turtle").accepted
         messages = [b"<x/>", (triple, "application/n-triples"), triple]
         assert [one.accepted for one in source.publish_all(messages)] == [True, True, False]
+
+
+def test_tools_speak_of_triple_patterns(
+    registration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the way of a message, of a profile that does not match, and of a link that cuts."""
+    (tmp_path / "fog.rq").write_text(
+        'SELECT ?x { ?x <http://f.example/on> "fog" ; <http://f.example/size> ?n FILTER(?n > 3) }'
+    )
+    (tmp_path / "large.ttl").write_text("<a> <on> 'fog' ; <size> 7 .")
+    (tmp_path / "small.ttl").write_text("<a> <on> 'fog' ; <size> 2 .")
+
+    def said(*arguments: str | Path) -> str:
+        assert main([*map(str, arguments), "--registration", registration]) == 0
+        return capsys.readouterr().out
+
+    base = ("--base", "http://f.example/")
+    source = said("source", "register", "--location", "10,0", *base).split()[0]
+    profile = said("profile", "add", tmp_path / "fog.rq", "--location", "30,0", "--wait").split()[0]
+    asked = '?s1 <http://f.example/on> "fog"'
+    large, small = tmp_path / "large.ttl", tmp_path / "small.ttl"
+    taken = said("trace", large, "--source", source, "--dry-run")
+    assert f"because of {{ {asked} . ?s2 <http://f.example/size> ?o2 FILTER(?o2 > 3) }}" in taken
+    left = said("trace", small, "--source", source, "--dry-run")
+    assert "fails at { ?s1 <http://f.example/size> ?o1 FILTER(?o1 > 3) }" in left
+    assert "urn:onyx:graph" not in taken + left
+    assert f"{profile} matches it" in said("profile", "why-not", profile, large, *base)
+    assert "FILTER(?n >" in said("profile", "why-not", profile, small, *base)
+    assert "graph profiles: graphs and RDF/XML documents whole" in said(
+        *("transform", "show", "B1:B2", "--root", "B1")
+    )
+    said("profile", "remove", profile)
