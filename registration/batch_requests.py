@@ -124,7 +124,7 @@ class BatchRequests(Part):
         self._batches: dict[str, _Batch] = {}  # by request id, the oldest first
         self._waits: list[_Wait] = []
         self.verbs: dict[str, Verb] = {
-            "profile.add_many": Verb(Right.OWN, self._add_many, users_named),
+            "profile.add_many": Verb(Right.OWN, self._add_many, users_named, adds=True),
             "profile.find_many": Verb(Right.OWN, self._find_many, catalog.profiles_of),
             "profile.warnings": Verb(Right.OWN, self._warnings, catalog.profiles_of),
         }

@@ -18,6 +18,7 @@ from overlay.link.events import (
     CallAgain,
     CallAtEnd,
     CalledAgain,
+    DiskRoom,
     Event,
     SchemaAnswered,
     TimePassed,
@@ -123,7 +124,7 @@ class RegistrationCore:
             topology, self.catalog, placement, self.moves, self._rows, self.connected
         )
         verbs = self.verbs = dict[str, Verb]()
-        server = RequestServer(
+        self._server = server = RequestServer(
             *(self._links, "the registration service", verbs, self._access.table),
             *(self._rows.__len__, dead.answer_failed),
         )
@@ -205,6 +206,8 @@ class RegistrationCore:
                 agenda.work()
             elif isinstance(event, SchemaAnswered):
                 self._schemas.answered(event)
+            elif isinstance(event, DiskRoom):
+                self._server.disk_is_short = event.is_short
             for arrival in self._links.handle(event, now):
                 self._handle_arrival(arrival)
             if isinstance(event, TimePassed):

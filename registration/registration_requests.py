@@ -92,10 +92,10 @@ class RegistrationRequests(Part):
         return {
             "network": Verb(Right.KNOWN, self._network),
             "statistics": Verb(Right.OPERATE, lambda connection, request: self._statistics()),
-            "source.register": Verb(Right.PUBLISH, self._register_source, as_oneself),
+            "source.register": Verb(Right.PUBLISH, self._register_source, as_oneself, adds=True),
             "source.list": Verb(Right.KNOWN, self._list_sources),
             "source.show": Verb(Right.KNOWN, self._show_source),
-            "profile.add": Verb(Right.OWN, self._add_profile, users_named),
+            "profile.add": Verb(Right.OWN, self._add_profile, users_named, adds=True),
             "profile.await": Verb(Right.OWN, self._await_profile, self._catalog.profiles_of),
             "profile.list": Verb(Right.OWN, self._list_profiles, users_named),
             "profile.show": Verb(Right.OWN, self._show_profile, self._catalog.profiles_of),
@@ -151,8 +151,9 @@ class RegistrationRequests(Part):
             if (still := [entry for entry in awaiting if entry[0] != connection])
         }
 
-    def statistics(self) -> dict[str, int]:
+    def statistics(self) -> dict[str, object]:
         return {
+            "disk_is_short": self._server.disk_is_short,
             "waiting": sum(len(waiting) for waiting in self._waiting.values()),
             "awaiting": sum(len(awaiting) for awaiting in self._awaiting.values()),
         }

@@ -15,6 +15,7 @@ from secrets import token_bytes
 import trio
 
 from overlay.link.credentials import Credentials
+from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
 from overlay.link.held_core import HeldCore
 from overlay.link.journal_rows import OUTBOX
@@ -68,6 +69,7 @@ async def run_registration(
         store.epoch,
     )
     vitals.statistics = core.statistics
+    reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 
@@ -80,6 +82,7 @@ async def run_registration(
                 limits=limits,
                 vitals=vitals,
                 credentials=credentials,
+                reserve=reserve,
                 task_status=task_status,
             )
 

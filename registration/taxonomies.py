@@ -77,7 +77,7 @@ class Taxonomies(Part):
         self._closure = TaxonomyClosure(Taxonomy())  # by all together
         self._told: dict[str, int] = {}  # versions, in this run, by broker
         self.verbs = {
-            "taxonomy.put": Verb(Right.OPERATE, self._put),
+            "taxonomy.put": Verb(Right.OPERATE, self._put, adds=True),
             "taxonomy.list": Verb(Right.KNOWN, self._list),
             "taxonomy.show": Verb(Right.KNOWN, self._show),
             "taxonomy.remove": Verb(Right.OPERATE, self._remove),

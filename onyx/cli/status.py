@@ -110,9 +110,10 @@ def _slowed(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[s
 
 def _short_disks(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
     return [
-        f"{node}: its disk is nearly full; what is published there is refused (disk-full)"
+        f"{node}: its disk is nearly full; what is {what} there is refused (disk-full)"
         for node, (_, statistics) in found.items()
-        if (statistics or {}).get("data", {}).get("disk_is_short")
+        for section, what in (("data", "published"), ("requests", "registered"))
+        if (statistics or {}).get(section, {}).get("disk_is_short")
     ]
 
 

@@ -82,6 +82,11 @@ def each(*path: str, value: tuple[str, ...] = ()) -> Read:
     return read
 
 
+def either(*reads: Read) -> Read:
+    """What any of them finds: of a broker, or of the registration service."""
+    return lambda statistics: (sample for read in reads for sample in read(statistics))
+
+
 def waiting(statistics: Statistics) -> Iterator[Sample]:
     """Bytes that wait for each neighbour, of all its channels."""
     journals = _found(statistics, ("links", "journals")) or {}
@@ -271,7 +276,7 @@ METRICS = (
         "disk_is_short",
         _GAUGE,
         "1 while the disk has less free than its reserve.",
-        at("data", "disk_is_short"),
+        either(at("data", "disk_is_short"), at("requests", "disk_is_short")),
     ),
     MetricRow(
         "insecure",

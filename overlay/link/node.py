@@ -279,7 +279,10 @@ class _Node:
     def _say_room(self, reserve: DiskReserve) -> None:
         free = f"{reserve.free:,} bytes are free on the disk"
         if reserve.is_short:
-            log.error("%s, less than the reserve: what is published is refused (disk-full)", free)
+            log.error(
+                "%s, less than the reserve: nothing new is taken (disk-full)",
+                free,
+            )
         else:
-            log.warning("%s, enough to publish again", free)
+            log.warning("%s, enough to go on", free)
         self._inbox.put_ahead_nowait([DiskRoom(reserve.is_short)])

@@ -27,11 +27,13 @@ Failing: TypeAlias = Callable[[int, Request, Exception], None]
 class Verb(NamedTuple):
     """``right``: what whoever asks must have.  ``about`` (request, who asks) says of what: (scope,
     owner) of each thing that the request names, and that there is; None: of nothing in particular.
+    ``adds``: it may make the store larger by as much as whoever asks likes.
     """
 
     right: Right
     answer: Answer
     about: Callable[[Request, Principal], Iterable[tuple[str, str]]] | None = None
+    adds: bool = False
 
 
 class RequestRefused(Exception):
@@ -68,6 +70,7 @@ class RequestServer:
         self._changes = changes
         self._failed = failed
         self._unsafe = unsafe
+        self.disk_is_short = False
 
     def handle(self, connection: int, request: Request) -> None:
         before = self._changes()
@@ -81,6 +84,12 @@ class RequestServer:
             principal = self._links.principal(connection)
             if principal is not None:
                 self._check(principal, verb, request)
+            if verb.adds and self.disk_is_short:
+                raise RequestRefused(
+                    "disk-full",
+                    f"{request.verb}: the disk of {self._who} has less free than its reserve; ask "
+                    "again later",
+                )
             result = verb.answer(connection, request)
         except RequestRefused as refusal:
             error = {"code": refusal.code, "message": str(refusal)}

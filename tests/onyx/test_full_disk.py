@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from onyx import DataSource, User, launch
+from onyx import DataSource, RequestFailed, User, launch
 from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.networks import small_topology as topology_in
 
@@ -39,16 +39,21 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-async def test_below_the_reserve_nothing_is_published_and_all_else_goes_on(tmp_path: Path) -> None:
+async def test_below_the_reserve_nothing_new_is_taken_and_all_else_goes_on(tmp_path: Path) -> None:
     topology = topology_in(tmp_path / "data", brokers=1)
+    async with launch(topology) as network, User(network.registration, "ada") as user:
+        source = (await DataSource.register(network.registration)).id
+        profile = (await user.add_profile("//n")).id
     topology = replace(topology, limits=replace(topology.limits, disk_reserve_bytes=2**50))
-    async with launch(topology) as network:
-        source = await DataSource.register(network.registration)
-        async with source, User(network.registration, "ada") as user:
-            profile = await user.add_profile("//n")
-            outcome = await source.publish(b"<n/>")
-            assert (outcome.accepted, outcome.code) == (False, "disk-full")
-            await user.remove_profile(profile.id)
+    async with launch(topology) as network, User(network.registration, "ada") as user:
+        async with DataSource(network.registration, source) as publisher:
+            outcome = await publisher.publish(b"<n/>")
+        assert (outcome.accepted, outcome.code) == (False, "disk-full")
+        with pytest.raises(RequestFailed, match="than its reserve"):
+            await user.add_profile("//m")
+        with pytest.raises(RequestFailed, match="than its reserve"):
+            await DataSource.register(network.registration)
+        await user.remove_profile(profile)
 
 
 async def test_commits_wait_for_room_on_a_full_disk(small_disk: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from formats import SchemaRefused
 from formats.schema_questions import ReadSchema, SchemaFound
-from overlay.link.events import SchemaAnswered
+from overlay.link.events import DiskRoom, SchemaAnswered
 from overlay.link.frames import (
     PlaceProfiles,
     ProfilesChanged,
@@ -90,6 +90,27 @@ def test_a_source_is_answered_when_it_is_ready() -> None:
     assert answer.result["address"] == str(setting.topology.address(root))
     shown = setting.client.ask("source.show", source="s1")
     assert shown is not None and shown.result["ready"] is True
+
+
+def test_nothing_is_added_while_the_disk_is_short() -> None:
+    """What was there is asked for, changed and removed all the same."""
+    setting = Setting()
+    setting.beside.tell(DiskRoom(is_short=True))
+    for number, (verb, arguments) in enumerate(
+        [
+            ("source.register", {"name": "news"}),
+            ("profile.add", {"text": "/a", "user": "ann"}),
+            ("profile.add_many", {"profiles": [["/a", "k"]], "user": "ann"}),
+            ("taxonomy.put", {"name": "t", "text": "", "kind": "text/turtle"}),
+        ]
+    ):
+        assert refused(setting.request(f"q{number}", verb, **arguments)) == "disk-full"
+    listed = setting.client.ask("source.list")
+    assert listed is not None and listed.ok
+    assert setting.core.statistics()["requests"]["disk_is_short"] is True
+    setting.beside.tell(DiskRoom(is_short=False))
+    assert setting.request("q", "profile.add", text="/a", user="ann") is None
+    setting.holder(PlaceProfiles)
 
 
 def test_a_profile_is_answered_when_placed_and_with_wait_when_live() -> None:
