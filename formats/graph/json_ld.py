@@ -34,10 +34,17 @@ _CONTEXT_MEMBER = re.compile(
 
 
 def check_bounds(data: bytes, limits: GraphLimits) -> None:
-    """Refuse what is deeper, or has more contexts, than the limits allow, before it is read.
+    """Refuse what is longer or deeper, or has more contexts, than the limits allow, before it is
+    read.
 
-    Raises MessageRefused (``too-deep``, ``too-many-contexts``).
+    Raises MessageRefused (``too-large``, ``too-deep``, ``too-many-contexts``).
     """
+    if len(data) > limits.json_bytes_max:
+        raise MessageRefused(
+            "too-large",
+            f"{len(data):,} bytes of JSON-LD; at most {limits.json_bytes_max:,}: publish a larger "
+            "graph in Turtle or N-Quads",
+        )
     contexts, several = 0, False
     for found in _CONTEXT_MEMBER.finditer(data):
         contexts += 1
