@@ -369,7 +369,9 @@ class BrokerCore:
         tree = self.control.current_tree if role == "source" else key
         if tree in self.trees.waiting:
             return False
-        return not self.query.table.is_open(tree) or self.backlogs.may_grow(tree)
+        if not self.query.table.is_open(tree) or self.data.has_room(tree):  # the usual way
+            return True
+        return self.backlogs.may_grow(tree)
 
     # --- arrivals -------------------------------------------------------------------------
 

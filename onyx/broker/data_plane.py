@@ -60,6 +60,7 @@ from onyx.broker.transformation import Cut
 from overlay.access import AccessTable, Right
 from overlay.link.arrival import Arrival
 from overlay.link.dead_letters import DeadLetters
+from overlay.link.events import Flow
 from overlay.link.frames import (
     AcceptedBefore,
     Message,
@@ -372,6 +373,14 @@ class DataPlane(Part):
         """The same at once: before anything is handled that these messages come ahead of."""
         if self.deferred:
             self.local.run(never)
+
+    def has_room(self, root: str) -> bool:
+        """Whether no child's backlog on a tree is beyond what a slow one may have."""
+        limit = self._limits.link_backlog_bytes_max
+        return all(
+            self._links.backlog_bytes(f"broker/{child}", Flow.MESSAGE, root) <= limit
+            for child in self._control.children(root)
+        )
 
     def statistics(self) -> Mapping[str, object]:
         return {
