@@ -31,7 +31,8 @@ from tests.issuer import (
 )
 from tests.onyx.networks import small_topology_text
 
-NOW = int(time.time())
+NOW = int(time.time())  # when the tests are collected, which may be long before one runs
+DAY = 86_400
 RSA = KEYS["rsa"][0]
 
 
@@ -61,8 +62,8 @@ def refusal(issuer: OidcIssuer, shown: str) -> tuple[str, str]:
 async def test_a_token_that_the_issuer_has_signed_is_a_users_until_it_ends(
     issuer: OidcIssuer, key: str
 ) -> None:
-    ann = issuer.principal(token(key, exp=NOW + 500))
-    assert (str(ann), ann.token, ann.until) == ("user/ann", "", NOW + 500 + LEEWAY_SECONDS)
+    ann = issuer.principal(token(key, exp=NOW + DAY))
+    assert (str(ann), ann.token, ann.until) == ("user/ann", "", NOW + DAY + LEEWAY_SECONDS)
 
 
 async def test_a_key_signs_with_what_is_for_it_and_for_many_audiences(issuer: OidcIssuer) -> None:
@@ -79,7 +80,7 @@ BAD: dict[str, tuple[Callable[[], str], str]] = {
     "over": (lambda: token(exp=NOW - 60), "expired"),
     "without an end": (lambda: token(exp=None), '"exp"'),
     "an end without end": (lambda: token(exp=float("inf")), "exp"),
-    "not yet": (lambda: token(nbf=NOW + 600), "not yet valid"),
+    "not yet": (lambda: token(nbf=NOW + DAY), "not yet valid"),
     "for another network": (lambda: token(aud="onyx-large"), "Audience"),
     "for nobody": (lambda: token(aud=None), '"aud"'),
     "of another issuer": (lambda: token(iss="https://evil.example"), "issuer"),
