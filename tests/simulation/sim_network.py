@@ -1,15 +1,16 @@
 """A network in one thread: the real cores over a simulated transport, clock and disks.
 
 Everything that can go wrong between processes goes wrong here, as the seed says: connections
-break with bytes in flight, dialling fails for a while, processes die between any two of *handle*,
-*commit* and *send* and come back with what their disk had, or stand still, are replaced by their
-standby, and go on where they were.  Time is a number in a heap; a run of
-minutes takes milliseconds and a failing seed replays exactly.
+break with bytes in flight, or carry one way only; dialling fails for a while; processes die between
+any two of *handle*, *commit* and *send* and come back with what their disk had, or stand still, are
+replaced by their standby or nobody, and go on where they were.  Time is a number in a heap:
+minutes take milliseconds, and a failing seed replays exactly.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import count
@@ -98,7 +99,7 @@ class SimConnection:
         self.ends = ends
         self.dialled = dialled
         self.open = [True, True]
-        self.last_arrival = [0.0, 0.0]
+        self.last_arrival = [0.0, 0.0]  # inf: nothing comes at this end any more
 
 
 class SimNetwork:
@@ -194,10 +195,8 @@ class SimNetwork:
 
     def take_over(self, node: SimNode, sleep: float, wait: float) -> None:
         """A process stands still for a time; its standby is the node after so long."""
-        if node.core is None or node.asleep is not None:
+        if not self.pause(node, sleep):
             return
-        node.asleep = []
-        self.after(sleep, lambda: self._wake_up(node))
         standby = SimNode(node.peer, node.start, node.dials)
         standby.disk, standby.lease, standby.life = node.disk, node.lease, node.life
         life = node.life
@@ -208,6 +207,14 @@ class SimNetwork:
                 self.boot(standby)
 
         self.after(wait, take)
+
+    def pause(self, node: SimNode, seconds: float) -> bool:
+        """A process stands still for a time; False if it does already, or is down."""
+        if node.core is None or node.asleep is not None:
+            return False
+        node.asleep = []
+        self.after(seconds, lambda: self._wake_up(node))
+        return True
 
     def _wake_up(self, node: SimNode) -> None:
         missed, node.asleep = node.asleep or [], None
@@ -243,12 +250,7 @@ class SimNetwork:
 
     def _wake(self, node: SimNode) -> None:
         """Handle what waits, but for rows that are being read."""
-        if (
-            node.inbox
-            and not node.busy
-            and not _reads(node.unsaved)
-            and not _reads(node.committing)
-        ):
+        if node.inbox and not (node.busy or _reads(node.unsaved) or _reads(node.committing)):
             node.busy = True
             life = node.life
             self._do(node, self.random.uniform(0, 0.01), lambda: self._process(node, life))
@@ -415,10 +417,8 @@ class SimNetwork:
         other = self.nodes.get(peer)
         if peer in node.dialled or other is None or other.core is None:
             return
-        if other.asleep is not None:
-            return  # its address answers nobody
-        if frozenset((node.peer, peer)) in self.broken:
-            return
+        if other.asleep is not None or frozenset((node.peer, peer)) in self.broken:
+            return  # nobody answers there
         if self.faulty and self.random.random() < 0.2:
             return
         node.dialled.add(peer)
@@ -428,6 +428,13 @@ class SimNetwork:
             self._connections[owner.peer, number] = (connection, end)
         self.tell(node, ConnectionOpened(ends[0][1], peer))
         self.tell(other, ConnectionOpened(ends[1][1]))
+
+    def deafen(self, node: SimNode) -> bool:
+        """One of a node's connections carries one way only from now on; False if it has none."""
+        found = [each for (peer, _), each in self._connections.items() if peer == node.peer]
+        for connection, end in self.random.sample(found, 1) if found else ():
+            connection.last_arrival[end] = math.inf
+        return bool(found)
 
     def _transmit(self, node: SimNode, number: int, data: bytes) -> None:
         found = self._connections.get((node.peer, number))
@@ -447,10 +454,11 @@ class SimNetwork:
     def _arrive_later(
         self, connection: SimConnection, end: int, call: Callable[[SimConnection, int], None]
     ) -> None:
-        """In order per direction, each after its own delay."""
+        """In order per direction, each after its own delay; never at an end that is deaf."""
         arrival = max(connection.last_arrival[end], self.now + self.random.uniform(0.001, 0.05))
         connection.last_arrival[end] = arrival
-        self.after(arrival - self.now, lambda: call(connection, end))
+        if arrival < math.inf:
+            self.after(arrival - self.now, lambda: call(connection, end))
 
     def _arrive(self, connection: SimConnection, end: int, data: bytes) -> None:
         node, number = connection.ends[end]
