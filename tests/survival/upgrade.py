@@ -18,7 +18,7 @@ from onyx.data_source import Pipeline
 from onyx.results import Results
 from tests.survival.separate_nodes import HERE, SeparateNodes
 
-FORMER = "962ce2a4fb8377c9d0f98c2ab314a8f0e1ec1230"
+FORMER = "6628d55f94296bec2e9ce203365bfdbbf0559b6a"
 """The commit of the last release; it is the first that negotiates versions."""
 PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
 INTERVAL_SECONDS = 0.02  # from message to message
@@ -53,7 +53,7 @@ class Traffic:
     """From when a message was due to be published to when a user had it."""
 
     def __post_init__(self) -> None:
-        self._stopping = False
+        self._stopping = self._has_stopped = False
         self._news = trio.Event()
 
     async def publish(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -69,6 +69,8 @@ class Traffic:
                 published.append(b"<m><n>%d</n></m>" % len(published))
                 self._note(published, await pipeline.send(published[-1]))
             self._note(published, await pipeline.finish())
+        self._has_stopped = True
+        self._tell()
 
     async def take(self, name: str, results: Results) -> None:
         taken = self.taken[name] = []
@@ -89,7 +91,10 @@ class Traffic:
         """Publish no more, and wait for what was."""
         self._stopping = True
         await self._until(
-            lambda: all(len(taken) >= len(self.accepted) for taken in self.taken.values())
+            lambda: (
+                self._has_stopped
+                and all(len(taken) >= len(self.accepted) for taken in self.taken.values())
+            )
         )
 
     def _note(self, published: list[bytes], outcomes: list[Outcome]) -> None:
