@@ -79,6 +79,12 @@ class Standbys:
         while self.active[node] == process:
             await self._changed.wait()
 
+    async def wait_epoch(self, node: str, epoch: int) -> None:
+        """Until a process is the node with that epoch: its standby, or the same one, if that has
+        started again before the standby looked."""
+        while self.epochs[node][-1] < epoch:
+            await self._changed.wait()
+
     async def wait_delivered(self, count: int) -> None:
         while len(self.delivered) < count:
             await self._news.wait()

@@ -32,8 +32,9 @@ async def test_who_is_killed_is_replaced_by_its_standby(postgres: Postgres, tmp_
         for count, node in enumerate(("R1", "B1", "B2", "B1"), 1):
             await net.wait_delivered(50 * count)
             process = net.active[node]
+            epoch = net.epochs[node][-1]
             net.network.kill(process)
-            await net.another_than(node, process)
+            await net.wait_epoch(node, epoch + 1)
             await net.network.wait_ready(process)
         assert net.epochs == {"R1": [1, 2], "B1": [1, 2, 3], "B2": [1, 2]}
         for node in net.active:
