@@ -14,13 +14,12 @@ them, and then has its turn on their connection.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice
-from typing import TypeAlias
 
 from onyx.broker.deliveries.delivery_log import NOTHING, DeliveryLog, Record, Results
 from onyx.broker.deliveries.former_texts import FormerTexts
+from onyx.broker.deliveries.line import Line, Taker
 from onyx.broker.deliveries.mailbox import SHARED_LINE, Mailbox, Sharer
 from onyx.broker.deliveries.result_maker import ResultMaker
 from overlay.link.delivery_frames import (
@@ -46,33 +45,6 @@ HELD_SECONDS_MAX = 0.1
 JOINED_BYTES = 4_096  # frames for a connection leave as one up to so many; to join is to copy
 
 
-Taker: TypeAlias = Mailbox | Sharer
-"""What is in a slot."""
-
-
-@dataclass(slots=True, eq=False)
-class _Line:
-    """A connection with the mailboxes in its slots.
-
-    ``queue`` is a heap of (position, slot), and so is ``held``, where each slot is once, with
-    whether it still waits until there is room on the wire: ``waits``.  What is there: of each
-    position its bytes, and in how many slots it is not taken; it counts until it is taken in all.
-    ``gone``: by slot what has left a mailbox while it was on the wire, with its last number.
-    """
-
-    connection: int
-    frame_bytes_max: int
-    boxes: dict[int, Taker] = field(default_factory=dict)
-    queue: list[tuple[int, int]] = field(default_factory=list)
-    held: list[tuple[int, int]] = field(default_factory=list)
-    waits: dict[int, bool] = field(default_factory=dict)
-    on_wire: dict[int, list[int]] = field(default_factory=dict)
-    on_wire_bytes: int = 0
-    gone: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
-    frames: list[bytes] = field(default_factory=list)  # that leave together, and their bytes
-    frames_bytes: int = 0
-
-
 class Lines:
     """``put`` mailboxes into slots, ``queue`` what has something to send, ``flush`` in the end."""
 
@@ -94,10 +66,10 @@ class Lines:
         self.late = maker.late
         self._is_over = slice_.is_over
         self._clock = slice_.clock
-        self._lines: dict[int, _Line] = {}
-        self._busy: dict[int, _Line] = {}  # by connection, with something to send
+        self._lines: dict[int, Line] = {}
+        self._busy: dict[int, Line] = {}  # by connection, with something to send
         self._heads: list[tuple[int, int]] = []  # of these (position, connection), a heap
-        self._reading: dict[int, _Line] = {}  # by connection, that wait for the store
+        self._reading: dict[int, Line] = {}  # by connection, that wait for the store
         self.hold_until = 0.0  # in processor time: meanwhile what can be sent may wait for more
         self._left: list[Mailbox] = []  # ephemeral ones that somebody took
         self._turn = 0  # counts what is given to those who share
@@ -152,7 +124,7 @@ class Lines:
         if box.line:
             self.detach(box, "replaced", f"somebody else takes {box.profile!r} now")
 
-    def _free(self, connection: int, slot: int) -> _Line:
+    def _free(self, connection: int, slot: int) -> Line:
         """A connection, with nothing in a slot."""
         line = self._line(connection)
         former = line.boxes.get(slot)
@@ -239,7 +211,7 @@ class Lines:
         self._end_slot(line, sharer.slot, code, detail)
         self._leave_shared(sharer)
 
-    def _end_slot(self, line: _Line, slot: int, code: str, detail: str) -> None:
+    def _end_slot(self, line: Line, slot: int, code: str, detail: str) -> None:
         self._say(line, Detached(slot, code, detail))
         del line.boxes[slot]
         if slot in line.waits:
@@ -265,7 +237,7 @@ class Lines:
         oldest message first, as what it takes to make its results is there once.  Whether there is
         more."""
         room, room_bytes = SENT_AT_ONCE, SENT_BYTES_AT_ONCE
-        used: dict[int, _Line] = {}
+        used: dict[int, Line] = {}
         while self._heads and room > 0 and room_bytes > 0:
             connection = heappop(self._heads)[1]
             line = self._busy.pop(connection, None)
@@ -345,7 +317,7 @@ class Lines:
         if sharer.box.is_ephemeral:
             self._left.append(sharer.box)
 
-    def _send_next(self, line: _Line) -> tuple[int, int]:
+    def _send_next(self, line: Line) -> tuple[int, int]:
         """What one message gives to all of a connection's mailboxes whose next it is; how many
         these were, and its bytes."""
         position = line.queue[0][0]
@@ -434,7 +406,7 @@ class Lines:
         heappush(line.queue, (position, sharer.slot))
         self._wake(line)
 
-    def _hold_back(self, line: _Line, position: int, boxes: list[Taker]) -> list[Taker]:
+    def _hold_back(self, line: Line, position: int, boxes: list[Taker]) -> list[Taker]:
         """Those that may have a delivery while there is no room on the wire; the others wait."""
         for box in boxes:
             if box.has_on_wire:
@@ -444,7 +416,7 @@ class Lines:
                 line.waits[box.slot] = True
         return [box for box in boxes if not box.is_queued]
 
-    def _let_in(self, line: _Line) -> None:
+    def _let_in(self, line: Line) -> None:
         """As many of the oldest that wait as there is room for on the wire; what is equal counts
         once."""
         room = self._limits.connection_window_bytes - line.on_wire_bytes
@@ -465,7 +437,7 @@ class Lines:
                 counted.add(id(results))
                 room -= len(results.payload)
 
-    def _leave_wire(self, line: _Line, positions: list[int]) -> None:
+    def _leave_wire(self, line: Line, positions: list[int]) -> None:
         on_wire = line.on_wire
         for position in positions:
             sent = on_wire[position]
@@ -499,7 +471,7 @@ class Lines:
         return list(by_results.values()), left
 
     def _send_results(
-        self, line: _Line, record: Record, results: Results, slots: list[int], numbers: list[int]
+        self, line: Line, record: Record, results: Results, slots: list[int], numbers: list[int]
     ) -> int:
         """The bytes of it; 0 where that ended the connection: what it accepts is less than this."""
         encoder = results.encoder
@@ -520,14 +492,14 @@ class Lines:
             self._join(line)
         return len(frame)
 
-    def _line(self, connection: int) -> _Line:
+    def _line(self, connection: int) -> Line:
         line = self._lines.get(connection)
         if line is None:
             most = self._links.frame_bytes_max(connection)
-            line = self._lines[connection] = _Line(connection, most)
+            line = self._lines[connection] = Line(connection, most)
         return line
 
-    def _wake(self, line: _Line) -> None:
+    def _wake(self, line: Line) -> None:
         """A connection has its turn, if there may be something to send on it."""
         connection, waiting = line.connection, line.queue or line.held
         is_there = connection in self._lines  # or what it was sent has ended it
@@ -536,12 +508,12 @@ class Lines:
             self._busy[connection] = line
             heappush(self._heads, (waiting[0][0], connection))
 
-    def _say(self, line: _Line, frame: Frame) -> None:
+    def _say(self, line: Line, frame: Frame) -> None:
         """Something else, behind the results that leave."""
         self._join(line)
         self._links.reply(line.connection, frame)
 
-    def _join(self, line: _Line) -> None:
+    def _join(self, line: Line) -> None:
         """Let results leave that wait to do so together."""
         # PERF: to hand something to a connection costs more than most results do.
         if line.frames:

@@ -33,11 +33,10 @@ from onyx.broker.deliveries.lines import Lines
 from onyx.broker.deliveries.mailbox import (
     SHARERS_MAX,
     Mailbox,
-    MailboxState,
     Sharer,
     append_to_all,
 )
-from onyx.broker.deliveries.mailbox_rows import CHANGES, MAILBOXES, ChangeRow, MailboxRow
+from onyx.broker.deliveries.mailbox_rows import MAILBOXES, MailboxRows
 from onyx.broker.deliveries.overflow import MailboxLimits, Overflow
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Silence
@@ -56,13 +55,11 @@ from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.lost_stores import STORE_LOST, lost_detail
 from overlay.link.part import Part
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
 
 READ_SPACES = (DELIVERIES.space, BODY_SPACE)
-
-WRITTEN_AT_ONCE = 256  # rows of mailboxes; then others have their turn
 
 Given = tuple[Sequence[Mailbox], Results | None]
 """Mailboxes that get the same, and what; None: it is made when it is taken."""
@@ -90,12 +87,7 @@ class Mailboxes(Part):
         self._wall = wall
         self._log = DeliveryLog(rows, limits.journal_memory_bytes)
         self._boxes: dict[str, Mailbox] = {}
-        self._changed: dict[str, Mailbox | None] = {}  # in this call; None: it is gone
-        self._unwritten: dict[str, None] = {}  # whose row is of before some changes
-        self._changes: list[str] = []  # the keys of rows of changes, in order
-        self._change = 0  # the last of them
-        self._to_write: list[str] = []  # profiles whose rows are being written, and
-        self._replaced: list[str] = []  # the changes that these replace
+        self._mailbox_rows = MailboxRows(rows, self._boxes)
         self._texts = FormerTexts(rows)
         self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
         self.silence = Silence(self._empty)
@@ -105,33 +97,25 @@ class Mailboxes(Part):
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
-        self._states: dict[str, MailboxState | None] = {}  # while rows are restored
         self._counters: Counter[str] = Counter()
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
 
     def streams(self) -> Iterable[Stream]:
         yield streamed(DELIVERIES, self._log.restore)
-        yield streamed(MAILBOXES, self._restore_mailbox)
+        yield streamed(MAILBOXES, self._mailbox_rows.restore_row)
         yield unread(BODY_SPACE)
 
     def restore(self, rows: StoredRows) -> None:
         for key, text in rows.take(TEXTS):
             self._texts.restore(key, text)
-        states, self._states = self._states, {}
-        for key, change in rows.take(CHANGES):
-            states.update(change.states)
-            self._unwritten.update((profile, None) for profile, _ in change.states)
-            self._changes.append(key)
-            self._change = int(key)
         by_index: dict[int, Mailbox] = {}
         opened: dict[int, set[int]] = {}  # positions, by index
-        for profile, state in states.items():
-            if state is not None:
-                box = self._boxes[profile] = Mailbox.restored(profile, state)
-                by_index[box.index] = box
-                if box.sharing is not None:
-                    opened[box.index] = set(box.sharing.open.values())
+        for profile, state in self._mailbox_rows.restore(rows).items():
+            box = self._boxes[profile] = Mailbox.restored(profile, state)
+            by_index[box.index] = box
+            if box.sharing is not None:
+                opened[box.index] = set(box.sharing.open.values())
         self._log.last = max((box.cursor for box in self._boxes.values()), default=0)
         self._index = max(by_index, default=0)
         for position, record, boxes in self._log.restored():
@@ -148,9 +132,6 @@ class Mailboxes(Part):
             if not record.holders:
                 self._log.release(position)
         self.silence.begin([box for box in self._boxes.values() if box.is_ephemeral])
-
-    def _restore_mailbox(self, profile: str, row: MailboxRow) -> None:
-        self._states[profile] = row.state
 
     # --- what messages give ---------------------------------------------------------------
 
@@ -304,8 +285,8 @@ class Mailboxes(Part):
             self._is_behind or (self._lines.hold_until and self._may_hold())
         ):
             self._is_called, self._is_behind = False, self._lines.flush()
-        if self._changed:
-            self._put_changed()
+        if self._mailbox_rows.changed:
+            self._mailbox_rows.put_changed()
         for asked in self._log.reads():
             self.ask_shell(asked)
         for question in self._lines.late.asks:
@@ -324,8 +305,8 @@ class Mailboxes(Part):
 
     def work(self) -> None:
         """Go on with what was left."""
-        if self._to_write:
-            self._write_some()
+        if self._mailbox_rows.write():
+            self.work_soon()
         self._is_called = True
         self.flush_soon()
 
@@ -338,24 +319,8 @@ class Mailboxes(Part):
         for profile in self._texts.profiles():
             kept = self._boxes[profile]
             self._texts.forget(profile, kept.empty_through if kept.count else self._log.last)
-        if not self._replaced:
-            self._to_write, self._unwritten = list(self._unwritten), {}
-            self._replaced, self._changes = self._changes, []
-            self._write_some()
-
-    def _write_some(self) -> None:
-        """Some of the rows of mailboxes; when all are there, the changes that they replace go."""
-        for profile in self._to_write[-WRITTEN_AT_ONCE:]:
-            box = self._boxes.get(profile)
-            if box is not None:
-                MAILBOXES.put(self._rows, profile, MailboxRow(box.state()))
-        del self._to_write[-WRITTEN_AT_ONCE:]
-        if self._to_write:
+        if self._mailbox_rows.begin_writing():
             self.work_soon()
-            return
-        for key in self._replaced:
-            CHANGES.delete(self._rows, key)
-        self._replaced.clear()
 
     def handle_read(self, rows: RowsRead) -> None:
         """Rows of READ_SPACES."""
@@ -397,8 +362,8 @@ class Mailboxes(Part):
             self._texts.forget(profile, self._log.last)
             self.silence.end(box)
             self._overflow.users.leave(box)
-            MAILBOXES.delete(self._rows, profile)
-            self._note(profile, None)
+            self._mailbox_rows.forget(profile)
+            self.flush_soon()
 
     def send_away(self, profile: str, code: str, detail: str) -> None:
         """Whoever takes a profile does so no longer here, but soon elsewhere: so an ephemeral one
@@ -484,23 +449,10 @@ class Mailboxes(Part):
     def _empty(self, box: Mailbox) -> None:
         self._release(box, box.empty())
 
-    def _note(self, profile: str, box: Mailbox | None) -> None:
-        """A mailbox is another; None: it is gone."""
-        self._changed[profile] = box
+    def _note(self, profile: str, box: Mailbox) -> None:
+        """A mailbox is another."""
+        self._mailbox_rows.changed[profile] = box
         self.flush_soon()
-
-    def _put_changed(self) -> None:
-        """One row for all mailboxes that have changed in this call."""
-        self._change += 1
-        key = number_key(self._change)
-        states = [
-            (profile, None if box is None else box.state())
-            for profile, box in self._changed.items()
-        ]
-        CHANGES.put(self._rows, key, ChangeRow(states))
-        self._changes.append(key)
-        self._unwritten.update(dict.fromkeys(self._changed))
-        self._changed.clear()
 
     def _box(self, profile: str) -> Mailbox:
         box = self._boxes.get(profile)

@@ -13,7 +13,7 @@ import pytest
 from formats.limits import DEFAULT_LIMITS
 from onyx.broker.deliveries import delivery_log as delivery_log_module
 from onyx.broker.deliveries import lines as lines_module
-from onyx.broker.deliveries import mailboxes as mailboxes_module
+from onyx.broker.deliveries import mailbox_rows as mailbox_rows_module
 from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
     DELIVERIES,
@@ -920,7 +920,7 @@ def test_everything_comes_once_and_in_order_whatever_breaks(
     """Connections that end, processes that restart, profiles taken by one and by another, whose
     texts change."""
     print(f"seed {seed}")
-    monkeypatch.setattr(mailboxes_module, "WRITTEN_AT_ONCE", 1)
+    monkeypatch.setattr(mailbox_rows_module, "WRITTEN_AT_ONCE", 1)
     random = Random(seed)
     world = World()
     history = History(world, [f"p{number}" for number in range(6)], random)

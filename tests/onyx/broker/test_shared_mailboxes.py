@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from onyx.broker.deliveries import mailboxes as mailboxes_module
+from onyx.broker.deliveries import mailbox_rows as mailbox_rows_module
 from onyx.broker.deliveries.delivery_log import DELIVERIES
 from onyx.broker.deliveries.mailbox import OPEN_MAX, SHARERS_MAX
 from overlay.link.delivery_frames import (
@@ -352,7 +352,7 @@ def test_nothing_is_lost_and_nothing_is_at_two(seed: int, monkeypatch: pytest.Mo
     """Those who share come and go and lose their connections, somebody takes it alone, the broker
     restarts."""
     print(f"seed {seed}")
-    monkeypatch.setattr(mailboxes_module, "WRITTEN_AT_ONCE", 1)
+    monkeypatch.setattr(mailbox_rows_module, "WRITTEN_AT_ONCE", 1)
     sharers = Sharers(seed)
     random, world = sharers.random, sharers.world
     for _ in range(300):
