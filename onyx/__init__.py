@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from onyx.profile_batches import NewProfile, ProfileBatch
     from onyx.registration_client import RegistrationClient
     from onyx.results import Results
+    from overlay.delivery_policy import DeliveryPolicy
 
 __all__ = [
     "DataSource",
     "Delivery",
+    "DeliveryPolicy",
     "NetworkUnreachable",
     "NewProfile",
     "NotAuthenticated",
@@ -71,6 +73,7 @@ _MODULES = {
     "onyx.profile_batches": ("NewProfile", "ProfileBatch"),
     "onyx.registration_client": ("RegistrationClient",),
     "onyx.results": ("Results",),
+    "overlay.delivery_policy": ("DeliveryPolicy",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import copy_context
 from functools import wraps
 from pathlib import Path
@@ -36,6 +36,7 @@ from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.publisher_journal import JOURNAL_BYTES_MAX
 from onyx.registration_client import Where
+from onyx.results import Results
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -229,6 +230,37 @@ class DataSource(_Blocking[data_source.DataSource]):
         return made
 
 
+class BlockingResults:
+    """An iterator over deliveries, as ``onyx.Results``."""
+
+    def __init__(self, results: Results, thread: _Thread[clients.User]) -> None:
+        self._results = results
+        self._thread = thread
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Delivery:
+        return self._thread.call(lambda _: self._results.__anext__())
+
+    def reject(self, reason: str = "") -> None:
+        """The last delivery comes again later; see ``Results.reject_nowait``."""
+
+        async def reject(_: clients.User) -> None:
+            self._results.reject_nowait(reason)
+
+        self._thread.call(reject)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Deal with the last delivery in this block: rejected with the error if it ends with one,
+        which goes no further."""
+        try:
+            yield
+        except Exception as error:
+            self.reject(f"{type(error).__name__}: {error}")
+
+
 class User(_Blocking[clients.User]):
     """As ``onyx.User``, blocking."""
 
@@ -244,6 +276,8 @@ class User(_Blocking[clients.User]):
     remove_profile = _waiting(clients.User.remove_profile)
     profiles = _waiting(clients.User.profiles)
     profile = _waiting(clients.User.profile)
+    policy = _waiting(clients.User.policy)
+    set_policy = _waiting(clients.User.set_policy)
 
     def results(
         self,
@@ -251,14 +285,13 @@ class User(_Blocking[clients.User]):
         share: bool = False,
         ephemeral: bool = False,
         positions: Positions | PositionOf | None = None,
-    ) -> Iterator[Delivery]:
+    ) -> BlockingResults:
         """As ``onyx.User.results``: each is acknowledged when the next is asked for.  ``positions``
         are saved in the client's thread."""
         results = self._client.results(
             *profile_ids, share=share, ephemeral=ephemeral, positions=positions
         )
-        while True:
-            yield self._thread.call(lambda _: results.__anext__())
+        return BlockingResults(results, self._thread)
 
 
 def _sender(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from formats.media_types import XML
+from overlay.delivery_policy import USUAL, DeliveryPolicy, policy_of
 
 Location = tuple[float, float]
 """(latitude, longitude) in degrees, north and east positive."""
@@ -86,7 +87,7 @@ class ProfileInfo:
     insists on a host near its user.  ``text`` is None where it was not asked for.  ``warnings``,
     when it is added or changed: for each schema of the sources why no message that follows it can
     match, where all of them say so.  ``missing``, when it was waited for in vain: the brokers that
-    do not have this version yet.
+    do not have this version yet.  ``policy``: how what waits for it is kept.
     """
 
     id: str
@@ -99,6 +100,7 @@ class ProfileInfo:
     text: str | None = None
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    policy: DeliveryPolicy = USUAL
 
     @classmethod
     def from_result(cls, result: Mapping[str, Any]) -> ProfileInfo:
@@ -112,6 +114,7 @@ class ProfileInfo:
             near=result.get("near", False),
             text=result.get("text"),
             warnings=tuple(result.get("warnings", ())),
+            policy=policy_of(result.get("policy", {})),
         )
 
 

@@ -58,6 +58,7 @@ from onyx.registration_client import (
     open_connection,
 )
 from onyx.results import MOVED, PAUSE_SECONDS, PAUSE_SECONDS_MAX, Results
+from overlay.delivery_policy import USUAL, DeliveryPolicy, policy_of
 from overlay.link.client_connection import ClientConnection
 from overlay.link.delivery_frames import EPHEMERAL, SHARED
 
@@ -108,6 +109,7 @@ class User:
         wait: bool = True,
         timeout_seconds: float | None = None,
         key: str = "",
+        policy: DeliveryPolicy = USUAL,
     ) -> ProfileInfo:
         """Register a profile; with ``wait`` it is live on return, with ``near`` it is hosted near
         ``location`` even where a plan would have it elsewhere.
@@ -120,10 +122,18 @@ class User:
         the same key gives the same one, as it is by now.  RequestFailed "other-content" where it
         was added with another text.  So a program that does not know whether it was answered, or
         that is started again, can ask again.
+
+        ``policy``: how what waits for it is kept, and what is rejected comes again.
         """
         waits_here = wait and timeout_seconds is None
         info = await self._registration.add_profile(
-            text, user=self.name, location=location, near=near, wait=waits_here, key=key
+            *(text,),
+            user=self.name,
+            location=location,
+            near=near,
+            wait=waits_here,
+            key=key,
+            policy=policy,
         )
         if not wait or info.live:
             return info
@@ -233,6 +243,16 @@ class User:
             missing=tuple(result.get("missing", ())),
             warnings=tuple(shown.get("warnings", ())),
         )
+
+    async def set_policy(self, profile_id: str, policy: DeliveryPolicy) -> None:
+        """How what waits for a profile is kept from now on; RequestFailed "unknown-profile"."""
+        asked = {"profile": profile_id, "policy": policy._asdict()}
+        await self._ask_host(profile_id, "profile.policy", asked)
+
+    async def policy(self, profile_id: str) -> DeliveryPolicy:
+        """How it is kept now, as its host broker says; RequestFailed "unknown-profile"."""
+        _, result = await self._ask_host(profile_id, "profile.policy", {"profile": profile_id})
+        return policy_of(result["policy"])
 
     async def remove_profile(
         self, profile_id: str, *, wait: bool = False, timeout_seconds: float | None = None

@@ -55,6 +55,12 @@ class UnwritableOutput(UserError):
     exit_code = EXIT_CANNOT_CREATE
 
 
+class CommandFailed(UserError):
+    """A command that was to deal with something did not."""
+
+    exit_code = EXIT_DATA
+
+
 class DataDirectoryInUse(UserError):
     """A data directory belongs to one process at a time, and another one has it."""
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import trio
 
@@ -25,6 +25,7 @@ from onyx.errors import (
     UnreadableInput,
 )
 from onyx.identity.known_networks import credentials_for
+from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.client_connection import (
     ClientConnection,
     ClientLimits,
@@ -45,6 +46,15 @@ Result: TypeAlias = Mapping[str, Any]
 OPEN_SECONDS = 3.0
 PATIENCE_SECONDS = 30.0
 CLIENT_LIMITS = ClientLimits(open_seconds=OPEN_SECONDS)
+
+
+class Processes(NamedTuple):
+    """The id of the registration service, the brokers' addresses by id, and the ids of those that
+    do not run, as their launcher says."""
+
+    registration: str
+    brokers: dict[str, str]
+    down: frozenset[str]
 
 
 class NetworkClient:
@@ -107,6 +117,11 @@ class RegistrationClient(NetworkClient):
             for source in await registration.sources():
                 print(source.name, source.root)
     """
+
+    async def processes(self) -> Processes:
+        """All of the network, and which do not run."""
+        said = await self.call("network")
+        return Processes(said["registration"], dict(said["brokers"]), frozenset(said["down"]))
 
     async def brokers(self) -> dict[str, str]:
         """The address of every broker, by its id."""
@@ -172,6 +187,7 @@ class RegistrationClient(NetworkClient):
         near: bool = False,
         wait: bool = True,
         key: str = "",
+        policy: DeliveryPolicy = USUAL,
     ) -> ProfileInfo:
         """Register a profile; returns when its host broker has it, with ``wait`` when it is live.
 
@@ -183,6 +199,8 @@ class RegistrationClient(NetworkClient):
         arguments: dict[str, object] = {"text": text, "user": user, "near": near, "wait": wait}
         if key:
             arguments["key"] = key
+        if policy != USUAL:
+            arguments["policy"] = policy._asdict()
         if location is not None:
             arguments["location"] = list(location)
         result = await self.call("profile.add", arguments)

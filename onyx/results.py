@@ -9,8 +9,8 @@ All profiles of a user that a broker hosts share one connection to it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,11 +18,11 @@ import trio
 
 from formats.media_types import XML
 from onyx.client_values import Delivery, ProfileInfo
-from onyx.errors import NetworkUnreachable, RequestFailed, UserError
+from onyx.errors import NetworkUnreachable, RequestFailed, UsageError, UserError
 from onyx.positions import PositionOf, Positions, load_and_save
-from onyx.registration_client import RegistrationClient, call
+from onyx.registration_client import RegistrationClient, call, request_failed
 from overlay.link.client_connection import ClientConnection, RemoteError
-from overlay.link.delivery_frames import Contents, Deliveries, contents
+from overlay.link.delivery_frames import SHARED, Contents, Deliveries, contents
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.subscription import Shared
 
@@ -152,6 +152,35 @@ class Results:
                 place.connection.acknowledge(self._current)
             self._current = None
 
+    def reject_nowait(self, reason: str = "") -> None:
+        """The last delivery could not be dealt with: it comes again later, to whoever shares the
+        profile, and is a dead letter in the end (DeliveryPolicy.attempts_max, retry_s).
+
+        UsageError without ``share``: there a delivery is taken with all before it.
+        """
+        if not self._mode & SHARED:
+            raise UsageError("only deliveries of results(share=True) are rejected, each by itself")
+        if self._current is None:
+            return
+        current, self._current = self._current, None
+        place = self._places[current.inbox.profile]
+        if place.connection is not None and place.inbox is current.inbox:
+            try:
+                place.connection.reject(current, reason)
+            except RemoteError as error:
+                raise request_failed(error) from None
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Deal with the last delivery in this block: acknowledged at its end, rejected with the
+        error if it ends with one, which goes no further."""
+        try:
+            yield
+        except Exception as error:
+            self.reject_nowait(f"{type(error).__name__}: {error}")
+        else:
+            self.acknowledge_nowait()
+
     def _begun(self, profile_ids: Iterable[str]) -> dict[str, _Place]:
         """Behind the deliveries that their user has done."""
         return {name: _Place(name, received=self._load(name)) for name in profile_ids}
@@ -232,6 +261,7 @@ class Results:
     def _ended(self, place: _Place, error: RemoteError) -> RequestFailed:
         reasons = {
             "forgotten": f"profile {place.profile} was removed",
+            "too-slow": f"more waited for profile {place.profile} than its policy allows",
             "replaced": f"somebody else takes the results of profile {place.profile} now",
         }
         return RequestFailed(error.code, reasons.get(error.code, error.message))

@@ -21,6 +21,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from registration.ids import Ids, number_of
 from registration.keys import Keys
+from registration.profile_policies import ProfilePolicies
 
 REGISTRATION_KEY = "registration"  # the channel key between a broker and the registration service
 
@@ -162,6 +163,7 @@ class Catalog(Part):
         self.sources: dict[str, SourceEntry] = {}
         self.profiles: dict[str, ProfileEntry] = {}
         self.keys = Keys(rows)
+        self.policies = ProfilePolicies(rows)
         self._by_request: dict[str, str] = {}  # request id -> source or profile id
         self.profiles_by_broker: Counter[str] = Counter()
         self.profiles_by_user: Counter[str] = Counter()
@@ -174,6 +176,7 @@ class Catalog(Part):
         for profile, row in rows.take(PROFILES):
             self._index_profile(ProfileEntry(profile, *row))
         self.keys.restore(rows)
+        self.policies.restore(rows)
         self.ids.restore(rows)
         self.profiles = dict(sorted(self.profiles.items(), key=lambda each: number_of(each[0])))
 
@@ -220,6 +223,7 @@ class Catalog(Part):
         if not self.profiles_by_user[entry.user]:
             del self.profiles_by_user[entry.user]
         self.keys.forget(profile)
+        self.policies.forget(profile)
         self.profiles_by_broker[entry.host] -= 1
         self._changed.pop(profile, None)
         PROFILES.delete(self._rows, profile)

@@ -10,7 +10,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from overlay.link.arrival import Arrival
-from overlay.link.frames import ProfilesChanged, ProfilesLive, ProfilesPlaced, SourceReady
+from overlay.link.frames import (
+    DeliveryPolicies,
+    ProfilesChanged,
+    ProfilesLive,
+    ProfilesPlaced,
+    SourceReady,
+)
 from overlay.link.part import Part, Taker, takes
 from registration.catalog import Catalog
 from registration.moves import Move, Moves
@@ -35,6 +41,7 @@ class HostReports(Part):
         yield takes(ProfilesPlaced, "broker", self._handle_placed)
         yield takes(ProfilesChanged, "broker", self._handle_changed)
         yield takes(ProfilesLive, "broker", self._handle_live)
+        yield takes(DeliveryPolicies, "broker", self._handle_policies)
 
     def _handle_ready(self, frame: SourceReady, arrival: Arrival) -> None:
         entry = self._catalog.sources.get(frame.source)
@@ -73,6 +80,14 @@ class HostReports(Part):
                 self._catalog.put_profile(entry)
                 live.append(entry)
         self._requests.answer_profiles(live)
+
+    def _handle_policies(self, frame: DeliveryPolicies, arrival: Arrival) -> None:
+        """A host broker keeps profiles otherwise."""
+        for profile, policy in frame.by_profile():
+            entry = self._catalog.profiles.get(profile)
+            if entry is not None and entry.host == arrival.sender:
+                self._catalog.policies.put(profile, policy)
+                self._moves.policy_changed(profile, policy)
 
     def _moved(self, move: Move) -> None:
         self._requests.answer_profiles([self._catalog.profiles[move.profile]])

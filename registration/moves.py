@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from overlay.delivery_policy import DeliveryPolicy
 from overlay.link.arrival import Arrival
 from overlay.link.frame import Frame
-from overlay.link.frames import PlaceProfile
+from overlay.link.frames import DeliveryPolicies, PlaceProfile
 from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
@@ -161,6 +162,12 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         if move is not None and entry.version > move.version:
             self.happen(replace(move, version=entry.version), MoveEvent.CHANGED)
 
+    def policy_changed(self, profile: str, policy: DeliveryPolicy) -> None:
+        """A host keeps a profile otherwise; the one that stands by will, too."""
+        move = self._moves.get(profile)
+        if move is not None:
+            self._send(move.new, DeliveryPolicies([(profile, *policy)]))
+
     def removed(self, profile: str) -> None:
         """Its host has removed a profile."""
         move = self._moves.get(profile)
@@ -218,6 +225,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
             MOVES.put(self._rows, move.profile, row)
 
     def _stand_by(self, move: Move) -> None:
+        self._tell_policy(move.profile, move.new)
         entry = self._catalog.profiles[move.profile]
         announced = StandBy(
             profile=move.profile,
@@ -255,6 +263,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
 
     def _take_back(self, move: Move) -> None:
         self._counters["taken_back"] += 1
+        self._tell_policy(move.profile, move.old)
         entry = self._catalog.profiles[move.profile]
         placed = PlaceProfile(
             profile=entry.profile,
@@ -264,6 +273,10 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
             request=entry.request,
         )
         self._send(move.old, placed)
+
+    def _tell_policy(self, profile: str, host: str) -> None:
+        for told in self._catalog.policies.told(profile):
+            self._send(host, told)
 
     # --- the protocol ---------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.frames import PlaceProfiles
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
@@ -27,11 +28,12 @@ PLACED_TOGETHER = 128  # profiles of a frame, which a broker handles in one turn
 
 
 class Asked(NamedTuple):
-    """A profile that is asked for: its text, whose it is, and by which request."""
+    """A profile that is asked for: its text, whose it is, by which request, and how it is kept."""
 
     text: str
     user: str
     request: str = ""
+    policy: DeliveryPolicy = USUAL
 
 
 class NewProfiles(Part):
@@ -76,7 +78,7 @@ class NewProfiles(Part):
         first = self._catalog.ids.new_numbers("p", len(asked))
         entries = []
         together = zip(texts, asked, strict=True)
-        for number, (text, (_, user, request)) in enumerate(together, first):
+        for number, (text, (_, user, request, policy)) in enumerate(together, first):
             profile = self._catalog.ids.name("p", number)
             try:
                 host = self._placement.choose(
@@ -86,6 +88,7 @@ class NewProfiles(Part):
                 raise RequestRefused(refusal.code, str(refusal)) from refusal
             entry = ProfileEntry(profile, user, host, text, request=request, near=near)
             self._catalog.put_profile(entry)
+            self._catalog.policies.put(profile, policy)
             self._unsent.append(profile)
             entries.append(entry)
         self.flush_at_end()
@@ -100,6 +103,9 @@ class NewProfiles(Part):
         self._unsent.clear()
         for host, entries in by_host.items():
             for place in portions([entry.text for entry in entries], PLACED_TOGETHER):
+                ids = [entry.profile for entry in entries[place]]
+                for told in self._catalog.policies.told(*ids):
+                    self._links.send(f"broker/{host}", REGISTRATION_KEY, told)
                 given = [(entry.profile, entry.user, entry.text) for entry in entries[place]]
                 self._links.send(f"broker/{host}", REGISTRATION_KEY, PlaceProfiles(given))
 

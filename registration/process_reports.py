@@ -17,7 +17,7 @@ WHY_LENGTH_MAX = 256
 
 
 class ProcessReports(Part):
-    """The verb ``processes.report``; ``statistics`` are what it was told last."""
+    """The verbs ``processes.report`` and ``network``; ``statistics`` are what it was told last."""
 
     section = "processes"
 
@@ -25,11 +25,25 @@ class ProcessReports(Part):
         self._shapes = shapes
         self._identity = identity
         self._down: dict[str, str] = {}
-        self.verbs: dict[str, Verb] = {"processes.report": Verb(Right.OPERATE, self._report)}
+        self.verbs: dict[str, Verb] = {
+            "processes.report": Verb(Right.OPERATE, self._report),
+            "network": Verb(Right.KNOWN, self._network),
+        }
 
     def statistics(self) -> Mapping[str, object]:
         """Why, by node."""
         return {"down": self._down}
+
+    def _network(self, connection: int, request: Request) -> Result:
+        """Where every broker is, and who does not run: what a client needs to look at the
+        network."""
+        topology = self._shapes.topology
+        return {
+            "name": topology.name,
+            "registration": self._identity,
+            "brokers": {id_: topology.where(id_) for id_ in topology.broker_ids},
+            "down": sorted(self._down),
+        }
 
     def _report(self, connection: int, request: Request) -> Result:
         """``down``: why a node does not run, of all that do not."""

@@ -30,6 +30,7 @@ from formats import (
 from formats.graph.iris import find_bad_character, has_scheme
 from formats.schema import SCHEMA_BYTES_MAX
 from overlay.access import Right
+from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
 from overlay.link.frames import Request
 from overlay.link.part import Part, Taker, takes
@@ -41,6 +42,7 @@ from overlay.link.request_server import (
     location_argument,
     name_argument,
     number_argument,
+    policy_argument,
     text_argument,
 )
 from overlay.routing.broadcast_tree import broadcast_trees
@@ -90,7 +92,6 @@ class RegistrationRequests(Part):
     @property
     def verbs(self) -> Mapping[str, Verb]:
         return {
-            "network": Verb(Right.KNOWN, self._network),
             "statistics": Verb(Right.OPERATE, lambda connection, request: self._statistics()),
             "source.register": Verb(Right.PUBLISH, self._register_source, as_oneself, adds=True),
             "source.list": Verb(Right.KNOWN, self._list_sources),
@@ -294,7 +295,7 @@ class RegistrationRequests(Part):
 
     def _new_profile(self, request: Request, user: str, is_bounded: bool) -> ProfileEntry:
         text = text_argument(request, "text", self._topology.limits.profile_length_max)
-        asked = Asked(text, user, request.request)
+        asked = Asked(text, user, request.request, policy_argument(request))
         check(text)
         near = request.arguments.get("near") is True
         return self._news.add([asked], location_argument(request), near, is_bounded)[0]
@@ -333,7 +334,9 @@ class RegistrationRequests(Part):
         return None
 
     def _profile_result(self, entry: ProfileEntry) -> Result:
+        policy = self._catalog.policies.of(entry.profile)
         return {
+            **({} if policy == USUAL else {"policy": policy._asdict()}),
             "profile": entry.profile,
             "user": entry.user,
             "host": entry.host,
@@ -381,19 +384,10 @@ class RegistrationRequests(Part):
             raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")
         return {**self._profile_result(entry), "text": entry.text}
 
-    # --- the rest -------------------------------------------------------------------------
-
     def _find(self, request: Request, key: Key | None) -> str:
         """What the request, or an earlier one with its key, has made already; "" if nothing."""
         known = self._catalog.find_request(request.request)
         return known or (self._catalog.keys.find(key) if key is not None else None) or ""
-
-    def _network(self, connection: int, request: Request) -> Result:
-        """Where every broker is: what a client needs to look at the network."""
-        return {
-            "name": self._topology.name,
-            "brokers": {id_: self._topology.where(id_) for id_ in self._topology.broker_ids},
-        }
 
 
 def _settled(entry: ProfileEntry, wait: bool) -> bool:

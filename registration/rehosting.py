@@ -42,6 +42,8 @@ class Rehosting:
                 lost=broker,
                 behind=version * NUMBERS_EACH,
             )
+            for told in self._catalog.policies.told(now.profile):
+                self._links.send(f"broker/{host}", REGISTRATION_KEY, told)
             self._links.send(f"broker/{host}", REGISTRATION_KEY, placed)
 
     def _host(self, text: str) -> str:

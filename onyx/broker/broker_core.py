@@ -42,6 +42,7 @@ from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
 from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
+from onyx.broker.policy_changes import PolicyChanges
 from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.senders import ORDERED, OVER, place_of_sender
@@ -165,7 +166,7 @@ class BrokerCore:
             limits.principal_waiting_bytes_max,
         )
         self.mailboxes = Mailboxes(
-            *(self._links, self._rows, limits.link, bounds, maker, self._slice, wall)
+            *(self._links, self._rows, limits.link, bounds, maker, self._slice, dead, wall)
         )
         transformation = Transformation(
             self.control, self._links, self._rows, matcher, replace(evaluation, seconds_max=seconds)
@@ -208,10 +209,11 @@ class BrokerCore:
         trace = MessageTrace(self.control, self.query, self.data)
         cuts = TransformationRequests(self.control, transformation)
         self._archive_reads = ArchiveReads(self.control, topology.archive, self._links)
+        policies = PolicyChanges(self.mailboxes, self._links, self.control.registration)
         requests = BrokerRequests(
             *(self._links, self.query, self.moves, observers, trace, cuts),
             *(self.data.finish, self.statistics, limits, self._rows, dead, self._access.table),
-            *(self._archive_reads, self.taxonomies.said_in),
+            *(self._archive_reads, self.taxonomies.said_in, policies),
         )
         self.trees = TreeVersions(
             self.control,
@@ -255,6 +257,7 @@ class BrokerCore:
                 self.moves,
                 Subscribers(identity, self.mailboxes, self.query, self.moves, self._access),
                 budgets,  # what they tell is flushed with the rest
+                policies,
                 self.mailboxes,
                 unclaimed,
                 transformation,  # needs are numbered by event, ahead of the rest

@@ -17,6 +17,7 @@ from onyx.broker.message_trace import MessageTrace
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
 from onyx.broker.observers import Observers
+from onyx.broker.policy_changes import PolicyChanges
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation_requests import TransformationRequests
 from overlay.access import AccessTable, Right
@@ -34,6 +35,7 @@ from overlay.link.request_server import (
     Result,
     Verb,
     name_argument,
+    policy_argument,
     profiles_named,
     text_argument,
     texts_argument,
@@ -65,10 +67,12 @@ class BrokerRequests(Part):
         access: AccessTable,
         reads: ArchiveReads,
         said_in: Callable[[str], str],
+        policies: PolicyChanges,
     ) -> None:
         """``finish`` delivers the messages that came before a request; ``said_in`` a text: with
         what the taxonomies say (Taxonomies)."""
         self._said_in = said_in
+        self._policies = policies
         self._finish = finish
         self._query = query
         self._moves = moves
@@ -91,6 +95,7 @@ class BrokerRequests(Part):
                 "profile.remove": Verb(Right.OWN, self._remove_profile, self._profiles_of),
                 "profile.update_many": Verb(Right.OWN, self._update_many, self._profiles_of),
                 "profile.remove_many": Verb(Right.OWN, self._remove_many, self._profiles_of),
+                "profile.policy": Verb(Right.OWN, self._policy, self._profiles_of),
                 "profile.live": Verb(Right.OWN, self._await_live, self._profiles_of),
                 **dead.verbs,
                 **reads.verbs,
@@ -237,6 +242,13 @@ class BrokerRequests(Part):
         gone = self._query.remove_all(list(going))
         result: Result = {"refused": refused}
         return self._wait(connection, request, result, gone[-1]) if gone else result
+
+    def _policy(self, connection: int, request: Request) -> Result:
+        """How a profile is kept; from now on by ``policy``, if that is said."""
+        profile = self._profile_argument(request)
+        if "policy" in request.arguments:
+            self._policies.change(profile, policy_argument(request))
+        return {"profile": profile, "policy": self._policies.of(profile)._asdict()}
 
     def _await_live(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)

@@ -59,7 +59,7 @@ from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.access import AccessTable, Right
 from overlay.link.arrival import Arrival
-from overlay.link.dead_letters import DeadLetters
+from overlay.link.dead_letters import REFUSED, DeadLetters
 from overlay.link.events import Flow
 from overlay.link.frames import (
     AcceptedBefore,
@@ -168,6 +168,7 @@ class DataPlane(Part):
             *(self._open_published, hand_on),
         )
         self._crossings: Counter[str] = Counter()  # messages sent, by child link
+        dead.replays[REFUSED] = lambda letter: {"format": letter.format, "data": letter.data}
 
     def frames(self) -> Iterable[Taker]:
         for kind in (Publish, PublishOnce):
@@ -203,7 +204,7 @@ class DataPlane(Part):
                 self.validation.judge(held)
             taken = self._match(parcel)
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
-            self._refuse(frame.source, number, refusal)
+            self._refuse(frame.source, number, refusal, (frame.format, frame.payload))
             return
         if key:
             self._keys.note(frame.source, key, number)
@@ -303,7 +304,8 @@ class DataPlane(Part):
                 self._note_useless(parcel)
         elif exceeded is not None:
             self._keys.forget(parcel.source, parcel.number)
-            self._refuse(parcel.source, parcel.number, exceeded)
+            what = parcel.wire_format.value, parcel.payload
+            self._refuse(parcel.source, parcel.number, exceeded, what)
         else:
             self._accept(parcel)
 
@@ -446,19 +448,19 @@ class DataPlane(Part):
                 )
 
     def _refuse(
-        self, source: str, number: int, refusal: MessageRefused | DecodeError | MatchLimitExceeded
+        self,
+        source: str,
+        number: int,
+        refusal: MessageRefused | DecodeError | MatchLimitExceeded,
+        what: tuple[str, bytes],
     ) -> None:
+        """``what``: the message, with the name of its format."""
         self._counters["refused"] += 1
+        self._dead.note_refused(source, number, f"{refusal.reason} [{refusal.code}]", *what)
         if self._observers.connections:
             self._observers.note("refused", source=source, number=number, code=refusal.code)
-        frame = Refused(
-            source=source,
-            number=number,
-            code=refusal.code,
-            reason=refusal.reason,
-            line=getattr(refusal, "line", 0),
-            column=getattr(refusal, "column", 0),
-        )
+        where = getattr(refusal, "line", 0), getattr(refusal, "column", 0)
+        frame = Refused(source, number, refusal.code, refusal.reason, *where)
         self._links.send(f"source/{source}", source, frame)
 
     def _match(self, parcel: Parcel) -> Taken:

@@ -408,8 +408,9 @@ class LocalDeliveries:
         given: list[tuple[list[Mailbox], Results | None]],
         message: Parcel | _Late | None,
     ) -> None:
-        silence = self._mailboxes.silence
-        if silence.boxes and not (given := silence.heard(given)):
+        mailboxes = self._mailboxes
+        is_any_deaf = mailboxes.silence.boxes or mailboxes.policies.full
+        if is_any_deaf and not (given := mailboxes.heard(given)):
             return
         self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
             parcel.source, parcel.number, given, message

@@ -29,6 +29,13 @@ from onyx.cli.profile_check import add_check
 from onyx.cli.profile_explain import add_explain
 from onyx.cli.profile_import import add_import
 from onyx.cli.profile_plan import add_plan
+from onyx.cli.profile_policy import (
+    POLICY_DETAILS,
+    add_policy,
+    add_policy_arguments,
+    policy_said,
+    sentence,
+)
 from onyx.cli.profile_why_not import add_why_not
 from onyx.cli.values import (
     LOCATION_HELP,
@@ -45,6 +52,7 @@ from onyx.client_values import ProfileInfo
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, ProfileNotAccepted, UsageError
 from onyx.registration_client import RegistrationClient
+from overlay.delivery_policy import USUAL
 from yfilter.graph.graph_query import is_graph_query
 
 _T = TypeVar("_T")
@@ -104,6 +112,7 @@ def add_parser(subparsers: Subparsers) -> None:
     set_run(export, run_export)
     add_network_arguments(export)
     _add_update(verbs)
+    add_policy(verbs)
     add_import(verbs)
     add_check(verbs)
     add_explain(verbs)
@@ -131,7 +140,7 @@ def _add_add(verbs: Subparsers) -> None:
         "add",
         "register profiles and print their ids",
         details=f"Each file is one profile; - is standard input.\n{REFUSED_DETAILS}\n"
-        f"{WARNED_DETAILS}\n\n{DETAILS}\n{RESUME_DETAILS}",
+        f"{WARNED_DETAILS}\n\n{DETAILS}\n{RESUME_DETAILS}\n\n{POLICY_DETAILS}",
         examples=ADD_EXAMPLES,
     )
     add_file_arguments(parser)
@@ -146,6 +155,7 @@ def _add_add(verbs: Subparsers) -> None:
     )
     parser.add_argument("--key", metavar="KEY", default="", help=KEY_HELP)
     _add_wait(parser, WAIT_HELP)
+    add_policy_arguments(parser)
     set_run(parser, run_add)
     add_client_arguments(parser)
 
@@ -182,7 +192,10 @@ def _add_wait(parser: argparse.ArgumentParser, help_text: str) -> None:
 
 def run_add(arguments: argparse.Namespace) -> int:
     many = the_file(arguments, arguments.files)
+    policy = policy_said(arguments)
     if many is not None:
+        if policy != USUAL:
+            raise UsageError("how profiles are kept is said of each file, not of one of many")
         if arguments.key:
             raise UsageError("--key is for one profile; of a file of many --resume is the key")
         whose = login_name() if arguments.user is None else arguments.user
@@ -207,6 +220,7 @@ def run_add(arguments: argparse.Namespace) -> int:
                         wait=arguments.wait,
                         timeout_seconds=arguments.timeout,
                         key=arguments.key,
+                        policy=policy,
                     )
                 except ProfileNotAccepted as refusal:
                     refused += 1
@@ -256,9 +270,11 @@ def run_show(arguments: argparse.Namespace) -> int:
 
     profile = _ask(arguments, show)
     if arguments.json:
-        print_json(asdict(profile))
+        print_json(_values(profile))
         return EXIT_OK
     said = _sentence(profile)
+    if profile.policy != USUAL:
+        said += f"; {sentence(profile.policy)}"
     print(f"# {said}" if is_graph_query(profile.text or "") else f"(: {said} :)")
     print(profile.text)
     return EXIT_OK
@@ -271,7 +287,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     found = _ask(arguments, profiles)
     if arguments.json:
         for profile in found:
-            print_json({key: value for key, value in asdict(profile).items() if key != "text"})
+            print_json({key: value for key, value in _values(profile).items() if key != "text"})
     elif not found:
         print("no profiles", file=sys.stderr)
     else:
@@ -338,12 +354,16 @@ def _ask(
 def _report_profile(name: str, profile: ProfileInfo, as_json: bool) -> None:
     """The id alone on standard output, so that a script can take it."""
     if as_json:
-        print_json({"file": name, **asdict(profile)})
+        print_json({"file": name, **_values(profile)})
     else:
         print(profile.id, flush=True)
         print(f"onyx: {_sentence(profile)}", file=sys.stderr)
         for warning in profile.warnings:
             print(f"onyx: {name}: warning: {warning}", file=sys.stderr)
+
+
+def _values(profile: ProfileInfo) -> dict[str, object]:
+    return {**asdict(profile), "policy": profile.policy._asdict()}
 
 
 def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> None:

@@ -14,13 +14,14 @@ import trio
 from formats.media_types import XML, suffix_of
 from onyx.background import background_tasks, lone_error
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.subscribe_exec import EXEC_DETAILS, deal_with
 from onyx.cli.values import positive, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.client_values import Delivery
 from onyx.clients import User
 from onyx.data_directory import write_atomically
 from onyx.data_source import FAREWELL_SECONDS
-from onyx.errors import EXIT_OK, UnwritableOutput, UsageError
+from onyx.errors import EXIT_OK, CommandFailed, UnwritableOutput, UsageError
 from onyx.positions import PositionFile
 from onyx.results import Results
 
@@ -53,6 +54,8 @@ last of these commands ended, or lost its connection, is lost, and so is all tha
 until the next one, which is told of nothing. Also when a broker restarts. That counts
 until somebody subscribes without --ephemeral.
 
+{EXEC_DETAILS}
+
 Runs until it is interrupted, or for --count messages.
 {NETWORK_HELP}"""
 
@@ -62,6 +65,7 @@ EXAMPLES = """\
   onyx subscribe p1 --directory results/ --positions p1.positions
   onyx subscribe --user ann                     all profiles that ann has
   onyx subscribe p1 --share --directory a/      as often as there is work for
+  onyx subscribe p1 --share --exec 'curl -sf --data-binary @- https://shop.example/in'
   onyx subscribe p1 --count 1 --json
 """
 
@@ -93,6 +97,9 @@ def add_parser(subparsers: Subparsers) -> None:
         help="keep nothing when nobody subscribes any more: it is lost",
     )
     parser.add_argument(
+        "--exec", metavar="COMMAND", help="run a shell command for each, results on its input"
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print JSON, one object for each matching message"
     )
     set_run(parser, run)
@@ -102,6 +109,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if bool(arguments.profiles) == (arguments.user is not None):
         raise UsageError("name profiles, or a user with --user; not both, and not neither")
+    if arguments.exec is not None and (arguments.directory is not None or arguments.json):
+        raise UsageError("--exec takes the place of --directory and --json")
     writer = _Writer(arguments.directory, arguments.json, arguments.count)
     with ExitStack() as stack:
         kept = None
@@ -125,7 +134,10 @@ async def _subscribe(
             await results.connect()
             try:
                 async with background_tasks() as nursery:
-                    nursery.start_soon(_take, results, writer, nursery.cancel_scope)
+                    if arguments.exec is None:
+                        nursery.start_soon(_take, results, writer, nursery.cancel_scope)
+                    else:
+                        nursery.start_soon(_run, results, arguments, nursery.cancel_scope)
                     async for _ in signals:
                         break
             except BaseExceptionGroup as group:
@@ -153,6 +165,23 @@ async def _take(results: Results, writer: _Writer, scope: trio.CancelScope) -> N
         is_last = writer.write(delivery)
         results.acknowledge_nowait()
         if is_last:
+            scope.cancel()
+            return
+
+
+async def _run(results: Results, arguments: argparse.Namespace, scope: trio.CancelScope) -> None:
+    """A command for each delivery; --count counts those that were accepted."""
+    left = arguments.count
+    async for delivery in results:
+        why = await deal_with(results, delivery, arguments.exec, arguments.share)
+        what = f"{delivery.profile}: message {delivery.number} of {delivery.source}"
+        if why and not arguments.share:
+            raise CommandFailed(f"{what}: {arguments.exec} has ended with {why}")
+        if why:
+            print(f"onyx: {what}: rejected, {why}", file=sys.stderr)
+            continue
+        left = None if left is None else left - 1
+        if left == 0:
             scope.cancel()
             return
 

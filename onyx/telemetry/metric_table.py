@@ -269,8 +269,15 @@ METRICS = (
     MetricRow(
         "dead_letters",
         _GAUGE,
-        "Inputs that are kept aside; see onyx dead list.",
+        "Inputs at which the process has failed; see onyx dead list.",
         at("dead", "kept"),
+    ),
+    MetricRow(
+        "set_aside",
+        _GAUGE,
+        "What is kept because it could not be dealt with, by kind; see onyx dead list.",
+        each("dead", "set_aside"),
+        ("kind",),
     ),
     MetricRow(
         "disk_is_short",

@@ -31,10 +31,10 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from math import inf
 
 import trio
 
+from overlay.link.acknowledging import Acknowledging
 from overlay.link.client_limits import (
     DEFAULT_CLIENT_LIMITS,
     FINAL_CODES,
@@ -55,7 +55,7 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import PUBLISH_KEYS, Frame
+from overlay.link.frame import POLICIES, PUBLISH_KEYS, Frame
 from overlay.link.frames import (
     AcceptedBefore,
     Deliveries,
@@ -81,13 +81,6 @@ from overlay.link.subscription import Shared, Subscription
 from overlay.nodes import Address, Addresses
 
 TICK_SECONDS = 1.0
-ACKNOWLEDGE_SECONDS = 0.5
-"""What is taken is said together with what is taken in so long after it: with the next that comes
-then, or the next tick, or when it is ACKNOWLEDGE_AT_ONCE or so many bytes.  PERF: with a timer for
-that a process with 1,000 connections took a quarter longer for each delivery."""
-ACKNOWLEDGE_AT_ONCE = 64
-ACKNOWLEDGE_BYTES_AT_ONCE = 256 * 1024
-
 __all__ = ["ClientConnection", "ClientLimits", "ConnectionFailed", "RemoteError", "open_client"]
 
 
@@ -159,8 +152,7 @@ class ClientConnection:
         self._outcomes = Outcomes(limits.outcomes_max)
         self._subscription = Subscription()
         self._inboxes: dict[int, Inbox] = {}  # by slot
-        self._acknowledged = self._acknowledged_bytes = 0  # what has not left of that
-        self._acknowledge_at = inf
+        self._acknowledging = Acknowledging(trio.current_time)
         self._observed: deque[Mapping[str, object]] = deque()
         self._changed: trio.Event | None = None  # as long as somebody waits for it
         self._moved_on = trio.Event()  # the connection came, went, or has ended for good
@@ -226,10 +218,8 @@ class ClientConnection:
         "no-publish-keys" where the peer is of a release that knows none.
         """
         self._check_failure()
-        if key and self.hello is not None and PUBLISH_KEYS not in self.hello.features:
-            raise RemoteError(
-                "no-publish-keys", f"the release of {self.peer} knows no publish keys"
-            )
+        if key:
+            self._check_knows(PUBLISH_KEYS)
         while len(self._outcomes.open) >= self._limits.publishes_max:
             await self._wait_changed()
         what = self._identity, wire_format, payload
@@ -239,6 +229,11 @@ class ClientConnection:
         self._carry_out()
         await trio.lowlevel.checkpoint()
         return number
+
+    def _check_knows(self, feature: str) -> None:
+        if self.hello is not None and feature not in self.hello.features:
+            known = feature.replace("-", " ")
+            raise RemoteError(f"no-{feature}", f"the release of {self.peer} knows no {known}")
 
     async def outcome(self, number: int) -> Refused | AcceptedBefore | None:
         """Wait until the message is settled: None accepted, or what else was said of it.
@@ -301,20 +296,20 @@ class ClientConnection:
         """Everything up to this delivery is done and need not come again; of a profile that is
         shared, this one.  Said soon; a ``call`` that is answered afterwards proves that it came."""
         self._subscription.take(arrived.inbox.attachment, arrived.number)
-        self._acknowledged += 1
-        self._acknowledged_bytes += len(arrived.frame.payload)
-        if (
-            self._acknowledged >= ACKNOWLEDGE_AT_ONCE
-            or self._acknowledged_bytes >= ACKNOWLEDGE_BYTES_AT_ONCE
-        ):
+        if self._acknowledging.take(len(arrived.frame.payload)):
             self.send_acknowledgements()
-        elif self._acknowledged == 1:
-            self._acknowledge_at = trio.current_time() + ACKNOWLEDGE_SECONDS
+
+    def reject(self, arrived: Arrived, reason: str) -> None:
+        """A delivery of a profile that is shared is to come again, as the profile's policy says;
+        RemoteError "no-policies" where the broker's release knows none."""
+        self._check_knows(POLICIES)
+        said = self._subscription.reject(arrived.inbox.attachment, arrived.number, reason)
+        if said is not None and self.connected:
+            self._reply([said])
 
     def send_acknowledgements(self) -> None:
         """Now, what was acknowledged."""
-        self._acknowledged = self._acknowledged_bytes = 0
-        self._acknowledge_at = inf
+        self._acknowledging.said()
         if self.connected:
             self._reply(self._subscription.taken())
 
@@ -404,7 +399,7 @@ class ClientConnection:
         while True:
             await trio.sleep(TICK_SECONDS)
             await self._handle(TimePassed())
-            if self._acknowledged:
+            if self._acknowledging.is_any:
                 self.send_acknowledgements()
 
     async def _handle(self, event: Event) -> None:
@@ -414,7 +409,7 @@ class ClientConnection:
         now = trio.current_time()
         for arrival in self._links.handle(event, now):
             self._take(arrival)
-        if now >= self._acknowledge_at:
+        if now >= self._acknowledging.at:
             self.send_acknowledgements()
         self._settle()
         self._carry_out()

@@ -1,6 +1,6 @@
-"""DeadLetters: inputs at which a core fell over, kept aside and passed over from then on.
+"""DeadLetters: what could not be dealt with, kept aside until somebody has looked.
 
-::
+``poison``: inputs at which a core fell over, passed over from then on::
 
     input ─> core raises ─> the shell stores a dead letter, by itself, and makes a new core
     the same input again ─> passed over; whoever can be told is told ``internal`` and the id
@@ -8,9 +8,15 @@
 A request that fails before anything was changed ends nothing: it is answered ``internal`` in its
 place and kept as well.  The log has the traceback under the id.
 
-Bounded: KEPT_MAX letters, the oldest go, of each DATA_BYTES_MAX of the input.  Of what a broker or
+``refused``: messages that their sources were refused.  ``undeliverable``: deliveries that were
+rejected as often as their profile's policy says.  ``over-limit``: of each profile, how many
+deliveries had to go for want of room or time.  The last two belong to the profile's user, who may
+see them.
+
+Bounded: of each kind KEPT_MAX letters, the oldest of it go, of each DATA_BYTES_MAX of the input; of
+a source NOTED_MAX refused messages a second, the others are counted.  Of what a broker or
 the registration service says about interests, profiles and sources only PASSED_MAX inputs are
-passed over before somebody looks (``dead.remove``): each leaves a gap in what the network knows.
+passed over before somebody looks (``dead.drop``): each leaves a gap in what the network knows.
 Who has ended a core FELLED_MAX times is not let in again before that: a source, or a user whom the
 connection's principal names.
 """
@@ -18,8 +24,10 @@ connection's principal names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import islice
 from traceback import format_exception
 
 from overlay.access import Right
@@ -28,7 +36,7 @@ from overlay.link.events import Failed, Put
 from overlay.link.frames import Publish, Refused, Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
-from overlay.link.principal import NOBODY
+from overlay.link.principal import NOBODY, Principal
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
 from overlay.link.row_log import RowLog
 from overlay.link.row_store import RowStore
@@ -38,6 +46,10 @@ from overlay.link.tables import Table
 from overlay.link.work_mark import WorkMark, unshared_mark
 
 INTERNAL = "internal"
+POISON, REFUSED, UNDELIVERABLE = "poison", "refused", "undeliverable"
+OVER_LIMIT = "over-limit"
+KINDS = (POISON, REFUSED, UNDELIVERABLE, OVER_LIMIT)
+NOTED_MAX = 8
 KEPT_MAX = 256
 DATA_BYTES_MAX = 64 * 1024
 TRACE_LENGTH_MAX = 16 * 1024
@@ -51,7 +63,12 @@ _ROLES = ("broker/", "registration/")
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """``at`` in seconds of the calendar; ``size`` of the whole input, of which ``data`` may
-    be the beginning; ``has_ended``: it has ended a core, and is passed over."""
+    be the beginning; ``has_ended``: it has ended a core, and is passed over.
+
+    Of a message, or what one has given: its ``source`` and ``number``; its ``format``, or the
+    ``lengths`` of the results in ``data``; the ``profile`` that got them.  ``count``: how many, of
+    which this is the last.
+    """
 
     at: float
     what: str
@@ -61,6 +78,22 @@ class DeadLetter:
     size: int
     data: bytes
     has_ended: bool
+    kind: str = POISON
+    profile: str = ""
+    source: str = ""
+    number: int = 0
+    format: str = ""
+    lengths: list[int] = field(default_factory=list)
+    count: int = 1
+
+    @property
+    def is_whole(self) -> bool:
+        return self.size == len(self.data)
+
+
+Replay = Callable[[DeadLetter], Result | None]
+"""Deals with a letter once more; None: that is done.  Else what whoever asks is told, who does it
+and drops the letter then: a message is published by a source."""
 
 
 DEAD = Table("dead", DeadLetter)
@@ -100,18 +133,24 @@ class DeadLetters(Part):
         self._wall = wall
         self._letters: dict[str, DeadLetter] = {}  # by id, the oldest first
         self.passed_over: set[str] = set()
+        self._of_profiles: Counter[str] = Counter()  # letters
         self.felled: Counter[str] = Counter()  # by who, if they may be kept out for it
         self._counters: Counter[str] = Counter()
         self._failures: Counter[int] = Counter()  # answered in their place, by connection
+        self._noted: Counter[str] = Counter()  # refused messages since the last tick, by source
+        self.replays: dict[str, Replay] = {}
+        """By kind, what a letter does once more; of the others it is forgotten."""
         self.verbs: dict[str, Verb] = {
-            "dead.list": Verb(Right.OPERATE, self._list),
-            "dead.show": Verb(Right.OPERATE, self._show),
-            "dead.remove": Verb(Right.OPERATE, self._remove),
+            "dead.list": Verb(Right.OWN, self._list, self._users_named),
+            "dead.show": Verb(Right.OWN, self._show, self._owners),
+            "dead.replay": Verb(Right.OWN, self._replay, self._owners),
+            "dead.drop": Verb(Right.OWN, self._drop_named, self._owners),
         }
 
     def restore(self, rows: StoredRows) -> None:
         found = sorted(rows.take(DEAD), key=lambda entry: entry[1].at)
         self._letters = dict(found)
+        self._of_profiles.update(letter.profile for _, letter in found if letter.profile)
         gaps = [name for name, letter in found if letter.who.startswith(_ROLES)]
         self.passed_over = {name for name, letter in found if letter.has_ended}
         self.passed_over -= set(gaps[PASSED_MAX:])
@@ -177,9 +216,7 @@ class DeadLetters(Part):
         suspect = self.suspect(Arrival(connection, peer, request))
         letter = dead_letter(suspect, error, self._wall(), has_ended=False)
         if suspect.id not in self._letters:
-            self._letters[suspect.id] = letter
-            DEAD.put(self._rows, suspect.id, letter)
-            self._drop_oldest()
+            self._keep(suspect.id, letter)
         self._counters["answered"] += 1
         self.ask_shell(Failed(suspect.id, letter.what, letter.trace))
         self._answer(connection, request, suspect.id)
@@ -187,8 +224,73 @@ class DeadLetters(Part):
         if self._failures[connection] > FAILURES_MAX:
             self._links.refuse(connection, "too-many-errors", f"{FAILURES_MAX} requests failed")
 
-    def statistics(self) -> Mapping[str, int]:
-        return {"kept": len(self._letters), **self._counters}
+    def tick(self, now: float) -> None:
+        self._noted.clear()
+
+    def note_refused(
+        self, source: str, number: int, why: str, format_name: str, data: bytes
+    ) -> None:
+        """A message was refused to its source."""
+        self._noted[source] += 1
+        if self._noted[source] > NOTED_MAX:
+            self._counters["refused_not_kept"] += 1
+            return
+        what = f"message {number} of {source}"
+        letter = DeadLetter(
+            *(self._wall(), what, f"source/{source}", why[:500], "", len(data)),
+            *(data[:DATA_BYTES_MAX], False, REFUSED),
+            source=source,
+            number=number,
+            format=format_name,
+        )
+        self._keep(_id_of(REFUSED, source, number), letter)
+
+    def note_undeliverable(
+        self,
+        user: str,
+        profile: str,
+        message: tuple[str, int],
+        why: str,
+        results: tuple[list[int], bytes],
+    ) -> None:
+        """A profile's user could not do with what a ``message`` (source, number) gives: results of
+        these lengths, end to end."""
+        self._counters[UNDELIVERABLE] += 1
+        (source, number), (lengths, data) = message, results
+        what = f"results of message {number} of {source} for {profile}"
+        letter = DeadLetter(
+            *(self._wall(), what, f"user/{user}", why[:500], "", len(data)),
+            *(data[:DATA_BYTES_MAX], False, UNDELIVERABLE, profile, source, number),
+            lengths=lengths if len(data) <= DATA_BYTES_MAX else [],
+        )
+        self._keep(_id_of(UNDELIVERABLE, f"{profile} {source}", number), letter)
+
+    def note_dropped(self, user: str, profile: str, why: str, count: int) -> None:
+        """Some deliveries of a profile had to go, besides those that had before."""
+        self._counters["dropped"] += count
+        name = _id_of(OVER_LIMIT, profile, 0)
+        known = self._letters.get(name)
+        total = count if known is None else known.count + count
+        letter = DeadLetter(
+            *(self._wall(), f"deliveries of {profile}", f"user/{user}", why, "", 0, b"", False),
+            *(OVER_LIMIT, profile),
+            count=total,
+        )
+        self._keep(name, letter)
+
+    def forget_profile(self, profile: str) -> None:
+        """A profile is gone."""
+        if not self._of_profiles[profile]:
+            return
+        for name in [name for name, each in self._letters.items() if each.profile == profile]:
+            self._drop(name)
+
+    def statistics(self) -> Mapping[str, object]:
+        """``kept``: inputs at which the process has failed; ``set_aside``: all letters, by kind;
+        and what was counted of each kind."""
+        kinds = Counter(letter.kind for letter in self._letters.values())
+        others: Mapping[str, object] = {"set_aside": dict(kinds)} if self._letters else {}
+        return {"kept": kinds.pop(POISON, 0), **others, **self._counters}
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -207,29 +309,80 @@ class DeadLetters(Part):
         result = {"code": INTERNAL, "message": said_of(name)}
         self._links.reply(connection, Response(request.request, ok=False, result=result))
 
+    def _keep(self, name: str, letter: DeadLetter) -> None:
+        """As the newest."""
+        known = self._letters.pop(name, None)
+        if known is None and letter.profile:
+            self._of_profiles[letter.profile] += 1
+        self._letters[name] = letter
+        DEAD.put(self._rows, name, letter)
+        self._drop_oldest()
+
     def _drop_oldest(self) -> None:
-        while len(self._letters) > KEPT_MAX:
-            self._drop(next(iter(self._letters)))
+        kinds = Counter(letter.kind for letter in self._letters.values())
+        for kind, count in kinds.items():
+            oldest = (name for name, each in self._letters.items() if each.kind == kind)
+            for name in list(islice(oldest, max(0, count - KEPT_MAX))):
+                self._drop(name)
 
     def _drop(self, name: str) -> None:
         letter = self._letters.pop(name)
+        self._of_profiles[letter.profile] -= bool(letter.profile)
         if letter.who in self.felled and letter.has_ended:
             self.felled[letter.who] -= 1
         self.passed_over.discard(name)
         DEAD.delete(self._rows, name)
 
+    def _users_named(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+        """Whose letters are to be listed: of one user, or all, which takes an operator."""
+        user = self._user(request, asker)
+        yield "", f"user/{user}" if user else ""
+
+    def _user(self, request: Request, asker: Principal | None) -> str:
+        named = name_argument(request, "user", default="")
+        return asker.name if not named and asker is not None and asker.role == "user" else named
+
+    def _owners(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+        """What belongs to a profile belongs to its user, all else to operators."""
+        letter = self._letters.get(name_argument(request, "id"))
+        if letter is not None:
+            yield letter.profile, letter.who if letter.profile else ""
+
     def _list(self, connection: int, request: Request) -> Result:
-        return {"letters": [_shown(name, letter) for name, letter in self._letters.items()]}
+        user = self._user(request, self._links.principal(connection))
+        shown = [
+            _shown(name, letter)
+            for name, letter in self._letters.items()
+            if not user or (letter.profile and letter.who == f"user/{user}")
+        ]
+        return {"letters": shown}
 
     def _show(self, connection: int, request: Request) -> Result:
         name, letter = self._letter_argument(request)
-        return {**_shown(name, letter), "trace": letter.trace, "data": letter.data}
+        columns = {"trace": letter.trace, "data": letter.data, "lengths": letter.lengths}
+        return {**_shown(name, letter), **columns}
 
-    def _remove(self, connection: int, request: Request) -> Result:
-        """From now on it is handled when it comes again."""
+    def _replay(self, connection: int, request: Request) -> Result:
+        """Deal with it once more, or, what has to come again, when it does."""
+        name, letter = self._letter_argument(request)
+        if letter.kind == OVER_LIMIT:
+            raise RequestRefused("not-kept", f"{name} counts what had to go, which is gone")
+        if not letter.is_whole and letter.kind != POISON:
+            raise RequestRefused(
+                "not-kept",
+                f"{name} has {letter.size} bytes, of which {len(letter.data)} were kept",
+            )
+        replay = self.replays.get(letter.kind)
+        said = None if replay is None else replay(letter)
+        if said is None:
+            self._drop(name)
+        return {"id": name, "kind": letter.kind, **(said or {})}
+
+    def _drop_named(self, connection: int, request: Request) -> Result:
+        """Keep it no longer; what was passed over is handled when it comes again."""
         name, _ = self._letter_argument(request)
         self._drop(name)
-        return {"removed": name}
+        return {"dropped": name}
 
     def _letter_argument(self, request: Request) -> tuple[str, DeadLetter]:
         name = name_argument(request, "id")
@@ -246,6 +399,12 @@ def said_of(name: str) -> str:
     )
 
 
+def _id_of(kind: str, whose: str, number: int) -> str:
+    return blake2b(f"{kind} {whose} {number}".encode(), digest_size=8).hexdigest()
+
+
 def _shown(name: str, letter: DeadLetter) -> Result:
-    keys: Iterable[str] = ("at", "what", "who", "error", "size", "has_ended")
-    return {"id": name, **{key: getattr(letter, key) for key in keys}}
+    keys = ("at", "kind", "what", "who", "error", "size", "has_ended")
+    more = ("profile", "source", "number", "format", "count")
+    shown = {key: getattr(letter, key) for key in keys}
+    return {"id": name, **shown, **{key: getattr(letter, key) for key in more}}

@@ -8,6 +8,7 @@ Several may share a profile; then each has some of the numbers::
     Attach     ──>   profile p7 in slot 3, of which I have taken all through 41
               <──    Deliveries   a result of a message, in slot 3 its 42nd, in slot 9 its 7th
     Taken      ──>   all in slot 3 through 42, all in slot 9 through 7
+    Rejected   ──>   in slot 3, which is shared, not the 42nd: it is to come again later
               <──    Missed       in slot 3 all through 50 were thrown away, expect the next
               <──    Detached     slot 3 is over, and why
 
@@ -94,7 +95,7 @@ class Attach(Frame):
 @dataclass(frozen=True, slots=True)
 class Detached(Frame):
     """Nothing comes in this slot any more: ``code`` is "unknown-profile", "moved", "forgotten",
-    "replaced" or "too-many"."""
+    "replaced", "too-many" or "too-slow"."""
 
     type: ClassVar[str] = "detached"
 
@@ -137,6 +138,19 @@ class Taken(Frame):
 
     def check(self) -> None:
         check_columns(self.slots, self.numbers)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Rejected(Frame):
+    """In a slot that is shared, whoever was sent the delivery of this number could not do with it,
+    for a ``reason``: it is to come again (overlay/delivery_policy.py)."""
+
+    type: ClassVar[str] = "rejected"
+
+    slot: Slot
+    number: SequenceNumber
+    reason: Detail
 
 
 @on_the_wire

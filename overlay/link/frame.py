@@ -15,7 +15,8 @@ PROTOCOL_VERSION = 2
 OLDEST_VERSION = 2
 """The oldest; the one before PROTOCOL_VERSION, once there is one that can be negotiated."""
 PUBLISH_KEYS = "publish-keys"  # publish-once, accepted-before
-FEATURES: frozenset[str] = frozenset({PUBLISH_KEYS})
+POLICIES = "policies"  # delivery-policies, rejected
+FEATURES: frozenset[str] = frozenset({PUBLISH_KEYS, POLICIES})
 """What this program can do beyond OLDEST_VERSION, by name.  A frame type, or a field that must not
 be passed over, is sent only to a peer whose hello names its feature (``LinkLayer.features``)."""
 

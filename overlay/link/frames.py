@@ -46,6 +46,7 @@ from overlay.link.delivery_frames import (
     Delivery,
     Detached,
     Missed,
+    Rejected,
     Taken,
 )
 from overlay.link.message_frames import (
@@ -62,6 +63,7 @@ from overlay.link.message_frames import (
 )
 from overlay.link.query_frames import (
     BranchReady,
+    DeliveryPolicies,
     DictionaryHeld,
     LiveMarker,
     LiveReached,
@@ -87,6 +89,7 @@ __all__ = [
     "BranchReady",
     "Deliveries",
     "Delivery",
+    "DeliveryPolicies",
     "Detached",
     "DictionaryHeld",
     "DictionaryTrained",
@@ -112,6 +115,7 @@ __all__ = [
     "Publish",
     "PublishOnce",
     "Refused",
+    "Rejected",
     "Relayed",
     "Request",
     "Response",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from overlay.delivery_policy import DeliveryPolicy, policy_of
 from overlay.link.carried_message import CarriedMessage
+from overlay.link.errors import ProtocolError
 from overlay.link.frame import QueryFrame, on_the_wire
 from overlay.link.frame_fields import BODY, Bound, Name, SequenceNumber, Text
 
@@ -119,6 +122,28 @@ class PlaceProfiles(QueryFrame):
     type: ClassVar[str] = "place-profiles"
 
     profiles: Annotated[list[tuple[Name, Name, Text]], Bound(PROFILES_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class DeliveryPolicies(QueryFrame):
+    """How profiles are kept (id, and a DeliveryPolicy): the registration service tells a broker
+    ahead of the profile, a host broker tells the service when it was changed there."""
+
+    type: ClassVar[str] = "delivery-policies"
+
+    policies: Annotated[list[tuple[Name, Name, int, int, int, int, int]], Bound(PROFILES_MAX), BODY]
+
+    def by_profile(self) -> Iterator[tuple[str, DeliveryPolicy]]:
+        for profile, when_full, *numbers in self.policies:
+            yield profile, DeliveryPolicy(when_full, *numbers)
+
+    def check(self) -> None:
+        for _, policy in self.by_profile():
+            try:
+                policy_of(policy._asdict())
+            except ValueError as error:
+                raise ProtocolError("bad-field", f"a policy is none: {error}") from None
 
 
 @on_the_wire

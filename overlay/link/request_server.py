@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from overlay.access import AccessTable, Right
+from overlay.delivery_policy import DeliveryPolicy, policy_of
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
@@ -189,6 +190,14 @@ def number_argument(request: Request, name: str, default: float) -> float:
             "bad-argument", f"{request.verb}: {name!r} must be a number of at least 0"
         )
     return float(value)
+
+
+def policy_argument(request: Request) -> DeliveryPolicy:
+    """``policy``: the fields of a DeliveryPolicy by name, or absent."""
+    try:
+        return policy_of(request.arguments.get("policy", {}))
+    except ValueError as error:
+        raise RequestRefused("bad-argument", f"{request.verb}: {error}") from None
 
 
 def location_argument(request: Request) -> tuple[float, float] | None:

@@ -27,6 +27,7 @@ from overlay.link.delivery_frames import (
     Deliveries,
     Detached,
     Missed,
+    Rejected,
     Taken,
     columns,
     packed_numbers,
@@ -34,6 +35,8 @@ from overlay.link.delivery_frames import (
 )
 from overlay.link.errors import ProtocolError
 from overlay.link.limits import WINDOW_FRAMES_CEILING
+
+REASON_BYTES_MAX = 1_024  # of why something was rejected
 
 
 @dataclass(slots=True, eq=False)
@@ -112,6 +115,16 @@ class Subscription:
         """Somebody else may get what has come here and was not begun with."""
         assert attachment.shared is not None
         attachment.shared.here.difference_update(numbers)
+
+    def reject(self, attachment: Attachment, number: int, reason: str) -> Rejected | None:
+        """One of a profile that is shared is to come again, here or at somebody else; what is to be
+        said, nothing where it is given to others anyway."""
+        assert attachment.shared is not None
+        attachment.shared.here.discard(number)
+        if attachment.slot not in self._attached:
+            return None
+        cut = reason.encode()[:REASON_BYTES_MAX].decode(errors="ignore")
+        return Rejected(attachment.slot, number, cut)
 
     def detach(self, attachment: Attachment) -> None:
         """What comes for it is passed over from now on."""

@@ -95,7 +95,7 @@ def test_operators_verbs_need_an_operator(
             ("audit", "list"),
             ("status",),
             ("plan", "status"),
-            ("dead", "list"),
+            ("dead", "list", "--user", "ann"),
             ("broker", "drain", "B1"),
             ("broker", "lost", "B1"),
             ("topology", "apply", file),

@@ -41,10 +41,10 @@ def test_what_a_broker_has_failed_at_is_listed_shown_and_removed(
         assert main(["dead", "show", LETTER.id]) == 0
         shown = capsys.readouterr().out
         assert "Traceback" in shown and "<poison/>\\xff" in shown
-        assert main(["dead", "remove", LETTER.id, "--node", "registration"]) == 65
-        assert main(["dead", "remove", LETTER.id, "--node", "B2"]) == 2
-        assert main(["dead", "remove", LETTER.id]) == 0
+        assert main(["dead", "drop", LETTER.id, "--node", "registration"]) == 65
+        assert main(["dead", "drop", LETTER.id, "--node", "B2"]) == 2
+        assert main(["dead", "drop", LETTER.id]) == 0
         assert main(["dead", "list"]) == 0
-        assert capsys.readouterr().out.endswith("No process has failed at anything.\n")
+        assert capsys.readouterr().out.endswith("There are no dead letters.\n")
     finally:
         running.stop()

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import islice
+from math import inf
 
 from onyx.broker.deliveries.delivery_log import NOTHING, DeliveryLog, Record, Results
 from onyx.broker.deliveries.former_texts import FormerTexts
@@ -107,6 +108,7 @@ class Lines:
         if box.sharing is None or not box.sharing.open:
             box.sharing = None
             return
+        box.sharing.return_due(inf)
         line, slot, through = self._lines[box.line], box.slot, box.sent
         sharer = line.boxes[slot] = box.seat(line.connection, slot, in_order=True)
         sharer.through = through
@@ -192,6 +194,17 @@ class Lines:
             line.boxes[box.slot] = box
         self.queue(sharer if box.sharing is not None else box)
         return gone
+
+    def reject(self, sharer: Sharer, number: int, due: float) -> int:
+        """One who shares a mailbox could not do with what they were sent; see Mailbox.reject."""
+        times = sharer.box.reject(sharer, number, due)
+        if times:
+            line = self._lines[sharer.line]
+            self._leave_wire(line, [sharer.give_back(number)])
+            if not sharer.has_on_wire and line.waits.get(sharer.slot):
+                line.waits[sharer.slot] = sharer.is_queued = False
+            self.queue(sharer)
+        return times
 
     def detach(self, box: Mailbox, code: str, detail: str) -> None:
         """Whoever takes a mailbox does so no more."""

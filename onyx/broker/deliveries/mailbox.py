@@ -14,15 +14,19 @@ is taken, each for itself; what one had who has gone is given to another first::
        │ give
        v
     open  17 18 23 ────────────>      17, 23 at one of them, 18 at nobody now
+
+What one of them rejects is *delayed*: open, and at nobody until it is due.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
+
+import msgpack
 
 from onyx.broker.deliveries.delivery_log import pack_ascending, unpack_ascending
 
@@ -35,7 +39,7 @@ TAKEN_AHEAD_MAX = 65_536  # so far beyond what was given out one may have taken 
 
 class MailboxState(NamedTuple):
     """What is stored of a mailbox: ``numbers`` and ``positions`` are of what is open
-    (``pack_ascending``)."""
+    (``pack_ascending``), ``rejected`` what was rejected of it, how often (number, times)."""
 
     acknowledged: int
     floor: int
@@ -45,6 +49,7 @@ class MailboxState(NamedTuple):
     positions: bytes = b""
     is_ephemeral: bool = False
     is_claimed: bool = False
+    rejected: bytes = b""
 
 
 class UserBacklog:
@@ -117,6 +122,8 @@ class Mailbox:
         if state.numbers or box.is_ephemeral:
             numbers, positions = unpack_ascending(state.numbers), unpack_ascending(state.positions)
             box.sharing = Sharing(numbers, positions)
+            if state.rejected:
+                box.sharing.rejected = dict(msgpack.unpackb(state.rejected))
         return box
 
     def state(self) -> MailboxState:
@@ -127,7 +134,11 @@ class Mailbox:
             return MailboxState(*state)
         numbers = sorted(opened)
         positions = pack_ascending([opened[number] for number in numbers])
-        return MailboxState(*state, pack_ascending(numbers), positions, *flags)
+        rejected = b""
+        if self.sharing is not None and self.sharing.rejected:
+            times = [each for each in self.sharing.rejected.items() if each[0] in opened]
+            rejected = msgpack.packb(times) if times else b""
+        return MailboxState(*state, pack_ascending(numbers), positions, *flags, rejected)
 
     @property
     def last(self) -> int:
@@ -319,6 +330,16 @@ class Mailbox:
         (self.sharing.open[number],) = self._remove_front(number)
         self.acknowledged += 1
 
+    def reject(self, sharer: Sharer, number: int, due: float) -> int:
+        """One of those who share it, not in order, could not do with what they were sent: it is at
+        nobody, and delayed until then.  How often that was so; 0: they do not have it."""
+        sharing = sharer.sharing
+        if number not in sharing.open or not sharer.was_sent(number):
+            return 0
+        heappush(sharing.delayed, (due, number))
+        sharing.rejected[number] = sharing.rejected.get(number, 0) + 1
+        return sharing.rejected[number]
+
     def take_one(self, sharer: Sharer, number: int) -> list[int]:
         """One of those who share it has a delivery, or, in order, all through it; the positions
         that are held no more."""
@@ -326,6 +347,8 @@ class Mailbox:
         if not sharer.in_order:
             if self.floor < number <= min(self.last, self.floor + TAKEN_AHEAD_MAX):
                 self.open_through(number)  # they had it before a restart
+            if sharing.rejected:
+                sharing.rejected.pop(number, None)
             position = sharing.open.pop(number, 0)
             return [position] if position else []
         lost = self.lost
@@ -337,15 +360,30 @@ class Mailbox:
 
 class Sharing:
     """What is open of a mailbox, its position by number; ``returned`` is a heap of the numbers of
-    what is at nobody, among some that are not open any more."""
+    what is at nobody, among some that are not open any more.  ``rejected``: how often what is open
+    was, by number; ``delayed``: a heap of these (due, number), until they are returned."""
 
-    __slots__ = ("open", "returned", "sharers")
+    __slots__ = ("delayed", "open", "rejected", "returned", "sharers")
 
     def __init__(self, numbers: Sequence[int] = (), positions: Sequence[int] = ()) -> None:
         """What is open, by number."""
         self.open = dict(zip(numbers, positions, strict=True))
         self.returned = sorted(numbers)
+        self.rejected: dict[int, int] = {}
+        self.delayed: list[tuple[float, int]] = []
         self.sharers: list[Sharer] = []
+
+    def hold(self, number: int) -> None:
+        """What was delayed is not given out again."""
+        self.delayed = [each for each in self.delayed if each[1] != number]
+        heapify(self.delayed)
+
+    def return_due(self, now: float) -> bool:
+        """What was delayed and is due may be given out again; whether there is any."""
+        before = len(self.delayed)
+        while self.delayed and self.delayed[0][0] <= now:
+            heappush(self.returned, heappop(self.delayed)[1])
+        return len(self.delayed) < before
 
     def chosen(self, frames_max: int, bytes_max: int) -> Sharer | None:
         """Who gets the next delivery: of those with an open window, who has fewest, and of these

@@ -38,14 +38,19 @@ from onyx.broker.deliveries.mailbox import (
 )
 from onyx.broker.deliveries.mailbox_rows import MAILBOXES, MailboxRows
 from onyx.broker.deliveries.overflow import MailboxLimits, Overflow
+from onyx.broker.deliveries.policies import Policies
+from onyx.broker.deliveries.rejections import Rejections
 from onyx.broker.deliveries.result_maker import ResultMaker
-from onyx.broker.deliveries.silence import Silence
+from onyx.broker.deliveries.silence import Given, Silence
+from overlay.delivery_policy import DeliveryPolicy
+from overlay.link.dead_letters import DeadLetters
 from overlay.link.delivery_frames import (
     EPHEMERAL,
     SHARED,
     Attach,
     Delivery,
     Ephemeral,
+    Rejected,
     Taken,
     columns,
 )
@@ -61,9 +66,6 @@ from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
 
 READ_SPACES = (DELIVERIES.space, BODY_SPACE)
 
-Given = tuple[Sequence[Mailbox], Results | None]
-"""Mailboxes that get the same, and what; None: it is made when it is taken."""
-
 
 class Mailboxes(Part):
     """``deliver``; ``attach``, ``take`` and ``close`` as connections say; ``flush`` in the end."""
@@ -78,9 +80,11 @@ class Mailboxes(Part):
         bounds: MailboxLimits,
         maker: ResultMaker,
         slice_: Slice,
+        dead: DeadLetters,
         wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``slice_``: of the event under way; ``wall``: seconds of the calendar."""
+        """``slice_``: of the event under way; ``dead`` keeps what is rejected for good; ``wall``:
+        seconds of the calendar."""
         self._rows = rows
         self._slice = slice_
         self._bounds = bounds
@@ -92,8 +96,16 @@ class Mailboxes(Part):
         self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
         self.silence = Silence(self._empty)
         self._overflow = Overflow(bounds, self._boxes, self._log, self._drop)
+        self.policies = Policies(
+            *(rows, self._log, dead, bounds.profile_bytes_max, self._drop, self._lines.detach)
+        )
+        self._rejections = Rejections(
+            *(self._boxes, self._lines, self._log, self.policies, dead, wall),
+            *(self._release, self.deliver_message),
+        )
         self.user_of: Callable[[str], str | None] = lambda profile: None
         """Whose a profile is; None: it is not here."""
+        self._dead = dead
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
@@ -111,6 +123,7 @@ class Mailboxes(Part):
             self._texts.restore(key, text)
         by_index: dict[int, Mailbox] = {}
         opened: dict[int, set[int]] = {}  # positions, by index
+        self.policies.restore(rows)
         for profile, state in self._mailbox_rows.restore(rows).items():
             box = self._boxes[profile] = Mailbox.restored(profile, state)
             by_index[box.index] = box
@@ -132,6 +145,9 @@ class Mailboxes(Part):
             if not record.holders:
                 self._log.release(position)
         self.silence.begin([box for box in self._boxes.values() if box.is_ephemeral])
+        if self.policies:
+            for box in self._boxes.values():
+                self.policies.begin(box)
 
     # --- what messages give ---------------------------------------------------------------
 
@@ -145,8 +161,15 @@ class Mailboxes(Part):
     ) -> int:
         """The same results of a message for some profiles; see ``deliver_message``."""
         made = Results(list(map(len, results)), b"".join(results))
-        given = self.silence.heard([(self.boxes(profiles), made)])
+        given = self.heard([(self.boxes(profiles), made)])
         return self.deliver_message(source, number, given, None) if given else 0
+
+    def heard(self, given: list[Given]) -> list[Given]:
+        """What a message gives, without what mailboxes would get that keep nothing: to be asked
+        where any are silent, or full."""
+        if self.silence.boxes:
+            given = self.silence.heard(given)
+        return self.policies.heard(given) if self.policies.full else given
 
     def boxes(self, profiles: Iterable[str]) -> list[Mailbox]:
         """Those of some profiles, new where they had none."""
@@ -155,9 +178,8 @@ class Mailboxes(Part):
     def deliver_message(
         self, source: str, number: int, given: Iterable[Given], message: Message | None
     ) -> int:
-        """What a message gives to mailboxes, none silent, each in one place; how many deliveries of
-        former messages had to go for want of room.  ``message`` is for results that are not made.
-        """
+        """What a message gives to mailboxes, as ``heard``, each in one place; how many deliveries
+        had to go for want of room.  ``message`` is for results that are not made."""
         self.flush_soon()
         parts: dict[object, list[Given]] = {}
         boxes: list[Mailbox] = []
@@ -176,9 +198,13 @@ class Mailboxes(Part):
             if not box.is_queued:
                 self._lines.queue(box)
             is_sent |= box.is_queued
+        full = self.policies.full
+        if self.policies.bounded:
+            dropped += self.policies.check(boxes)
+            self.silence.begin(self._lines.left())
         if largest > self._bounds.profile_bytes_max:
             for box in boxes:
-                if box.backlog_bytes > self._bounds.profile_bytes_max:
+                if box.backlog_bytes > self._bounds.profile_bytes_max and box not in full:
                     dropped += self._overflow.drop_oldest(box)
         if most > self._overflow.users.bytes_max:
             dropped += self._overflow.drop_of_users(boxes)
@@ -234,6 +260,7 @@ class Mailboxes(Part):
                 self.silence.end(box)
                 box.is_ephemeral = bool(mode & EPHEMERAL)
                 self._note(profile, box)
+            self.policies.expire(box, int(self._wall()))
             if mode & SHARED:
                 self._lines.share(connection, slot, box)
             else:
@@ -270,6 +297,14 @@ class Mailboxes(Part):
                 box.in_flight_bytes -= before - box.backlog_bytes
             if box.sent < box.last and not box.is_queued:
                 self._lines.queue(box)
+
+    def reject(self, connection: int, frame: Rejected) -> None:
+        """Who shares a profile could not do with a delivery: it comes again later, or is a dead
+        letter.  ProtocolError of one that does not share it."""
+        taker = self._lines.taker(connection, frame.slot)
+        if taker is not None:  # or it was detached meanwhile
+            self.flush_soon()
+            self._rejections.reject(taker, frame)
 
     def close(self, connection: int) -> None:
         """A connection is gone."""
@@ -316,6 +351,12 @@ class Mailboxes(Part):
         self.silence.tick()
         if self._bounds.age_s_max:
             self._overflow.drop_aged(int(self._wall()))
+        if self.policies:
+            self.policies.drop_aged(int(self._wall()))
+        if self.policies.dropped:
+            self.policies.tell_dropped()
+        if self._rejections.return_due():
+            self.flush_soon()
         for profile in self._texts.profiles():
             kept = self._boxes[profile]
             self._texts.forget(profile, kept.empty_through if kept.count else self._log.last)
@@ -326,6 +367,7 @@ class Mailboxes(Part):
         """Rows of READ_SPACES."""
         self.flush_soon()
         self._log.put_back(rows)
+        self._rejections.bury()
         self._lines.resume()
 
     def handle_evaluated(self, event: Evaluated) -> None:
@@ -356,7 +398,10 @@ class Mailboxes(Part):
     def forget(self, profile: str) -> None:
         """A profile is gone, with all that waits for its user."""
         box = self._boxes.pop(profile, None)
+        self.policies.forget(profile, box)
+        self._dead.forget_profile(profile)
         if box is not None:
+            self._rejections.forget(box)
             self._lines.detach(box, "forgotten", f"profile {profile!r} was removed")
             self._release(box, box.remove(box.last))
             self._texts.forget(profile, self._log.last)
@@ -372,6 +417,11 @@ class Mailboxes(Part):
         if box is not None:
             self._lines.detach(box, code, detail)
             self.silence.wait(self._lines.left())
+
+    def use_policy(self, profile: str, policy: DeliveryPolicy) -> None:
+        """How a profile is kept from now on, here or soon."""
+        self.policies.put(profile, policy, self._boxes.get(profile))
+        self.flush_soon()
 
     def ephemeral(self, profile: str) -> Ephemeral:
         """Whether a profile is ephemeral, and whether somebody takes it."""
@@ -440,6 +490,8 @@ class Mailboxes(Part):
             "silent": len(self.silence.boxes),
             "former_texts": len(self._texts),
             **self._log.statistics(),
+            "policies": len(self.policies),
+            **self._rejections.statistics(),
             **self._overflow.statistics(),
             **self._counters,
         }
@@ -460,6 +512,8 @@ class Mailboxes(Part):
             self._index += 1
             box = self._boxes[profile] = Mailbox(profile, self._index, self._log.last)
             self._note(profile, box)
+            if self.policies:
+                self.policies.begin(box)
             user = self.user_of(profile)
             if user is not None:
                 self._overflow.users.give(box, user)
@@ -473,13 +527,16 @@ class Mailboxes(Part):
             box.backlog_bytes -= size
             box.user.bytes -= size
             self._log.release(position)
+        if self.policies.full and box in self.policies.full:
+            self.policies.note_room(box)
 
-    def _drop(self, box: Mailbox, through: int) -> int:
+    def _drop(self, box: Mailbox, through: int, why: str = "limits of the network") -> int:
         on_wire = max(0, box.sent - box.floor)
         gone = box.drop(through)
         if box.line and on_wire and box.sharing is None:
             self._lines.note_gone(box, min(through, box.sent), gone[:on_wire])
         self._release(box, gone)
+        self.policies.dropped[box, why] += len(gone)
         if box.line and not box.is_queued:
             self._lines.queue(box)
         return len(gone)

@@ -6,10 +6,14 @@ One whose user was sent to another broker is kept for a while, here as there: th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from onyx.broker.deliveries.delivery_log import Results
 from onyx.broker.deliveries.mailbox import Mailbox
 from overlay.link.delivery_frames import Ephemeral
+
+Given: TypeAlias = tuple[list[Mailbox], Results | None]
+"""Mailboxes that get the same, and what; None: it is made when it is taken."""
 
 AWAITED_TICKS = 60  # seconds in which one who was sent elsewhere gets there
 
@@ -61,9 +65,7 @@ class Silence:
         elif state is Ephemeral.SILENT:
             self.begin([box])
 
-    def heard(
-        self, given: list[tuple[list[Mailbox], Results | None]]
-    ) -> list[tuple[list[Mailbox], Results | None]]:
+    def heard(self, given: list[Given]) -> list[Given]:
         """What a message gives, without what silent mailboxes would get."""
         heard = [([box for box in boxes if box not in self.boxes], made) for boxes, made in given]
         return [(boxes, made) for boxes, made in heard if boxes]

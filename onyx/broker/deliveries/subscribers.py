@@ -13,7 +13,7 @@ from onyx.broker.query_plane import QueryPlane
 from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.errors import ProtocolError
-from overlay.link.frames import Attach, Taken
+from overlay.link.frames import Attach, Rejected, Taken
 from overlay.link.part import FrameRefused, Part, Taker, takes
 
 
@@ -37,6 +37,8 @@ class Subscribers(Part):
     def frames(self) -> Iterable[Taker]:
         yield takes(*(Attach, "subscriber", self._handle_attach), is_aside=True, right=Right.OWN)
         yield takes(*(Taken, "subscriber", self._handle_taken), is_aside=True, right=Right.OWN)
+        reject = self._handle_rejected
+        yield takes(*(Rejected, "subscriber", reject), is_aside=True, right=Right.OWN)
 
     def gone(self, arrival: Arrival) -> None:
         self._mailboxes.close(arrival.connection)
@@ -59,5 +61,11 @@ class Subscribers(Part):
     def _handle_taken(self, frame: Taken, arrival: Arrival) -> None:
         try:
             self._mailboxes.take(arrival.connection, frame)
+        except ProtocolError as error:
+            raise FrameRefused(error.code, error.detail) from error
+
+    def _handle_rejected(self, frame: Rejected, arrival: Arrival) -> None:
+        try:
+            self._mailboxes.reject(arrival.connection, frame)
         except ProtocolError as error:
             raise FrameRefused(error.code, error.detail) from error

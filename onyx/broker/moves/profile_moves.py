@@ -13,6 +13,7 @@ from onyx.broker.moves.releases import Releases
 from onyx.broker.moves.standbys import Standbys
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
+from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
 from overlay.link.frames import Delivery, PlaceProfile
 from overlay.link.link_layer import LinkLayer
@@ -150,6 +151,8 @@ class ProfileMoves(Part):
     def _handle_ended(self, frame: MoveEnded) -> None:
         self.coming.handle_ended(frame)
         self.leaving.handle_ended(frame)
+        if frame.profile not in self._query.profiles:
+            self._mailboxes.use_policy(frame.profile, USUAL)
 
     def _handle_reached(self, frame: WatershedReached) -> None:
         self.watersheds.handle_reached(frame)

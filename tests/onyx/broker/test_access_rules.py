@@ -145,7 +145,7 @@ def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> N
     outside = [taker for taker in core.takers.values() if taker.senders & OUTSIDE]
     assert {taker.kind.__name__: taker.right.value for taker in outside} == {
         "Publish": "publish", "PublishOnce": "publish", "Attach": "own", "Taken": "own",
-        "Request": "known",
+        "Rejected": "own", "Request": "known",
     }  # fmt: skip
 
 
@@ -154,7 +154,15 @@ def test_a_user_gets_nothing_of_what_operators_may_or_others_own(verb: str) -> N
     setting = Guarded()
     before = dict(setting.beside.rows)
     right = setting.core.verbs[verb].right
-    answer = setting.client("user/bob").ask(verb, profile="p1", profiles=["p1"], text="/x")
+    if verb.startswith("dead."):
+        setting.core._dead.note_undeliverable("ann", "p1", ("s1", 1), "why", ([4], b"<a/>"))
+        (letter,) = setting.core._dead._letters
+        setting.beside.tell(TimePassed())  # the letter is stored
+        before = dict(setting.beside.rows)
+        about = {"user": "ann"} if verb == "dead.list" else {"id": letter}
+        answer = setting.client("user/bob").ask(verb, **about)
+    else:
+        answer = setting.client("user/bob").ask(verb, profile="p1", profiles=["p1"], text="/x")
     if right is not Right.KNOWN:
         assert refused(answer) == "not-authorised"
     assert setting.beside.rows == before

@@ -293,7 +293,7 @@ def test_a_request_that_fells_is_answered_when_it_is_asked_again_by_whomever(
         assert answer.result["code"] == "internal"
         assert suspect.id in answer.result["message"]
     monkeypatch.undo()
-    assert setting.operator().ask("dead.remove", id=suspect.id) is not None
+    assert setting.operator().ask("dead.drop", id=suspect.id) is not None
     answer = setting.beside.peer("client", "third").ask("profile.update", **arguments)
     assert answer is None or answer.ok
 
@@ -398,7 +398,7 @@ def test_a_source_that_fells_again_and_again_is_let_in_no_more_before_somebody_h
         if number < FELLED_MAX - 1:
             assert not setting.source.closed
     assert (setting.source.closed, setting.source.error) == (True, "too-many-errors")
-    answer = setting.operator().ask("dead.remove", id="id0")
+    answer = setting.operator().ask("dead.drop", id="id0")
     assert answer is not None and answer.ok
     setting.source.connect()
     assert not setting.source.closed

@@ -32,6 +32,7 @@ from onyx.broker.deliveries.mailboxes import (
     Mailboxes,
 )
 from onyx.broker.deliveries.overflow import MailboxLimits
+from overlay.link.dead_letters import DeadLetters
 from overlay.link.delivery_frames import (
     SHARED,
     Attach,
@@ -203,6 +204,11 @@ class World:
         """All connections are gone, what was committed is there."""
         self.users.clear()
         self._rows = RowLog()
+        self.dead = DeadLetters(
+            self,  # type: ignore[arg-type]
+            self._rows,
+            lambda: float(self.second),
+        )
         self.mailboxes = Mailboxes(
             self,  # type: ignore[arg-type]
             self._rows,
@@ -210,10 +216,11 @@ class World:
             self._bounds,
             self.maker,  # type: ignore[arg-type]
             self._slice,
+            self.dead,
             lambda: float(self.second),
         )
         rows = [(space, key, value) for (space, key), value in self.disk.items()]
-        self.agenda = Agenda([self.mailboxes])
+        self.agenda = Agenda([self.dead, self.mailboxes])
         self.agenda.restore(StoredRows(rows, streams=self.agenda.streams()))
 
     def user(self, connection: int) -> User:

@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from overlay.delivery_policy import WHEN_FULL
 from overlay.link.carried_message import CarriedMessage
 from overlay.link.delivery_frames import packed_numbers, packed_slots
 from overlay.link.frame import FRAME_TYPES, OLDEST_VERSION, PROTOCOL_VERSION, Frame
@@ -19,6 +20,7 @@ from overlay.link.frames import (
     Attach,
     BranchReady,
     Deliveries,
+    DeliveryPolicies,
     Detached,
     DictionaryHeld,
     DictionaryTrained,
@@ -44,6 +46,7 @@ from overlay.link.frames import (
     Publish,
     PublishOnce,
     Refused,
+    Rejected,
     Relayed,
     Request,
     Response,
@@ -129,6 +132,7 @@ SAMPLES: tuple[Frame, ...] = (
     LiveReached("B1", "B4", 9, "B2", ["B1"]),
     PlaceProfile("p7", "Ann", "/quote", 1, "req-1"),
     PlaceProfiles([("p7", "Ann", "/quote"), ("p8", "Bo", "//item")]),
+    DeliveryPolicies([("p7", "drop-newest", 0, 1000, 60, 5, 10)]),
     ProfilesPlaced(["p7", "p8"]),
     ProfilesChanged([("p7", 2, None), ("p8", 3, "/news")]),
     ProfilesLive([("p7", 2), ("p8", 1)]),
@@ -150,6 +154,7 @@ SAMPLES: tuple[Frame, ...] = (
     Attach([(3, "p7", 41, 0), (9, "p8", 0, 1)]),
     Deliveries("s1", 3, [3, 4], packed_slots([3, 9]), packed_numbers([42, 7]), b"<a/><bc"),
     Taken(packed_slots([3, 9]), packed_numbers([42, 7])),
+    Rejected(3, 42, "exit code 1"),
     Missed(3, 50, 8),
     Detached(3, "moved", "p7 has another host broker now"),
     StandBy("p7", 5, "Ann", "/quote", 2),
@@ -230,6 +235,10 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
     if issubclass(cls, CarriedMessage):
         later = st.dictionaries(TEXT.map("of a later release: {}".format), st.integers(0, 9))
         values["unknown"] = st.none() | later.filter(bool)
+    if cls is DeliveryPolicies:
+        numbers = st.integers(0, 1_000)
+        policy = (TEXT, st.sampled_from(WHEN_FULL), *[numbers] * 3, st.integers(1, 9), numbers)
+        values["policies"] = st.lists(st.tuples(*policy), max_size=3)
     if cls is PublishOnce:
         values["key"] = st.binary(min_size=DIGEST_BYTES, max_size=DIGEST_BYTES)
     if cls is SourceAnnounced:

@@ -106,7 +106,16 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
             for who, digest, end, only in values["tokens"]
         ]
         values["revoked"] = list(map(bytes.fromhex, values["revoked"]))
-    for name in ("matched", "trees", "down", "watershed", "numbers", "profiles", "rules"):
+    for name in (
+        "matched",
+        "trees",
+        "down",
+        "watershed",
+        "numbers",
+        "profiles",
+        "rules",
+        "policies",
+    ):
         if isinstance(values.get(name), list):
             entries = values[name]
             values[name] = [tuple(e) if isinstance(e, list) else e for e in entries]

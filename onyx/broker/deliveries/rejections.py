@@ -1,0 +1,132 @@
+"""Rejections: what users could not do with comes again later, and in the end is a dead letter.
+
+::
+
+    given out ──> taken                              it goes
+              ──> rejected, fewer times than may be   delayed ──> due: given out again
+              ──> rejected for the last time          dead letter, which may be replayed
+
+Only of profiles that are shared: there each delivery is taken by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from onyx.broker.deliveries.delivery_log import DeliveryLog, Results
+from onyx.broker.deliveries.lines import Lines
+from onyx.broker.deliveries.mailbox import Mailbox, Sharer
+from onyx.broker.deliveries.policies import Policies
+from onyx.broker.deliveries.silence import Given
+from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
+from overlay.link.delivery_frames import Rejected
+from overlay.link.errors import ProtocolError
+from overlay.link.request_server import RequestRefused
+
+
+class _Burial(NamedTuple):
+    """A delivery that was rejected for the last time."""
+
+    box: Mailbox
+    number: int
+    position: int
+    reason: str
+
+
+class Rejections:
+    """``reject`` as users say, ``return_due`` as time goes on, ``bury`` when rows were read."""
+
+    def __init__(
+        self,
+        boxes: Mapping[str, Mailbox],
+        lines: Lines,
+        log: DeliveryLog,
+        policies: Policies,
+        dead: DeadLetters,
+        wall: Callable[[], float],
+        release: Callable[[Mailbox, list[int]], None],
+        deliver: Callable[[str, int, list[Given], None], int],
+    ) -> None:
+        """``wall``: seconds of the calendar; ``release``: a mailbox holds some positions no
+        longer, or is another; ``deliver``: see Mailboxes."""
+        self._boxes = boxes
+        self._deliver = deliver
+        dead.replays[UNDELIVERABLE] = self._replay
+        self._lines = lines
+        self._log = log
+        self._policies = policies
+        self._dead = dead
+        self._wall = wall
+        self._release = release
+        self._delayed: dict[Mailbox, None] = {}
+        self._burials: list[_Burial] = []
+        self._counters: Counter[str] = Counter()
+
+    def reject(self, taker: Mailbox | Sharer, frame: Rejected) -> None:
+        """ProtocolError of one who does not share the profile."""
+        if not isinstance(taker, Sharer) or taker.in_order:
+            detail = f"only who shares {taker.profile!r} may reject a delivery of it"
+            raise ProtocolError("not-expected", detail)
+        box, policy = taker.box, self._policies.of(taker.profile)
+        position = taker.sharing.open.get(frame.number, 0)
+        times = self._lines.reject(taker, frame.number, self._wall() + policy.retry_s)
+        if not times:
+            return  # it was thrown away meanwhile
+        self._counters["rejected"] += 1
+        self._release(box, [])
+        self._delayed[box] = None
+        if times >= policy.attempts_max:
+            taker.sharing.hold(frame.number)
+            reason = frame.reason or "no reason was given"
+            self._burials.append(_Burial(box, frame.number, position, reason))
+            self.bury()
+
+    def return_due(self) -> bool:
+        """What was delayed and is due has its turn again; whether there is any."""
+        is_any = False
+        for box in list(self._delayed):
+            sharing = box.sharing
+            if sharing is not None and sharing.return_due(self._wall()) and box.line:
+                self._lines.queue(box)
+                is_any = True
+            if sharing is None or not sharing.delayed:
+                del self._delayed[box]
+        return is_any
+
+    def bury(self) -> None:
+        """Dead letters of what was rejected for good, as soon as its results are in memory."""
+        burials, self._burials = self._burials, []
+        for burial in burials:
+            box, number, position, reason = burial
+            if box.sharing is None or box.sharing.open.get(number) != position:
+                continue  # it was thrown away, or is given out once more by somebody in order
+            record = self._log.records[position]
+            if record.results(box.index) is None and record.message is not None:
+                self._lines.make(record, position, [box])
+            results = record.results(box.index)
+            if results is None:
+                self._burials.append(burial)
+                self._log.ask([position])
+                continue
+            what = (record.source, record.number), reason
+            made = results.lengths, results.payload
+            self._dead.note_undeliverable(box.user.name, box.profile, *what, made)
+            self._log.let_go(record)
+            del box.sharing.open[number]
+            self._release(box, [position])
+
+    def _replay(self, letter: DeadLetter) -> None:
+        """Deliver what was rejected once more."""
+        box = self._boxes.get(letter.profile)
+        if box is None:
+            raise RequestRefused("unknown-profile", f"{letter.profile} is not here any more")
+        results = Results(letter.lengths, letter.data)
+        self._deliver(letter.source, letter.number, [([box], results)], None)
+
+    def forget(self, box: Mailbox) -> None:
+        self._delayed.pop(box, None)
+
+    def statistics(self) -> Mapping[str, int]:
+        return dict(self._counters)
