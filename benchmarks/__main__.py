@@ -22,6 +22,7 @@ from benchmarks.graph_figures import GRAPH_FIGURES
 from benchmarks.language import LANGUAGE
 from benchmarks.match import MATCH
 from benchmarks.network.benchmark import NETWORK
+from benchmarks.operate import OPERATE
 from benchmarks.pep import PEP
 from benchmarks.profiles import PROFILES
 from benchmarks.results import RESULTS
@@ -42,6 +43,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     GRAPH,
     GRAPH_FIGURES,
     LANGUAGE,
+    OPERATE,
     PEP,
     PROFILES,
     RESULTS,

@@ -6,57 +6,96 @@ and ``encode`` go back, ``XmlWriter`` writes results.  Nothing here does I/O, an
 hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
 """
 
+from typing import TYPE_CHECKING
+
 # First, since it decides which build all other imports get.
 from formats.build import build_info, is_compiled
-from formats.codec import (
-    FORMS,
-    Codec,
-    WireFormat,
-    codec_for,
-    decode,
-    encode,
-    encoded_bytes_max,
-    unpack,
-)
-from formats.compression import (
-    DEFAULT_LEVELS,
-    LEVELS,
-    Compression,
-    compress,
-    decompress,
-    trained_version,
-)
-from formats.compression_dictionary import (
-    COMPRESSION_DICTIONARY_BYTES_MAX,
-    CompressionDictionary,
-    CompressionDictionaryLookup,
-    Training,
-    no_compression_dictionary,
-    read_compression_dictionary,
-    train,
-)
-from formats.dictionary import (
-    EMPTY_DICTIONARY,
-    ONLY_EMPTY,
-    Dictionary,
-    DictionaryLookup,
-    derive_dictionary,
-    make_dictionary,
-    only,
-)
-from formats.element_stream import ContentKind, ElementStream
-from formats.element_stream_builder import ElementStreamBuilder
-from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
-from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
-from formats.graph.reader import read_graph
-from formats.graph.syntaxes import GraphSyntax
-from formats.graph.writer import write_graph
-from formats.limits import DEFAULT_LIMITS, MessageLimits
-from formats.names import XML_NAMESPACE, QualifiedName
-from formats.schema import Schema, SchemaKind, read_schema
-from formats.text import parse_text, to_text
-from formats.validation import Validation, Validator, Violation, can_validate
-from formats.xml_writer import XmlWriter
+from formats.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from formats.codec import (
+        FORMS,
+        Codec,
+        WireFormat,
+        codec_for,
+        decode,
+        encode,
+        encoded_bytes_max,
+        unpack,
+    )
+    from formats.compression import (
+        DEFAULT_LEVELS,
+        LEVELS,
+        Compression,
+        compress,
+        decompress,
+        trained_version,
+    )
+    from formats.compression_dictionary import (
+        COMPRESSION_DICTIONARY_BYTES_MAX,
+        CompressionDictionary,
+        CompressionDictionaryLookup,
+        Training,
+        no_compression_dictionary,
+        read_compression_dictionary,
+        train,
+    )
+    from formats.dictionary import (
+        EMPTY_DICTIONARY,
+        ONLY_EMPTY,
+        Dictionary,
+        DictionaryLookup,
+        derive_dictionary,
+        make_dictionary,
+        only,
+    )
+    from formats.element_stream import ContentKind, ElementStream
+    from formats.element_stream_builder import ElementStreamBuilder
+    from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
+    from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+    from formats.graph.reader import read_graph
+    from formats.graph.syntaxes import GraphSyntax
+    from formats.graph.writer import write_graph
+    from formats.limits import DEFAULT_LIMITS, MessageLimits
+    from formats.names import XML_NAMESPACE, QualifiedName
+    from formats.schema import Schema, SchemaKind, read_schema
+    from formats.text import parse_text, to_text
+    from formats.validation import Validation, Validator, Violation, can_validate
+    from formats.xml_writer import XmlWriter
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "formats.codec": (
+                "FORMS Codec WireFormat codec_for decode encode encoded_bytes_max unpack"
+            ),
+            "formats.compression": (
+                "DEFAULT_LEVELS LEVELS Compression compress decompress trained_version"
+            ),
+            "formats.compression_dictionary": (
+                "COMPRESSION_DICTIONARY_BYTES_MAX CompressionDictionary "
+                "CompressionDictionaryLookup Training no_compression_dictionary "
+                "read_compression_dictionary train"
+            ),
+            "formats.dictionary": (
+                "EMPTY_DICTIONARY ONLY_EMPTY Dictionary DictionaryLookup "
+                "derive_dictionary make_dictionary only"
+            ),
+            "formats.element_stream": "ContentKind ElementStream",
+            "formats.element_stream_builder": "ElementStreamBuilder",
+            "formats.errors": "DecodeError FormatError MessageRefused SchemaRefused",
+            "formats.graph.graph_limits": "DEFAULT_GRAPH_LIMITS GraphLimits",
+            "formats.graph.reader": "read_graph",
+            "formats.graph.syntaxes": "GraphSyntax",
+            "formats.graph.writer": "write_graph",
+            "formats.limits": "DEFAULT_LIMITS MessageLimits",
+            "formats.names": "XML_NAMESPACE QualifiedName",
+            "formats.schema": "Schema SchemaKind read_schema",
+            "formats.text": "parse_text to_text",
+            "formats.validation": "Validation Validator Violation can_validate",
+            "formats.xml_writer": "XmlWriter",
+        },
+    )
 
 __all__ = [
     "COMPRESSION_DICTIONARY_BYTES_MAX",

@@ -8,14 +8,32 @@
         ...
 """
 
+from typing import TYPE_CHECKING
+
 import formats  # noqa: F401 - first: it decides which build of every module runs
-from yfilter.engine.linear_paths import Conjunction, LinearPath, LinearStep, routing_query
-from yfilter.engine.match_limits import MatchLimits
-from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.language.query_ast import Profile
-from yfilter.language.query_parser import parse_profile
-from yfilter.matcher import LinkTarget, Matcher
-from yfilter.matches import ProfileMatch, RouteMatch, TransformationMatch
+from formats.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from yfilter.engine.linear_paths import Conjunction, LinearPath, LinearStep, routing_query
+    from yfilter.engine.match_limits import MatchLimits
+    from yfilter.errors import MatchLimitExceeded, ProfileRefused
+    from yfilter.language.query_ast import Profile
+    from yfilter.language.query_parser import parse_profile
+    from yfilter.matcher import LinkTarget, Matcher
+    from yfilter.matches import ProfileMatch, RouteMatch, TransformationMatch
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "yfilter.engine.linear_paths": "Conjunction LinearPath LinearStep routing_query",
+            "yfilter.engine.match_limits": "MatchLimits",
+            "yfilter.errors": "MatchLimitExceeded ProfileRefused",
+            "yfilter.language.query_ast": "Profile",
+            "yfilter.language.query_parser": "parse_profile",
+            "yfilter.matcher": "LinkTarget Matcher",
+            "yfilter.matches": "ProfileMatch RouteMatch TransformationMatch",
+        },
+    )
 
 __all__ = [
     "Conjunction",

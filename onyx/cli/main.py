@@ -1,7 +1,8 @@
 """The command ``onyx``: finds the verb, runs it, and turns errors into messages and exit codes.
 
-To add a verb: write a module in this package with ``add_parser`` (see verb.py) and name it in
-``VERBS``.  It is loaded when a command line has it.
+To add a verb: write a module in this package with ``add_parser`` (see verb.py) and put it into
+``VERBS``.  It is imported when a command line chooses it, so that no verb costs what others need;
+what is imported here every command pays for (``python -m benchmarks operate``).
 """
 
 from __future__ import annotations
@@ -10,23 +11,38 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import cast
+from typing import Any, NoReturn, cast
 
-from formats.build import build_info
 from onyx.cli.verb import Verb
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError, leaves
-from onyx.identity.known_networks import use_credentials
-from onyx.release import version
-from overlay.topology import TopologyError
+from overlay.errors import TopologyError
 
-# In the order of onyx --help; each is a module of this package.
-VERBS = (
-    *("up", "source", "profile", "subscribe", "trace", "transform", "status", "dead", "broker"),
-    *("plan", "backtest", "archive", "topology", "taxonomy", "access", "token", "audit"),
-    *("store", "make-results", "cert"),
-)
+VERBS = {
+    "up": "run a network until it is interrupted",
+    "source": "register a data source, publish its messages",
+    "profile": "add, import, show, check, explain, draw, change or remove profiles",
+    "subscribe": "take the results of profiles",
+    "trace": "show the way of a message through the network",
+    "transform": "show what messages are cut down to on a link",
+    "status": "show what the processes of a network do",
+    "dead": "show what could not be dealt with, and deal with it",
+    "broker": "let a broker leave the network, alive or not",
+    "plan": "plan which profiles are placed together",
+    "backtest": "try profiles on an archive of messages",
+    "archive": "read archives",
+    "topology": "check or show a topology file, or make a running network follow it",
+    "taxonomy": "say which classes are below which",
+    "access": "say who may do what",
+    "token": "let clients in without a certificate",
+    "audit": "show who has changed who may do what, or the network's shape",
+    "store": "look at, mend and copy what processes have on disk",
+    "make-results": "before an upgrade, make the results that wait for users",
+    "cert": "say who may connect to a network",
+}
+"""In the order of ``onyx --help``: the name of a verb, which is that of a module of this package
+(with "_" for "-"), and the summary that its own help begins with, too."""
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -69,14 +85,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if argv is None else list(argv)
-    parser = build_parser(words)
+    parser = build_parser([word for word in words if not word.startswith("-")][:1])
     arguments = parser.parse_args(words)
     if not hasattr(arguments, "run"):
         parser.print_help(sys.stderr)
         return EXIT_USAGE
     try:
-        with use_credentials(getattr(arguments, "credentials", None)):
-            code = int(arguments.run(arguments))
+        code = _run(arguments)
         sys.stdout.flush()
     except BaseException as error:
         expected = _expected_error(error)
@@ -86,32 +101,53 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser for a command line: with its verb, or with all."""
+def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:
+    """The parser of command lines: ``chosen`` verbs with all that they take, the others by their
+    summaries alone."""
     parser = argparse.ArgumentParser(
         prog="onyx",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"onyx {version()}, {build_info()}")
+    parser.add_argument("--version", action=_ShowVersion)
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
-    for name in _needed(words):
-        load_verb(name).add_parser(subparsers)
+    for name, summary in VERBS.items():
+        if name in chosen:
+            load_verb(name).add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=summary)
     return parser
 
 
-def _needed(words: Sequence[str]) -> Sequence[str]:
-    """The verbs that a command line may have to do with."""
-    # PERF: loading all of them takes a second.
-    if words == ["--version"]:
-        return ()
-    return words[:1] if words and words[0] in VERBS else VERBS
+class _ShowVersion(argparse.Action):
+    """As argparse's own, but what it says is found out only when somebody asks."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        text = "show the release and which build of the engine runs"
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=text)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from formats.build import build_info  # noqa: PLC0415 - only for this
+        from onyx.release import version  # noqa: PLC0415 - only for this
+
+        print(f"onyx {version()}, {build_info()}")
+        parser.exit()
 
 
 def load_verb(name: str) -> Verb:
     """The module of a verb."""
     return cast("Verb", import_module(f"onyx.cli.{name.replace('-', '_')}"))
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    path = getattr(arguments, "credentials", None)
+    if path is None:
+        return int(arguments.run(arguments))
+    from onyx.identity.known_networks import use_credentials  # noqa: PLC0415 - only for this
+
+    with use_credentials(path):
+        return int(arguments.run(arguments))
 
 
 def _expected_error(error: BaseException) -> BaseException | None:

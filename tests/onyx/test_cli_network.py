@@ -477,7 +477,7 @@ def test_wrong_arguments_are_wrong_usage(
 )
 def test_help_of_every_verb_has_an_example(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        build_parser(words.split()).parse_args([*words.split(), "--help"])
+        build_parser(words.split()[:1]).parse_args([*words.split(), "--help"])
     assert end.value.code == 0
     assert f"  onyx {words} " in capsys.readouterr().out.partition("examples:\n")[2]
 

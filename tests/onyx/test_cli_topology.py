@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import types
+from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,6 +21,7 @@ from onyx.cli.drawing import bandwidth_text, draw_network, draw_tree, place_text
 from onyx.cli.main import main
 from onyx.cli.network_svg import network_svg
 from onyx.errors import UserError
+from onyx.release import version
 from overlay.errors import TopologyError
 from overlay.nodes import Address, BrokerNode, Link, Place
 from overlay.routing.broadcast_tree import broadcast_tree, broadcast_trees
@@ -389,7 +391,7 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     verb = types.SimpleNamespace(
         add_parser=lambda subparsers: subparsers.add_parser("fail").set_defaults(run=run)
     )
-    monkeypatch.setattr(cli, "VERBS", ("fail",))
+    monkeypatch.setattr(cli, "VERBS", {"fail": "fail at once"})
     monkeypatch.setattr(cli, "load_verb", lambda _name: verb)
 
 
@@ -451,7 +453,7 @@ def test_an_error_out_of_a_trio_nursery(
     verb = types.SimpleNamespace(
         add_parser=lambda subparsers: subparsers.add_parser("serve").set_defaults(run=run)
     )
-    monkeypatch.setattr(cli, "VERBS", ("serve",))
+    monkeypatch.setattr(cli, "VERBS", {"serve": "serve for ever"})
     monkeypatch.setattr(cli, "load_verb", lambda _name: verb)
     assert main(["serve"]) == 78
     assert capsys.readouterr().err == "onyx: port taken\n"
@@ -487,6 +489,44 @@ def test_a_terminal_that_lacks_characters_gets_question_marks() -> None:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, b"")
     assert b"??? B2 New York" in out
+
+
+OWN = ("formats", "yfilter", "overlay", "registration", "onyx")
+EVERY_COMMAND = [
+    *("formats", "formats.build", "formats.lazy_names"),
+    *("onyx", "onyx.cli", "onyx.cli.main", "onyx.cli.verb", "onyx.errors", "onyx.release"),
+    *("overlay", "overlay.errors"),
+]
+
+
+@pytest.mark.parametrize(
+    ("option", "loaded"),
+    [
+        ("--version", EVERY_COMMAND),
+        ("--help", [name for name in EVERY_COMMAND if name[:7] not in ("formats", "onyx.re")]),
+    ],
+)
+def test_version_and_help_load_no_verb(option: str, loaded: list[str]) -> None:
+    asked = (
+        "import sys, onyx.cli.main as cli\n"
+        f"try: cli.main([{option!r}])\n"
+        f"finally: print(*sorted(m for m in sys.modules if m.partition('.')[0] in {OWN}))"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split() == loaded
+
+
+def test_the_release_is_what_is_installed() -> None:
+    assert version() == metadata.version("onyx-dissemination")
+
+
+def test_the_table_of_verbs_says_what_their_modules_say() -> None:
+    lone = argparse.ArgumentParser().add_subparsers()
+    for name in cli.VERBS:
+        cli.load_verb(name).add_parser(lone)
+    assert {one.dest: one.help for one in lone._get_subactions()} == cli.VERBS
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    assert {name.replace("-", "_") for name in cli.VERBS} <= modules
 
 
 @pytest.mark.parametrize("verb", ["status", "subscribe", "source", "cert", "up"])

@@ -1,0 +1,84 @@
+"""``operate``: what the program costs whoever runs it, a command line at a time.
+
+The baseline is an interpreter that does nothing, in the same environment.  The two take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import machine
+from benchmarks.benchmark import Benchmark, BenchmarkError, WrongAnswers, positive
+from benchmarks.report import Report
+from benchmarks.samples import median
+from onyx.cli.main import VERBS
+from onyx.release import version
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of the benchmark."""
+    parser.add_argument("--runs", metavar="N", type=positive, default=20, help="of each command")
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Measures; raises WrongAnswers where a command does not say what it is to say."""
+    onyx = str(Path(sys.executable).with_name("onyx"))
+    if not Path(onyx).exists():
+        raise BenchmarkError(f"{onyx} is not there; make setup installs it")
+    commands = {
+        "python": ([sys.executable, "-c", "print('nothing')"], "nothing"),
+        "version": ([onyx, "--version"], f"onyx {version()}"),
+        "help": ([onyx, "--help"], "usage: onyx "),
+    }
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(options.runs + 1):
+        for name, (command, beginning) in commands.items():
+            cost = _cpu_seconds(command, beginning)
+            if number:  # the first reads files that are not in memory yet
+                spent[name].append(cost)
+    verbs = {name: _cpu_seconds([onyx, name, "--help"], f"usage: onyx {name} ") for name in VERBS}
+    dearest = max(verbs, key=verbs.__getitem__)
+    report = Report("operate: what the program costs whoever runs it")
+    report.condition("machine", "machine", machine.description())
+    report.condition("runs", "runs of each command", options.runs)
+    report.figure("python_cpu_s", "an interpreter that does nothing", median(spent["python"]), "s")
+    for name in ("version", "help"):
+        report.figure(
+            f"{name}_cpu_s", f"onyx --{name}", median(spent[name]), "s", against="python_cpu_s"
+        )
+    report.figure(
+        "verb_help_cpu_s", f"onyx {dearest} --help, the dearest", verbs[dearest], "s",
+        against="python_cpu_s",
+    )  # fmt: skip
+    report.detail("verbs_help_cpu_s", verbs)
+    report.remark("processor time of the process, user and system; medians; of verbs one run each")
+    return report
+
+
+def _cpu_seconds(command: Sequence[str], beginning: str) -> float:
+    """Of a process that is to end well and to print something that begins so."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        said = process.stdout.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode or not said.startswith(beginning):
+        raise WrongAnswers(
+            f"{' '.join(command)} ended with {process.returncode} and said {said[:80]!r}, "
+            f"expected {beginning!r}"
+        )
+    return usage.ru_utime + usage.ru_stime
+
+
+OPERATE = Benchmark(
+    name="operate",
+    summary="what the program costs whoever runs it",
+    add_options=add_options,
+    quick=("--runs", "3"),
+    run=run,
+)
