@@ -13,29 +13,26 @@
         for delivery in user.results(profile.id):
             print(delivery.results)
 
-Each object runs Trio in a thread of its own for the length of its block.  Its methods may be
-called from any thread; a wait that Ctrl-C interrupts leaves the object usable.
+Trio runs in a thread beside (client_thread.py) as long as one of them is in its block.  Methods may
+be called from any thread; a wait that Ctrl-C interrupts leaves the object usable.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
-from contextvars import copy_context
+from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import trio
 
 from onyx import clients, data_source
-from onyx.client_values import Delivery, Outcome, Publication, SourceInfo
+from onyx.client_thread import ClientThread, wait_for
+from onyx.client_values import Delivery, Outcome, Publication
+from onyx.housed_clients import Housed, HousedSource, HousedUser
 from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import ProfileBatch, ProfileBatches
-from onyx.publisher_journal import JOURNAL_BYTES_MAX
-from onyx.registration_client import Where
 from onyx.results import Results
 
 _P = ParamSpec("_P")
@@ -43,74 +40,13 @@ _T = TypeVar("_T")
 _Client = TypeVar("_Client", bound=data_source.DataSource | clients.User)
 
 
-class _Thread(Generic[_Client]):
-    """An asynchronous client, living in a thread with a Trio of its own."""
-
-    def __init__(self, client: _Client) -> None:
-        self._client = client
-        self._token: trio.lowlevel.TrioToken | None = None
-        self._stop: trio.Event | None = None
-        self._error: BaseException | None = None
-        self._entered = threading.Event()
-        self._thread = threading.Thread(
-            target=copy_context().run, args=(self._run,), name="onyx", daemon=True
-        )
-
-    def start(self) -> None:
-        """Enter the client's block; raises what that raises."""
-        self._thread.start()
-        self._entered.wait()
-        if self._token is None:
-            self._thread.join()
-            assert self._error is not None
-            raise self._error
-
-    def stop(self) -> None:
-        """Leave the client's block, and the thread."""
-        if self._token is not None and self._stop is not None and self._thread.is_alive():
-            self._token.run_sync_soon(self._stop.set)
-        self._thread.join()
-
-    def call(self, function: Callable[[_Client], Awaitable[_T]]) -> _T:
-        """Run an asynchronous function in the thread and wait for what it returns."""
-        if self._token is None:
-            raise RuntimeError("this is used inside of its with block")
-
-        async def wait() -> _T:
-            return await function(self._client)
-
-        return trio.from_thread.run(wait, trio_token=self._token)
-
-    def _run(self) -> None:
-        try:
-            trio.run(self._live)
-        except BaseException as error:  # handed to whoever waits in start()
-            self._error = error
-        finally:
-            self._token = None
-            self._entered.set()
-
-    async def _live(self) -> None:
-        manager: AbstractAsyncContextManager[object] = self._client
-        async with manager:
-            self._stop = trio.Event()
-            self._token = trio.lowlevel.current_trio_token()
-            self._entered.set()
-            await self._stop.wait()
-
-
-class _Blocking(Generic[_Client]):
-    """What the two ends share: a block, for whose length the client lives in a thread."""
-
-    def __init__(self, client: _Client) -> None:
-        self._hold(client)
-
-    def _hold(self, client: _Client) -> None:
-        self._client = client
-        self._thread = _Thread(client)
-
+class _Block(Housed[_Client]):
     def __enter__(self) -> Self:
-        self._thread.start()
+        try:
+            wait_for(self._thread.start())
+        except BaseException:
+            self._thread.stop()
+            raise
         return self
 
     def __exit__(
@@ -119,18 +55,20 @@ class _Blocking(Generic[_Client]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._thread.stop()
-        self._hold(self._client)
+        try:
+            wait_for(self._thread.leave())
+        finally:
+            self._thread.stop()
 
 
 def _waiting(
     method: Callable[Concatenate[_Client, _P], Awaitable[_T]],
-) -> Callable[Concatenate[_Blocking[_Client], _P], _T]:
+) -> Callable[Concatenate[_Block[_Client], _P], _T]:
     """A method of the client that waits, with its signature and its text."""
 
     @wraps(method)
-    def wait(self: _Blocking[_Client], /, *arguments: _P.args, **named: _P.kwargs) -> _T:
-        return self._thread.call(lambda client: method(client, *arguments, **named))
+    def wait(self: _Block[_Client], /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        return wait_for(self._thread.call(lambda client: method(client, *arguments, **named)))
 
     return wait
 
@@ -144,7 +82,7 @@ def _in_batches(
     @wraps(method)
     def batches(self: User, /, *arguments: _P.args, **named: _P.kwargs) -> Iterator[ProfileBatch]:
         found = method(self._client, *arguments, **named)
-        while (batch := self._thread.call(lambda _: anext(found, None))) is not None:
+        while (batch := wait_for(self._thread.call(lambda _: anext(found, None)))) is not None:
             yield batch
 
     return batches
@@ -160,80 +98,29 @@ def _registering(
         async def registered() -> data_source.DataSource:
             return await register(*arguments, **named)
 
-        return DataSource._of(trio.run(registered))
+        return DataSource.of(trio.run(registered))
 
     return wait
 
 
-class DataSource(_Blocking[data_source.DataSource]):
+class DataSource(HousedSource, _Block[data_source.DataSource]):
     """As ``onyx.DataSource``, blocking."""
-
-    def __init__(
-        self,
-        registration: Where,
-        source_id: str,
-        *,
-        journal: Path | str | None = None,
-        journal_bytes_max: int = JOURNAL_BYTES_MAX,
-    ) -> None:
-        super().__init__(
-            data_source.DataSource(
-                registration, source_id, journal=journal, journal_bytes_max=journal_bytes_max
-            )
-        )
 
     register = staticmethod(_registering(data_source.DataSource.register))
     publish = _waiting(data_source.DataSource.publish)
-
-    @property
-    def accepted_through(self) -> int:
-        """As ``onyx.DataSource.accepted_through``."""
-        return self._client.accepted_through
-
-    @property
-    def journalled(self) -> int:
-        """As ``onyx.DataSource.journalled``."""
-        return self._client.journalled
-
-    @property
-    def resumed(self) -> list[tuple[str, Outcome]]:
-        """As ``onyx.DataSource.resumed``."""
-        return self._client.resumed
-
-    @property
-    def id(self) -> str:
-        return self._client.id
-
-    @property
-    def info(self) -> SourceInfo:
-        return self._client.info
-
-    @property
-    def root(self) -> str:
-        return self._client.root
-
-    @property
-    def address(self) -> str:
-        return self._client.address
 
     def publish_all(self, messages: Iterable[Publication]) -> Iterator[Outcome]:
         """As ``onyx.DataSource.publish_all``; ``messages`` is iterated over in this thread."""
         pipeline = data_source.Pipeline(self._client)
         for message in messages:
-            yield from self._thread.call(_sender(pipeline, message))
-        yield from self._thread.call(lambda _: pipeline.finish())
-
-    @classmethod
-    def _of(cls, source: data_source.DataSource) -> DataSource:
-        made = cls.__new__(cls)
-        made._hold(source)
-        return made
+            yield from wait_for(self._thread.call(pipeline.sender(message)))
+        yield from wait_for(self._thread.call(lambda _: pipeline.finish()))
 
 
 class BlockingResults:
     """An iterator over deliveries, as ``onyx.Results``."""
 
-    def __init__(self, results: Results, thread: _Thread[clients.User]) -> None:
+    def __init__(self, results: Results, thread: ClientThread[clients.User]) -> None:
         self._results = results
         self._thread = thread
 
@@ -241,15 +128,11 @@ class BlockingResults:
         return self
 
     def __next__(self) -> Delivery:
-        return self._thread.call(lambda _: self._results.__anext__())
+        return wait_for(self._thread.call(lambda _: self._results.__anext__()))
 
     def reject(self, reason: str = "") -> None:
         """The last delivery comes again later; see ``Results.reject_nowait``."""
-
-        async def reject(_: clients.User) -> None:
-            self._results.reject_nowait(reason)
-
-        self._thread.call(reject)
+        wait_for(self._thread.call_now(lambda: self._results.reject_nowait(reason)))
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -261,12 +144,8 @@ class BlockingResults:
             self.reject(f"{type(error).__name__}: {error}")
 
 
-class User(_Blocking[clients.User]):
+class User(HousedUser, _Block[clients.User]):
     """As ``onyx.User``, blocking."""
-
-    def __init__(self, registration: Where, name: str = "") -> None:
-        self.name = name
-        super().__init__(clients.User(registration, name))
 
     add_profile = _waiting(clients.User.add_profile)
     add_profiles = _in_batches(clients.User.add_profiles)
@@ -292,9 +171,3 @@ class User(_Blocking[clients.User]):
             *profile_ids, share=share, ephemeral=ephemeral, positions=positions
         )
         return BlockingResults(results, self._thread)
-
-
-def _sender(
-    pipeline: data_source.Pipeline, message: Publication
-) -> Callable[[data_source.DataSource], Awaitable[list[Outcome]]]:
-    return lambda _: pipeline.send(message)

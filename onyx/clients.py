@@ -15,7 +15,7 @@ Both stay connected for the length of their block: a lost connection is dialled 
 growing pauses, and what was under way is sent again.  Every message arrives exactly once; every
 result is delivered until it is acknowledged, and not again in the same run.
 
-``onyx.blocking`` has the same for programs without Trio.
+``onyx.aio`` has the same for asyncio, ``onyx.blocking`` for programs without either.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ _T = TypeVar("_T")
 
 
 class User:
-    """A user: his profiles, and their results; a context manager.
+    """A user: their profiles and results; a context manager.
 
-    Where his profiles are hosted need not concern him: when one moves to another broker, its
+    Where the profiles are hosted need not concern them: when one moves to another broker, its
     results go on from there, and changes go there.
     """
 

@@ -7,6 +7,8 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Awaitable,
+    Callable,
     Iterable,
     Mapping,
 )
@@ -208,7 +210,7 @@ class DataSource:
         """Publish many without waiting for each; yields their outcomes in order.  One that is not
         XML comes with its media type, and one with a publish key with both."""
         pipeline = Pipeline(self)
-        async for message in _iterate(messages):
+        async for message in iterate(messages):
             for outcome in await pipeline.send(message):
                 yield outcome
         for outcome in await pipeline.finish():
@@ -337,6 +339,10 @@ class Pipeline:
             known.append(await self._source._outcome(self._pending.popleft()))
         return known
 
+    def sender(self, message: Publication) -> Callable[[DataSource], Awaitable[list[Outcome]]]:
+        """``send`` of a message, to be called elsewhere."""
+        return lambda _: self.send(message)
+
     async def finish(self) -> list[Outcome]:
         """Wait for all that are open."""
         rest = [await self._source._outcome(pending) for pending in self._pending]
@@ -344,7 +350,7 @@ class Pipeline:
         return rest
 
 
-async def _iterate(
+async def iterate(
     messages: Iterable[Publication] | AsyncIterable[Publication],
 ) -> AsyncIterator[Publication]:
     if isinstance(messages, AsyncIterable):
