@@ -9,7 +9,7 @@ BUILT  := $(VENV)/.built
 CODE   := formats yfilter overlay registration onyx demo benchmarks tests setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench lock clean
+.PHONY: help setup demo test check format bench wheel lock clean
 
 help:
 	@echo "make setup   set up $(VENV) and compile the hot modules (quick when nothing changed)"
@@ -19,6 +19,7 @@ help:
 	@echo "             make test JOBS=0 does it in one process"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   a quick version of the benchmarks (results: docs/benchmarks.md)"
+	@echo "make wheel   what can be installed elsewhere, in dist/: sdist, a wheel for this machine, one for all"
 	@echo "make lock    resolve requirements.lock anew (needs uv)"
 	@echo "make clean   remove $(VENV) and everything that was built"
 
@@ -63,6 +64,16 @@ format: $(STAMP)
 
 bench: $(BUILT)
 	$(BIN)/python -m benchmarks all
+
+# The wheel of this machine is made one for all Linuxes that are no older, where auditwheel and patchelf are there.
+wheel: $(STAMP)
+	rm -rf build dist
+	$(BIN)/python -c 'import setuptools.build_meta as b; b.build_sdist("dist")'
+	ONYX_COMPILE=skip $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	ONYX_COMPILE=require $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@if command -v auditwheel >/dev/null; then auditwheel repair --wheel-dir dist dist/*-linux_*.whl && rm dist/*-linux_*.whl; \
+	  else echo "auditwheel is not installed: the wheel is for this machine only"; fi
+	@ls -l dist
 
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \

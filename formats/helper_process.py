@@ -31,7 +31,7 @@ class HelperProcess:
             if self._closed:
                 raise OSError("closed")
             self._pipe, its = Pipe()
-            command = [sys.executable, "-m", self._module, str(its.fileno())]
+            command = [sys.executable, "-P", "-m", self._module, str(its.fileno())]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, pass_fds=[its.fileno()]
             )

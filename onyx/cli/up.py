@@ -22,6 +22,7 @@ from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
 from onyx.listening import NodeProcess, bind_process, process_of, processes_of
 from onyx.open_files import allow_connections
+from onyx.service_manager import tell_service_manager
 from overlay.archive import ArchiveOptions
 from overlay.nodes import standby_name
 from overlay.stores import SQLITE
@@ -249,6 +250,7 @@ class _Events:
     def network_is_up(self, network: RunningNetwork) -> None:
         self._is_up = True
         topology = network.topology
+        tell_service_manager(f"the network {topology.name} is up", is_ready=True)
         if self._as_json:
             addresses = {id_: topology.where(id_) for id_ in topology.broker_ids}
             print_json(
@@ -272,6 +274,7 @@ class _Events:
 
     def _say_of(self, topology: Topology, process: NodeProcess, event: str, sentence: str) -> None:
         name, address = process.name, str(process.node.listen)
+        tell_service_manager(f"{name} {sentence} at {address}", is_ready=True)
         if self._as_json:
             print_json({"event": event, "node": name, "address": address, "pid": os.getpid()})
         else:

@@ -1,0 +1,139 @@
+"""What is built and installed, and what starts it."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from onyx.cli.main import main
+from onyx.service_manager import VARIABLE, tell_service_manager
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
+UNITS = sorted((ROOT / "packaging").glob("*.service"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel for every platform, built from a copy of the tree."""
+    copy = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    for package in PACKAGES:
+        ignored = shutil.ignore_patterns("*.so", "compiled.json", "__pycache__")
+        shutil.copytree(ROOT / package, copy / package, ignore=ignored)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    environment = os.environ | {"ONYX_COMPILE": "skip", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    subprocess.run([*command, "--wheel-dir", copy, copy], check=True, env=environment)
+    (built,) = copy.glob("*.whl")
+    return built
+
+
+def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
+    assert wheel.name.endswith("-py3-none-any.whl")
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    tracked = subprocess.run(
+        ["git", "ls-files", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    if not tracked:
+        pytest.skip("this is no git checkout")
+    assert set(tracked) - inside == set()
+
+
+def test_what_is_installed_runs_beside_folders_of_other_things(wheel: Path, tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    zipfile.ZipFile(wheel).extractall(installed)
+    for package in PACKAGES[:-1]:
+        (tmp_path / "here" / package).mkdir(parents=True)
+        (tmp_path / "here" / package / "__init__.py").write_text("raise SystemExit('wrong one')")
+    done = subprocess.run(
+        [sys.executable, "-m", "onyx", "profile", "check", "-"],
+        cwd=tmp_path / "here",
+        env=os.environ | {"PYTHONPATH": str(installed)},
+        input=b"//a[@b = 1]",
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("kind", ["a path", "an abstract name"])
+def test_a_service_manager_is_told(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = str(tmp_path / "notify") if kind == "a path" else f"@onyx-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind("\0" + address[1:] if address.startswith("@") else address)
+        monkeypatch.setenv(VARIABLE, address)
+        tell_service_manager("B1 waits")
+        tell_service_manager("B1 is ready", is_ready=True)
+        assert manager.recv(1000) == b"STATUS=B1 waits"
+        assert manager.recv(1000) == b"READY=1\nSTATUS=B1 is ready"
+    tell_service_manager("nobody listens any more")
+    monkeypatch.delenv(VARIABLE)
+    tell_service_manager("nobody has asked")
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_a_unit_says_what_the_command_takes(
+    unit: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parsed = configparser.RawConfigParser(strict=False)
+    parsed.read_string(unit.read_text())
+    service = parsed["Service"]
+    assert service["Type"] == "notify"
+    words = shlex.split(service["ExecStart"].replace("%i", "B1"))
+    assert words[:3] == ["/usr/bin/env", "onyx", "up"]
+    topology = tmp_path / "network.toml"
+    topology.write_text('name = "n"\nnonsense = 1\n')  # found to be wrong once all words are read
+    words[3] = str(topology)
+    assert main(words[2:]) == 78
+    assert "nonsense" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_reads_a_unit(unit: Path, tmp_path: Path) -> None:
+    copy = tmp_path / unit.name.replace("@", "@B1")
+    text = unit.read_text().replace("User=onyx", "User=root").replace("Group=onyx", "Group=root")
+    copy.write_text(text)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True, check=False
+    )
+    assert [line for line in done.stderr.splitlines() if copy.name in line] == []
+
+
+def _container_engine() -> str:
+    for engine in ("docker", "podman"):
+        found = shutil.which(engine)
+        if (
+            found
+            and subprocess.run([found, "info"], capture_output=True, check=False).returncode == 0
+        ):
+            return found
+    return ""
+
+
+def test_the_container_runs_without_root(tmp_path: Path) -> None:
+    engine = _container_engine()
+    if not engine:
+        pytest.skip("needs docker or podman, and an engine that runs")
+    built = subprocess.run(
+        [engine, "build", "-q", "-f", "packaging/Containerfile", "-t", "onyx-test", "."], cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if "pull" in built.stderr or "lookup" in built.stderr:
+        pytest.skip("the base image cannot be had")
+    assert built.returncode == 0, built.stderr
+    run = [engine, "run", "--rm", "--entrypoint"]
+    assert subprocess.check_output([*run, "id", "onyx-test", "-u"]).strip() == b"10001"
+    assert subprocess.check_output([*run, "onyx", "onyx-test", "--version"]).startswith(b"onyx ")
