@@ -6,10 +6,10 @@ JOBS   ?= auto
 STAMP  := $(VENV)/.set-up
 BUILT  := $(VENV)/.built
 
-CODE   := formats yfilter overlay registration onyx demo benchmarks tests setup.py
+CODE   := formats yfilter overlay registration onyx demo benchmarks tests docs setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench wheel lock clean
+.PHONY: help setup demo test check format bench docs wheel lock clean
 
 help:
 	@echo "make setup   set up $(VENV) and compile the hot modules (quick when nothing changed)"
@@ -19,6 +19,7 @@ help:
 	@echo "             make test JOBS=0 does it in one process"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   a quick version of the benchmarks (results: docs/benchmarks.md)"
+	@echo "make docs    the documents as a site, in build/site (installs zensical)"
 	@echo "make wheel   what can be installed elsewhere, in dist/: sdist, a wheel for this machine, one for all"
 	@echo "make lock    resolve requirements.lock anew (needs uv)"
 	@echo "make clean   remove $(VENV) and everything that was built"
@@ -64,6 +65,12 @@ format: $(STAMP)
 
 bench: $(BUILT)
 	$(BIN)/python -m benchmarks all
+
+docs: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'zensical>=0.0.73'
+	$(BIN)/python docs/site_pages.py build/docs
+	$(BIN)/zensical build --strict --config-file mkdocs.yml
+	@echo "build/site/index.html"
 
 # The wheel of this machine is made one for all Linuxes that are no older, where auditwheel and patchelf are there.
 wheel: $(STAMP)
