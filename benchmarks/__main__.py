@@ -17,6 +17,7 @@ from benchmarks.ceiling.benchmark import CEILING
 from benchmarks.crowd import CROWD
 from benchmarks.deliver import DELIVER
 from benchmarks.formats import FORMATS
+from benchmarks.frames import FRAMES_BENCHMARK
 from benchmarks.graph.benchmark import GRAPH
 from benchmarks.graph_figures import GRAPH_FIGURES
 from benchmarks.language import LANGUAGE
@@ -40,6 +41,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     CEILING,
     CROWD,
     FORMATS,
+    FRAMES_BENCHMARK,
     GRAPH,
     GRAPH_FIGURES,
     LANGUAGE,

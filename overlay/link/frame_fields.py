@@ -29,6 +29,8 @@ from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
+from msgspec import Meta
+
 from formats import COMPRESSION_DICTIONARY_BYTES_MAX
 from overlay.link.errors import ProtocolError
 
@@ -39,6 +41,8 @@ CLAIMED_SEQUENCE_MAX = SEQUENCE_MAX // 2
 """The largest number that a peer may claim to have: a false claim leaves room to go on."""
 MAP_DEPTH_MAX = 16
 DEFAULT_LENGTH_MAX = 256
+KEY_BYTES_MAX = 256
+"""The longest name of a channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,39 @@ class FieldCheck:
     may_lack: bool
 
 
+def header_fields(cls: type) -> dict[str, Any]:
+    """The annotations of the fields in the header of a frame, by their names, in order."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {
+        field.name: hints[field.name]
+        for field in fields(cls)
+        if field.name not in ("payload", "unknown")
+        and BODY not in getattr(hints[field.name], "__metadata__", ())
+    }
+
+
+def exact_type(hint: Any) -> Any:
+    """The type by which msgspec takes some of the values that the check of this annotation takes,
+    and nothing else; None where there is no such type."""
+    inner, most = _inner_and_bound(hint)
+    origin, arguments = get_origin(inner), get_args(inner)
+    if inner is bool:
+        return bool
+    if inner is int:
+        return Annotated[int, Meta(ge=0, le=INTEGER_MAX if most is None else int(most))]
+    if inner in (str, bytes):
+        length = DEFAULT_LENGTH_MAX if most is None else most
+        # Characters, which have at most four bytes.
+        return Annotated[inner, Meta(max_length=length // 4 if inner is str else length)]
+    items = [exact_type(argument) for argument in arguments]
+    if not items or None in items:
+        return None
+    if origin in (list, Sequence):
+        some: Any = list.__class_getitem__(items[0])
+        return Annotated[some, Meta(max_length=DEFAULT_LENGTH_MAX if most is None else most)]
+    return tuple.__class_getitem__(tuple(items)) if origin is tuple else None
+
+
 def field_checks(cls: type) -> tuple[FieldCheck, ...]:
     """The fields of a frame's dataclass in order, without ``payload`` and ``unknown``."""
     hints = get_type_hints(cls, include_extras=True)
@@ -101,12 +138,7 @@ def field_checks(cls: type) -> tuple[FieldCheck, ...]:
 
 def _check_for(hint: Any) -> Check:
     """The check for one annotation; a TypeError here is a mistake in a frame's dataclass."""
-    most: int | None = None
-    if get_origin(hint) is Annotated:
-        inner, *marks = get_args(hint)
-        bounds = [mark.most for mark in marks if isinstance(mark, Bound)]
-        most = bounds[0] if bounds else None
-        hint = inner
+    hint, most = _inner_and_bound(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is UnionType or NoneType in arguments:
         (inner,) = (argument for argument in arguments if argument is not NoneType)
@@ -128,6 +160,13 @@ def _check_for(hint: Any) -> Check:
     if origin is Mapping:
         return _map
     raise TypeError(f"no check for a field annotated {hint!r}")
+
+
+def _inner_and_bound(hint: Any) -> tuple[Any, int | None]:
+    if get_origin(hint) is not Annotated:
+        return hint, None
+    inner, *marks = get_args(hint)
+    return inner, next((mark.most for mark in marks if isinstance(mark, Bound)), None)
 
 
 def _bad(name: str, value: object, expected: str) -> ProtocolError:
