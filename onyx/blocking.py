@@ -108,6 +108,8 @@ class DataSource(HousedSource, _Block[data_source.DataSource]):
 
     register = staticmethod(_registering(data_source.DataSource.register))
     publish = _waiting(data_source.DataSource.publish)
+    update = _waiting(data_source.DataSource.update)
+    remove = _waiting(data_source.DataSource.remove)
 
     def publish_all(self, messages: Iterable[Publication]) -> Iterator[Outcome]:
         """As ``onyx.DataSource.publish_all``; ``messages`` is iterated over in this thread."""

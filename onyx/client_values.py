@@ -25,7 +25,12 @@ class SourceInfo:
     once every broker knows it; ``validation`` what its root broker does about messages against its
     schema ("off", "report" or "reject"); ``compression`` the forms of message for which it
     came with a compression dictionary; ``base`` the IRI that relative ones in its graphs are
-    relative to, "" for none.
+    relative to, "" for none; ``version`` counts its updates from 1; ``owner`` is who registered it
+    ("user/ann", "" without TLS); ``removed`` while it is on its way out.
+
+    When it was updated: the names of what has ``changed``; with another schema, ``warned``: how
+    many profiles can match no message of any source any more, and could before, of so many that
+    were ``looked_at``; ``warnings`` what is said of the first of these, by profile.
     """
 
     id: str
@@ -41,6 +46,13 @@ class SourceInfo:
     compression: list[str]
     ready: bool
     base: str = ""
+    version: int = 1
+    owner: str = ""
+    removed: bool = False
+    changed: tuple[str, ...] = ()
+    looked_at: int = 0
+    warned: int = 0
+    warnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_result(cls, result: Mapping[str, Any]) -> SourceInfo:
@@ -59,6 +71,13 @@ class SourceInfo:
             compression=result["compression"],
             ready=result["ready"],
             base=result.get("base", ""),
+            version=result.get("version", 1),
+            owner=result.get("owner", ""),
+            removed=result.get("removed", False),
+            changed=tuple(result.get("changed", ())),
+            looked_at=result.get("looked_at", 0),
+            warned=result.get("warned", 0),
+            warnings={profile: tuple(texts) for profile, texts in result.get("warnings", ())},
         )
 
 

@@ -22,7 +22,7 @@ import trio
 from formats.media_types import XML, publish_format
 from onyx.background import background_tasks
 from onyx.client_values import Location, Outcome, Publication, SourceInfo
-from onyx.errors import UserError
+from onyx.errors import RequestFailed, UserError
 from onyx.publisher_journal import JOURNAL_BYTES_MAX, PublisherJournal
 from onyx.registration_client import (
     RegistrationClient,
@@ -62,7 +62,9 @@ class DataSource:
         journal: Path | str | None = None,
         journal_bytes_max: int = JOURNAL_BYTES_MAX,
     ) -> None:
-        """Without a connection for ``patience_seconds`` (None: however long) the block is
+        """``source_id``: its id, or its name if no other source has that.
+
+        Without a connection for ``patience_seconds`` (None: however long) the block is
         cancelled and ends with NetworkUnreachable.
 
         With a ``journal``, a file of this source and one process, a message is on the disk before
@@ -98,9 +100,11 @@ class DataSource:
         compression: Mapping[str, Path] | None = None,
         base: str = "",
         key: str = "",
+        ensure: bool = False,
     ) -> DataSource:
-        """Register a new source, or find the one that this ``key`` has made before; returns when
-        every broker knows it.  Not connected yet.
+        """Register a new source, or find the one that this ``key`` has made before, or with
+        ``ensure`` the one of this ``name``, updated; returns when every broker knows it.  Not
+        connected yet.
 
         The arguments are those of ``RegistrationClient.register_source``.
         """
@@ -115,6 +119,7 @@ class DataSource:
                 compression=compression,
                 base=base,
                 key=key,
+                ensure=ensure,
             )
         source = cls(registration, info.id)
         source._info = info
@@ -139,14 +144,17 @@ class DataSource:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
+            async with RegistrationClient(self._registration) as client:
+                self._info = await client.source(self.id)
+                self.id = self._info.id
+                while not self._info.ready:  # it is about to get another root broker
+                    if self._info.removed:
+                        raise RequestFailed("source-removed", f"{self.id} is being removed")
+                    await trio.sleep(LOOK_SECONDS)
+                    self._info = await client.source(self.id)
             if self._journal_file is not None:
                 journal = PublisherJournal(self._journal_file, self.id, self._journal_bytes_max)
                 self._journal = stack.enter_context(closing(journal))
-            async with RegistrationClient(self._registration) as client:
-                self._info = await client.source(self.id)
-                while not self._info.ready:  # it is about to get another root broker
-                    await trio.sleep(LOOK_SECONDS)
-                    self._info = await client.source(self.id)
             where = addresses_of(self._info.address)
             self._connection = await stack.enter_async_context(
                 open_connection(where, "source", self.id, self._patience_seconds)
@@ -170,6 +178,35 @@ class DataSource:
                 await call(self._open_connection(), "sync", {})
         self._connection = None
         return await self._stack.__aexit__(kind, error, traceback)
+
+    async def update(
+        self,
+        *,
+        location: Location | None = None,
+        rate: float | None = None,
+        size: int | None = None,
+        schema: Path | None = None,
+        without_schema: bool = False,
+        validate: str | None = None,
+    ) -> SourceInfo:
+        """As ``RegistrationClient.update_source``; also outside of the block."""
+        async with RegistrationClient(self._registration) as client:
+            self._info = await client.update_source(
+                self.id,
+                location=location,
+                rate=rate,
+                size=size,
+                schema=schema,
+                without_schema=without_schema,
+                validate=validate,
+            )
+        return self._info
+
+    async def remove(self) -> None:
+        """Remove it: what was accepted is still delivered, nothing more is accepted; to be called
+        outside of the block, or as the last in it."""
+        async with RegistrationClient(self._registration) as client:
+            await client.remove_source(self.id)
 
     async def publish(self, data: bytes, media_type: str = XML, *, key: str = "") -> Outcome:
         """Publish one message, the text of an XML document, or of a graph in the syntax of

@@ -139,6 +139,7 @@ class RegistrationClient(NetworkClient):
         compression: Mapping[str, Path] | None = None,
         base: str = "",
         key: str = "",
+        ensure: bool = False,
     ) -> SourceInfo:
         """Register a data source; returns when every broker knows it.
 
@@ -150,8 +151,14 @@ class RegistrationClient(NetworkClient):
         relative to.  The source that an earlier call with the same ``key``
         made is the one that is returned; RequestFailed "other-content" where its name, schema,
         ``validate``, ``compression`` or ``base`` were others.
+
+        ``ensure``: one's own source with this ``name`` is the one, if there is one; what it has
+        otherwise becomes as it is said here (``SourceInfo.changed``), but for ``compression`` and
+        ``base``: RequestFailed "other-content".
         """
         arguments: dict[str, object] = {"rate": rate, "size": size, "validate": validate}
+        if ensure:
+            arguments["ensure"] = True
         if base:
             arguments["base"] = base
         if name:
@@ -161,22 +168,66 @@ class RegistrationClient(NetworkClient):
         if location is not None:
             arguments["location"] = list(location)
         if schema is not None:
-            arguments["schema_name"] = schema.name
-            arguments["schema"] = await _read_file(schema)
+            arguments |= await _schema_arguments(schema)
         if compression:
             arguments["compression"] = {
                 form: await _read_file(path) for form, path in compression.items()
             }
-        return SourceInfo.from_result(await self.call("source.register", arguments))
+        return self._source_that_is(await self.call("source.register", arguments))
 
-    async def source(self, source_id: str) -> SourceInfo:
-        """RequestFailed "unknown-source" when there is none."""
-        return SourceInfo.from_result(await self.call("source.show", {"source": source_id}))
+    async def source(self, source: str) -> SourceInfo:
+        """By its id, or its name; RequestFailed "unknown-source" when there is none, and
+        "ambiguous-name", with their ids, where several have the name."""
+        return SourceInfo.from_result(await self.call("source.show", {"source": source}))
+
+    async def update_source(
+        self,
+        source: str,
+        *,
+        location: Location | None = None,
+        rate: float | None = None,
+        size: int | None = None,
+        schema: Path | None = None,
+        without_schema: bool = False,
+        validate: str | None = None,
+    ) -> SourceInfo:
+        """Change what is said of a source, given by its id or its name; returns when every broker
+        has that, and all profiles have been held against another schema (``SourceInfo.warnings``).
+
+        Messages that were accepted before are what they were.  It keeps its root broker, wherever
+        it says that it is.  RequestFailed "not-authorised" unless it is one's own, or one operates
+        the network.
+        """
+        arguments: dict[str, object] = {"source": source}
+        said = {"rate": rate, "size": size, "validate": validate}
+        arguments |= {name: value for name, value in said.items() if value is not None}
+        if location is not None:
+            arguments["location"] = list(location)
+        if schema is not None:
+            arguments |= await _schema_arguments(schema)
+        elif without_schema:
+            arguments["schema_name"] = ""
+        return self._source_that_is(await self.call("source.update", arguments))
+
+    async def remove_source(self, source: str) -> str:
+        """Remove a source, given by its id or its name; its id.  Returns when its root broker has
+        let go of it: what was accepted is still delivered, nothing more is.
+
+        RequestFailed "unknown-source" when there is none, "not-authorised" unless it is one's own,
+        or one operates the network.
+        """
+        return str((await self.call("source.remove", {"source": source}))["source"])
 
     async def sources(self) -> list[SourceInfo]:
         """All data sources in the order in which they were registered."""
         result = await self.call("source.list")
         return [SourceInfo.from_result(entry) for entry in result["sources"]]
+
+    @staticmethod
+    def _source_that_is(result: Result) -> SourceInfo:
+        if "address" not in result:
+            raise RequestFailed("removed", f"{result['source']} was removed meanwhile")
+        return SourceInfo.from_result(result)
 
     async def add_profile(
         self,
@@ -417,6 +468,10 @@ def request_failed(error: RemoteError) -> RequestFailed:
         return NotAuthenticated(error.message)
     kind = ProfileNotAccepted if error.code == "profile-refused" else RequestFailed
     return kind(error.code, error.message)
+
+
+async def _schema_arguments(schema: Path) -> dict[str, object]:
+    return {"schema_name": schema.name, "schema": await _read_file(schema)}
 
 
 async def _read_file(path: Path) -> bytes:

@@ -26,6 +26,14 @@ from registration.profile_policies import ProfilePolicies
 REGISTRATION_KEY = "registration"  # the channel key between a broker and the registration service
 
 
+class FormerSchema(NamedTuple):
+    """The last record of the broker's delivery log that may be in its words is ``position``."""
+
+    kind: str
+    schema: bytes
+    position: int
+
+
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     """A SourceEntry under its id, ``compression`` by form."""
@@ -44,6 +52,11 @@ class SourceRow:
     ready: bool = False
     owner: str = ""
     base: str = ""
+    version: int = 1
+    told: int = 1
+    in_force: int = 1
+    is_removed: bool = False
+    former: list[tuple[str, bytes, int]] = field(default_factory=list)
 
 
 SOURCES = Table("source", SourceRow)
@@ -63,6 +76,11 @@ class SourceEntry:
     knows the source and has sent its interests up the tree: from then on messages are accepted.
     ``owner``: the principal that registered it, "" without TLS.  ``base``: the IRI that relative
     ones in its graphs are relative to, "" for none.
+
+    ``version`` counts its updates from 1.  At the registration service, ``told`` is the one that
+    its root broker was told last, ``in_force`` the one that every broker is known to have, and
+    ``is_removed`` says that it is on its way out (source_changes.py).  At a broker, ``former`` are
+    the schemas that it had before, in whose words there may still be messages.
     """
 
     source: str
@@ -80,6 +98,11 @@ class SourceEntry:
     ready: bool = False
     owner: str = ""
     base: str = ""
+    version: int = 1
+    told: int = 1
+    in_force: int = 1
+    is_removed: bool = False
+    former: tuple[FormerSchema, ...] = ()
 
     @property
     def volume(self) -> float:
@@ -88,12 +111,15 @@ class SourceEntry:
 
     def row(self) -> SourceRow:
         values = {each.name: getattr(self, each.name) for each in fields(SourceRow)}
-        return SourceRow(**{**values, "compression": dict(self.compression)})
+        compression, former = dict(self.compression), list(map(tuple, self.former))
+        return SourceRow(**{**values, "compression": compression, "former": former})
 
     @classmethod
     def from_row(cls, source: str, row: SourceRow) -> SourceEntry:
         values = {each.name: getattr(row, each.name) for each in fields(SourceRow)}
-        return cls(source, **{**values, "compression": tuple(row.compression.items())})
+        compression = tuple(row.compression.items())
+        former = tuple(FormerSchema(*each) for each in row.former)
+        return cls(source, **{**values, "compression": compression, "former": former})
 
 
 def announcement(entry: SourceEntry) -> SourceAnnounced:
@@ -111,6 +137,7 @@ def announcement(entry: SourceEntry) -> SourceAnnounced:
         compression=list(entry.compression),
         owner=entry.owner,
         base=entry.base,
+        version=entry.version,
         payload=entry.schema,
     )
 

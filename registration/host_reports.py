@@ -21,6 +21,7 @@ from overlay.link.part import Part, Taker, takes
 from registration.catalog import Catalog
 from registration.moves import Move, Moves
 from registration.registration_requests import RegistrationRequests
+from registration.source_changes import SourceChanges
 from registration.source_roots import SourceRoots
 
 
@@ -28,9 +29,15 @@ class HostReports(Part):
     """Enters it in the catalog, and answers who waits for it."""
 
     def __init__(
-        self, catalog: Catalog, moves: Moves, requests: RegistrationRequests, roots: SourceRoots
+        self,
+        catalog: Catalog,
+        moves: Moves,
+        requests: RegistrationRequests,
+        roots: SourceRoots,
+        changes: SourceChanges,
     ) -> None:
         self._roots = roots
+        self._changes = changes
         self._catalog = catalog
         self._moves = moves
         self._requests = requests
@@ -47,9 +54,10 @@ class HostReports(Part):
         entry = self._catalog.sources.get(frame.source)
         if entry is not None and entry.root == arrival.sender:
             self._roots.ready(entry.source)
-            entry = replace(entry, ready=True)
+            entry = replace(entry, ready=True, in_force=frame.version)
             self._catalog.put_source(entry)
             self._requests.answer_source(entry)
+            self._changes.ready(entry)
 
     def _handle_placed(self, frame: ProfilesPlaced, arrival: Arrival) -> None:
         placed = (self._catalog.change_profile(p, placed=True) for p in frame.profiles)

@@ -59,6 +59,8 @@ from registration.relays import Relays
 from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
 from registration.shape_requests import ShapeRequests
+from registration.source_changes import SourceChanges
+from registration.source_requests import SourceRequests
 from registration.source_roots import SourceRoots
 from registration.taxonomies import Taxonomies
 
@@ -135,20 +137,23 @@ class RegistrationCore:
             *(self._access.table, server.principal, server.is_bounded, self._slice.is_over),
         )
         self._schemas = SchemaReading(server.handle)
+        roots = SourceRoots(self.catalog, self._links, self._rows, self.shapes.draining)
+        changes_of_sources = SourceChanges(
+            *(self.shapes, self.catalog, roots, self._links, self._rows, self._access.table),
+            *(server.answer, self._slice.is_over),
+        )
+        sources = SourceRequests(self.catalog, changes_of_sources, self._schemas, server)
         requests = RegistrationRequests(
-            self.shapes, self.catalog, news, batches, self._schemas, server, self.statistics
+            self.shapes, self.catalog, news, batches, sources, server, self.statistics
         )
         verbs |= {**requests.verbs, **batches.verbs}
         verbs |= PlanRequests(placement, self._shares, application, census).verbs
         processes = ProcessReports(self.shapes, identity)
-        verbs |= processes.verbs
-        verbs |= dead.verbs
+        verbs |= {**processes.verbs, **dead.verbs}
         changes = ShapeRequests(self.shapes, self.catalog, reports.decide, audit, server.principal)
-        verbs |= changes.verbs
-        verbs |= self._access.verbs
+        verbs |= {**changes.verbs, **self._access.verbs}
         verbs |= self._taxonomies.verbs
         verbs |= audit.verbs
-        roots = SourceRoots(self.catalog, self._links, self._rows, self.shapes.draining)
         rehosting = Rehosting(self.catalog, placement, self._links)
         drains = Drains(
             *(self.shapes, self.catalog, placement, self.moves, self._rows, self.connected)
@@ -156,11 +161,11 @@ class RegistrationCore:
         verbs |= BrokerRequests(
             *(self.shapes, self.catalog, drains, audit, server.principal, self.connected)
         ).verbs
-        self.shapes.tell_lost += [self.moves.lost, rehosting.lose]
+        self.shapes.tell_lost += [self.moves.lost, rehosting.lose, roots.lose]
         self.shapes.tell_gone, self.shapes.tell_settled = roots.leave, roots.settle
         self._lost = LostCatalog(self._links, self._rows)
         told = (placement, self._shares, application, news, batches, requests)
-        for part in (*told, self._access, self._taxonomies, roots, rehosting):
+        for part in (*told, self._access, self._taxonomies, roots, rehosting, changes_of_sources):
             self.shapes.tell_topology.append(part.use_topology)
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
@@ -181,7 +186,8 @@ class RegistrationCore:
                 news,
                 requests,
                 self._schemas,
-                HostReports(self.catalog, self.moves, requests, roots),
+                HostReports(self.catalog, self.moves, requests, roots, changes_of_sources),
+                changes_of_sources,
                 Relays(self._links),
                 processes,
                 audit,

@@ -9,7 +9,8 @@
                      it, or that the profile is gone (always then)
 ==================  ==========================================================================
 
-Those about many profiles at once are in batch_requests.py, those about plans in plan_requests.py.
+What else is asked about sources is in source_requests.py, about many profiles at once in
+batch_requests.py, about plans in plan_requests.py.
 
 A request carries the client's own request id: repeated after a broken connection it finds what
 the first one made, and makes nothing twice.  ``source.register`` and ``profile.add`` may have a
@@ -20,15 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from formats import (
-    FORMS,
-    FormatError,
-    Schema,
-    Validation,
-    read_compression_dictionary,
-)
-from formats.graph.iris import find_bad_character, has_scheme
-from formats.schema import SCHEMA_BYTES_MAX
 from overlay.access import Right
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
@@ -52,9 +44,9 @@ from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.keys import Key
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.placement import choose_root_broker
-from registration.schema_reading import SchemaReading
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.shape_changes import ShapeChanges
+from registration.source_requests import SourceRequests, SourceSettings
 from registration.whose import as_oneself, user_argument, users_named
 
 LIST_MAX = 10_000
@@ -72,15 +64,15 @@ class RegistrationRequests(Part):
         catalog: Catalog,
         news: NewProfiles,
         batches: BatchRequests,
-        schemas: SchemaReading,
+        sources: SourceRequests,
         server: RequestServer,
         statistics: Callable[[], Result],
     ) -> None:
         """``use_topology`` must be called before anything is asked."""
+        self._sources = sources
         self._shapes = shapes
         self._news = news
         self._batches = batches
-        self._schemas = schemas
         self._catalog = catalog
         self._server = server
         self._statistics = statistics
@@ -93,9 +85,8 @@ class RegistrationRequests(Part):
     def verbs(self) -> Mapping[str, Verb]:
         return {
             "statistics": Verb(Right.OPERATE, lambda connection, request: self._statistics()),
+            **self._sources.verbs,
             "source.register": Verb(Right.PUBLISH, self._register_source, as_oneself, adds=True),
-            "source.list": Verb(Right.KNOWN, self._list_sources),
-            "source.show": Verb(Right.KNOWN, self._show_source),
             "profile.add": Verb(Right.OWN, self._add_profile, users_named, adds=True),
             "profile.await": Verb(Right.OWN, self._await_profile, self._catalog.profiles_of),
             "profile.list": Verb(Right.OWN, self._list_profiles, users_named),
@@ -116,7 +107,7 @@ class RegistrationRequests(Part):
     def answer_source(self, entry: SourceEntry) -> None:
         """A source is ready: tell those who wait."""
         for connection, request, _ in self._waiting.pop(entry.source, ()):
-            self._server.answer(connection, request, self._source_result(entry))
+            self._server.answer(connection, request, self._sources.result(entry))
 
     def answer_profiles(self, entries: Sequence[ProfileEntry]) -> None:
         """Profiles are placed, changed or live: tell those whose wait is over."""
@@ -169,37 +160,35 @@ class RegistrationRequests(Part):
             content.append("base")
         key = _key_argument(request, "source", owner, *content)
         entry = self._catalog.sources.get(self._find(request, key))
-        if entry is None or entry.owner != owner:
-            schema, is_whole = None, False
-            if name_argument(request, "schema_name", default=""):
-                read = self._schema_argument(connection, request)
-                if read is None:
-                    return None  # it is read, and the request handled again
-                schema, is_whole = read
-            if self._server.is_bounded(connection):
-                self._check_quota(owner)
-            entry = self._new_source(request, schema, is_whole, owner)
+        is_known = entry is not None and entry.owner == owner
+        is_ensured = self._sources.named_alike(request, owner)
+        if entry is None or not is_known or is_ensured is not None:
+            settings = self._sources.settings(connection, request)
+            if settings is None:
+                return None  # its schema is read, and the request handled again
+            if is_ensured is not None:
+                entry = is_ensured
+                result = self._sources.ensure(entry, settings, connection, request)
+                if result is None or entry.ready:
+                    return result
+            else:
+                if self._server.is_bounded(connection):
+                    self._check_quota(owner)
+                entry = self._new_source(request, settings, owner)
             if key is not None:
                 self._catalog.keys.put(entry.source, key)
         if entry.ready:
-            return self._source_result(entry)
+            return self._sources.result(entry)
         self._waiting.setdefault(entry.source, []).append((connection, request.request, False))
         return None
 
-    def _new_source(
-        self, request: Request, schema: Schema | None, is_whole: bool, owner: str
-    ) -> SourceEntry:
+    def _new_source(self, request: Request, settings: SourceSettings, owner: str) -> SourceEntry:
         limit = self._topology.limits.sources_max
         if len(self._catalog.sources) >= limit:
             raise RequestRefused("too-many-sources", f"there are {limit} sources already")
-        location = location_argument(request)
-        rate = number_argument(request, "rate", 1.0)
-        size = int(number_argument(request, "size", 1024))
-        validation = _validation_argument(request, schema, is_whole)
-        compression = _compression_argument(request)
-        base = _base_argument(request)
+        where = settings.location, settings.rate, settings.size
         root = choose_root_broker(
-            *(self._topology, self._trees, location, rate, size, self._catalog.volume_by_root),
+            *(self._topology, self._trees, *where, self._catalog.volume_by_root),
             self._shapes.draining,
         )
         source = self._catalog.ids.new("s")
@@ -207,17 +196,9 @@ class RegistrationRequests(Part):
             source=source,
             name=name_argument(request, "name", default=source),
             root=root,
-            location=location,
-            rate=rate,
-            size=size,
-            schema_name=schema.name if schema else "",
-            schema_kind=schema.kind if schema else "",
-            schema=schema.data if schema else b"",
-            validation=validation,
-            compression=compression,
             request=request.request,
             owner=owner,
-            base=base,
+            **settings._asdict(),
         )
         self._catalog.put_source(entry)
         self._shapes.announce_source(source)
@@ -230,52 +211,6 @@ class RegistrationRequests(Part):
                 "over-quota",
                 f"{owner} has {limit} sources already, as many as one may (principal_sources_max)",
             )
-
-    def _schema_argument(self, connection: int, request: Request) -> tuple[Schema, bool] | None:
-        name = name_argument(request, "schema_name")
-        data = request.arguments.get("schema", b"")
-        if not isinstance(data, bytes) or len(data) > SCHEMA_BYTES_MAX:
-            raise RequestRefused(
-                "bad-argument", f"'schema' must be at most {SCHEMA_BYTES_MAX} bytes"
-            )
-        return self._schemas.read(name, data, connection, request)
-
-    def _source_result(self, entry: SourceEntry) -> Result:
-        return {
-            "source": entry.source,
-            "name": entry.name,
-            "root": entry.root,
-            "address": self._shapes.address(entry.root),
-            "location": list(entry.location) if entry.location else None,
-            "rate": entry.rate,
-            "size": entry.size,
-            "schema_name": entry.schema_name,
-            "schema_kind": entry.schema_kind,
-            "validation": entry.validation,
-            "compression": [form for form, _ in entry.compression],
-            "base": entry.base,
-            "ready": entry.ready,
-        }
-
-    def _list_sources(self, connection: int, request: Request) -> Result:
-        """Those that whoever asks may see, or publish as."""
-        entries = self._catalog.sources.values()
-        seen = (entry for entry in entries if self._may_see(connection, entry))
-        return {"sources": [self._source_result(entry) for entry in seen]}
-
-    def _show_source(self, connection: int, request: Request) -> Result:
-        source = name_argument(request, "source")
-        entry = self._catalog.sources.get(source)
-        if entry is None or not self._may_see(connection, entry):
-            raise RequestRefused("unknown-source", f"there is no source {source!r}")
-        return self._source_result(entry)
-
-    def _may_see(self, connection: int, entry: SourceEntry) -> bool:
-        asker, access = self._server.principal(connection), self._server.access.now
-        return access.may(asker, Right.SUBSCRIBE, entry.source) or any(
-            access.may(asker, right, entry.source, entry.owner)
-            for right in (Right.PUBLISH, Right.READ_ARCHIVE)
-        )
 
     # --- profiles -------------------------------------------------------------------------
 
@@ -400,45 +335,3 @@ def _key_argument(request: Request, kind: str, owner: str, *content: str) -> Key
     if not key:
         return None
     return Key.of(kind, owner, key, *(request.arguments.get(name) for name in content))
-
-
-def _validation_argument(request: Request, schema: Schema | None, is_whole: bool) -> str:
-    """``validate``: off (also when absent), report or reject, which take a whole schema."""
-    value = request.arguments.get("validate", Validation.OFF.value)
-    modes = [mode.value for mode in Validation]
-    if not isinstance(value, str) or value not in modes:
-        raise RequestRefused(
-            "bad-argument", f"'validate' must be one of {', '.join(modes)}, not {value!r}"
-        )
-    if value != Validation.OFF and not is_whole:
-        reason = "there is no schema" if schema is None else "it refers to other documents"
-        raise RequestRefused("schema-refused", f"messages cannot be validated: {reason}")
-    return value
-
-
-def _base_argument(request: Request) -> str:
-    """``base``: an absolute IRI, or absent."""
-    base = name_argument(request, "base", default="")
-    iri = base.encode()
-    if base and (not has_scheme(iri) or find_bad_character(iri) >= 0):
-        raise RequestRefused(
-            "bad-argument", f"'base' must be an absolute IRI, such as http://a.example/, not {base}"
-        )
-    return base
-
-
-def _compression_argument(request: Request) -> tuple[tuple[str, bytes], ...]:
-    """``compression``: zstd dictionaries by the form that they are for, or absent; each under the
-    version of its content."""
-    given = request.arguments.get("compression", {})
-    forms = [form.value for form in FORMS]
-    if not isinstance(given, dict) or not all(
-        form in forms and isinstance(data, bytes) for form, data in given.items()
-    ):
-        expected = f"zstd dictionaries by form ({', '.join(forms)})"
-        raise RequestRefused("bad-argument", f"'compression' must be {expected}")
-    try:
-        read = {form: read_compression_dictionary(data).data for form, data in given.items()}
-    except FormatError as refusal:
-        raise RequestRefused("bad-compression-dictionary", str(refusal)) from refusal
-    return tuple(sorted(read.items()))

@@ -120,6 +120,8 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self.tell_lost: list[Callable[[str, int], None]] = []
         """Who is told of a broker that is lost, and since which version, after that."""
         self.tell_settled: Callable[[], None] = lambda: None
+        self.is_gone: Callable[[str], bool] = lambda source: False
+        """Of a source: whether its root broker was told that it is removed."""
         self.tell_topology: list[Callable[[Topology], None]] = []
         """Who places by the network as it is now, and is told when it is another."""
 
@@ -237,7 +239,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             if self._lost.pop(broker, None) is not None:
                 LOST.delete(self._rows, broker)
             for entry in self._catalog.sources.values():
-                if entry.source not in self._waiting_sources:
+                if entry.source not in self._waiting_sources and not self.is_gone(entry.source):
                     self._links.send(f"broker/{broker}", REGISTRATION_KEY, announcement(entry))
         for broker in shape.lost:
             self._links.forget(f"broker/{broker}")

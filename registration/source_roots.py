@@ -19,7 +19,7 @@ begins behind what it has been told.  ``SourceRoots.steps`` is the protocol.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -76,6 +76,9 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         self._links = links
         self._rows = rows
         self._under_way: dict[str, _RootRow] = {}
+        self.tell_removed: Callable[[str], None] = catalog.remove_source
+        self.is_told: Callable[[str], bool] = lambda source: False
+        """Of a source that is removed: whether its root broker is told (source_changes.py)."""
 
     def frames(self) -> Iterable[Taker]:
         yield takes(SourceReleased, "broker", self._handle_released)
@@ -90,7 +93,14 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
     def leave(self, broker: str) -> None:
         """A broker leaves with the shape to come, or is lost."""
         for entry in self._catalog.rooted_at(broker):
-            self.happen(entry.source, RootEvent.LEAVES)
+            if not (entry.is_removed and self.is_told(entry.source)):
+                self.happen(entry.source, RootEvent.LEAVES)
+
+    def lose(self, broker: str, version: int) -> None:
+        """A broker is lost for good, and with it the sources that it was to let go of."""
+        for entry in self._catalog.rooted_at(broker):
+            if entry.is_removed and self.is_told(entry.source):
+                self.tell_removed(entry.source)
 
     def settle(self) -> None:
         """Nothing is left of the shape before."""
@@ -102,7 +112,11 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
 
     def _handle_released(self, frame: SourceReleased, arrival: Arrival) -> None:
         entry = self._catalog.sources.get(frame.source)
-        if entry is not None and entry.root == arrival.sender:
+        if entry is None or entry.root != arrival.sender:
+            return
+        if entry.is_removed and self.state(frame.source) is RootState.ROOTED:
+            self.tell_removed(frame.source)
+        else:
             self.happen(frame.source, RootEvent.RELEASED, frame.taken)
 
     # --- the protocol ---------------------------------------------------------------------
@@ -134,7 +148,7 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
             *(topology, broadcast_trees(topology), entry.location, entry.rate, entry.size),
             *(self._catalog.volume_by_root, self._draining),
         )
-        entry = replace(entry, root=root)
+        entry = replace(entry, root=root, told=entry.version)
         self._catalog.put_source(entry)
         announced = replace(announcement(entry), taken=self._under_way[source].taken)
         self._links.send(f"broker/{root}", REGISTRATION_KEY, announced)

@@ -51,7 +51,7 @@ from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.shape.source_releases import MOVED
 from onyx.broker.shape.tree_versions import TreeVersions
 from onyx.broker.shape.tunnels import Tunnels
-from onyx.broker.source_announcements import SourceAnnouncements
+from onyx.broker.source_announcements import REMOVED, SourceAnnouncements
 from onyx.broker.taxonomies import Taxonomies
 from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
@@ -179,7 +179,7 @@ class BrokerCore:
             *(self.query, self.mailboxes, limits.principal_processor_ms_s_max / 1000),
             seconds,
         )
-        maker.text_of = self.query.text_of
+        maker.text_of, self.control.kept_between = self.query.text_of, self.mailboxes.kept_between
         late.tell_cost, late.seconds_for = budgets.spent, budgets.seconds_for
         self.moves = ProfileMoves(self.control, self.query, self.mailboxes, self._links, self._rows)
         shares = MatchShares(
@@ -246,7 +246,10 @@ class BrokerCore:
                 keys,  # before what is restored is decided
                 self.data,
                 self.trained,
-                SourceAnnouncements(self.control, self.query, self.trained, self._links),
+                SourceAnnouncements(
+                    *(self.control, self.query, self.trained, self.moves, self.data.validation),
+                    *(keys, self.data.last_numbers, self._links),
+                ),
                 requests,
                 self.data.archive,
                 self._archive_reads,
@@ -449,6 +452,8 @@ class BrokerCore:
         elif role == "source" and not self.control.shapes.agreed.has_broker(self.identity):
             detail = f"{self.identity} leaves the network, and {name} gets another root broker"
             self._links.refuse(arrival.connection, MOVED, detail)
+        elif role == "source" and name in self.control.gone_sources:
+            self._links.refuse(arrival.connection, REMOVED, f"{name} was removed")
         elif role == "source" and not self._publishes_here(name):
             self._links.refuse(
                 arrival.connection,

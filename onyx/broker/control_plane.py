@@ -9,6 +9,10 @@ root has heard from all its children, no broker's interest is missing, and the s
     registration ──SourceAnnounced──> root ──> children ──> ... ──> leaves
     registration <──SourceReady────── root <── TreeReady (behind the RoutingDelta) ── leaves
 
+A source that is changed or removed goes down the same tree, but on the message flow
+(``SourceChanged``, ``SourceGone``): so at every broker a message comes ahead of the change if it
+was accepted before it.  ``TreeReady`` answers a change as it answers an entry.
+
 A tree is known by its name, which is that of its root broker until the network's shape changes it
 (overlay/network_shape.py).  A broker that joins has the entries of all sources from the
 registration service before any tree has it.
@@ -21,10 +25,25 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import cast
 
-from formats import Dictionary, Schema, SchemaKind, Validation, derive_dictionary
+from formats import (
+    EMPTY_DICTIONARY,
+    Dictionary,
+    DictionaryLookup,
+    Schema,
+    SchemaKind,
+    Validation,
+    derive_dictionary,
+)
 from formats.graph.striping import Closure
+from onyx.broker.gone_sources import GoneSources
 from onyx.broker.known_shapes import KnownShapes
-from overlay.link.frames import SourceAnnounced, SourceReady, TreeReady
+from overlay.link.frames import (
+    SourceAnnounced,
+    SourceChanged,
+    SourceGone,
+    SourceReady,
+    TreeReady,
+)
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog
@@ -34,7 +53,13 @@ from overlay.routing.branches import Branch
 from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import Topology
 from overlay.tree_name import version_of
-from registration.catalog import REGISTRATION_KEY, SOURCES, SourceEntry, announcement
+from registration.catalog import (
+    REGISTRATION_KEY,
+    SOURCES,
+    FormerSchema,
+    SourceEntry,
+    announcement,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +74,11 @@ class _AwaitedRow:
 class _CurrentRow:
     tree: str
 
+
+FORMER_MAX = 2
+"""Former schemas of a source that are kept for what neighbours give back: the next update begins
+when every broker has the last one.  Older ones are kept as long as messages wait for users here
+that may be in their words."""
 
 AWAITED = Table("awaited", _AwaitedRow)
 CURRENT = Table("tree-current", _CurrentRow)
@@ -73,9 +103,14 @@ class ControlPlane(Part):
         self._awaited: dict[str, tuple[str, set[str]]] = {}
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
         self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
+        self._former: dict[str, Mapping[bytes, Dictionary]] = {}  # by source, of those in use
+        self.gone_sources = GoneSources(rows)
+        self.kept_between: Callable[[], tuple[int, int]] = lambda: (1, 0)
+        """The first and the last record of the delivery log."""
 
     def restore(self, rows: StoredRows) -> None:
         self.shapes.restore(rows)
+        self.gone_sources.restore(rows)
         for source, row in rows.take(SOURCES):
             self._know_source(SourceEntry.from_row(source, row))
         for source, awaited in rows.take(AWAITED):
@@ -172,11 +207,41 @@ class ControlPlane(Part):
         if entry is None or not entry.schema:
             return None
         if source not in self._dictionaries:
-            key = sha256(entry.schema_kind.encode() + b" " + entry.schema).digest()
-            if key not in self._derived:
-                self._derived[key] = derive_dictionary(_schema_of(entry))
-            self._dictionaries[source] = self._derived[key]
+            self._dictionaries[source] = self._derive(entry.schema_kind, entry.schema)
         return self._dictionaries[source]
+
+    def words_of(self, source: str) -> DictionaryLookup:
+        """The dictionaries in whose words messages of a source may be."""
+        known = self.dictionary_of(source)
+
+        def find(version: bytes) -> Dictionary | None:
+            if known is not None and known.version == version:
+                return known
+            if version == EMPTY_DICTIONARY.version:
+                return EMPTY_DICTIONARY  # it may have had no schema before
+            return self._former_words(source).get(version)
+
+        return find
+
+    def base_of(self, source: str) -> str:
+        """What relative IRIs in the graphs of a source are relative to, "" for nothing; also of one
+        that is gone, whose last messages may wait for users."""
+        entry = self.sources.get(source)
+        return self.gone_sources.base(source) if entry is None else entry.base
+
+    def _former_words(self, source: str) -> Mapping[bytes, Dictionary]:
+        if source not in self._former:
+            entry = self.sources.get(source)
+            former = self.gone_sources.former(source) if entry is None else entry.former
+            found = (self._derive(each.kind, each.schema) for each in former)
+            self._former[source] = {words.version: words for words in found if words is not None}
+        return self._former[source]
+
+    def _derive(self, kind: str, schema: bytes) -> Dictionary | None:
+        key = sha256(kind.encode() + b" " + schema).digest()
+        if key not in self._derived:
+            self._derived[key] = derive_dictionary(Schema("", cast(SchemaKind, kind), schema))
+        return self._derived[key]
 
     def schema_of(self, source: str) -> Schema:
         """Of a source that has one."""
@@ -194,10 +259,35 @@ class ControlPlane(Part):
             return None
         if entry is None or entry.root != frame.root:
             entry = _entry_of(frame)
+            self._forget_words(frame.source)
+            self.gone_sources.discard(frame.source)
         self._put_source(entry)
         for child in self.children(tree):
             self._links.send(f"broker/{child}", tree, frame)
         return entry
+
+    def change_source(
+        self, frame: SourceAnnounced | SourceChanged, tree: str
+    ) -> SourceEntry | None:
+        """A source is in another version from here on, also below on ``tree``; None where there
+        is no such source."""
+        entry = self.sources.get(frame.source)
+        if entry is None:
+            return None
+        if frame.version > entry.version:
+            entry = _changed(entry, frame, self._former_of(entry, frame))
+            self._forget_words(frame.source)
+            self._put_source(entry)
+        self._tell_changed(entry, tree)
+        return entry
+
+    def forget_source(self, source: str, tree: str) -> None:
+        """It publishes no more, and its last message has come; also below on ``tree``."""
+        for child in self.children(tree):
+            self._links.send(f"broker/{child}", tree, SourceGone(root=tree, source=source))
+        entry = self.sources.get(source)
+        if entry is not None:
+            self._drop(entry)
 
     def learn_source(self, frame: SourceAnnounced) -> None:
         """Another root broker's source, from the registration service: this broker has joined
@@ -219,21 +309,21 @@ class ControlPlane(Part):
 
     def drop_sources(self, roots: Collection[str]) -> None:
         """Root brokers are lost, and their sources with them."""
-        for source in [s for s, entry in self.sources.items() if entry.root in roots]:
-            del self.sources[source]
-            self.validated.discard(source)
-            SOURCES.delete(self._rows, source)
-            if self._awaited.pop(source, None) is not None:
-                AWAITED.delete(self._rows, source)
+        for entry in [entry for entry in self.sources.values() if entry.root in roots]:
+            self._drop(entry)
 
     def announce_again(self, tree: str) -> None:
         """The tree of this root broker is another from now on: sources for which the old one was
         not ready yet need the new one."""
         for entry in list(self.sources.values()):
-            if entry.root == self.identity and not entry.ready:
+            if entry.root != self.identity or (entry.ready and entry.source not in self._awaited):
+                continue
+            if entry.ready:
+                self._tell_changed(entry, tree)
+            else:
                 for child in self.children(tree):
                     self._links.send(f"broker/{child}", tree, announcement(entry))
-                self.await_children(entry, tree)
+            self.await_children(entry, tree)
 
     def statistics(self) -> Mapping[str, object]:
         return {
@@ -258,16 +348,57 @@ class ControlPlane(Part):
         self._put_source(replace(entry, ready=True))
         branch = self.branch(tree)
         if branch is None:
-            self._links.send(self.registration, REGISTRATION_KEY, SourceReady(source=entry.source))
+            said = SourceReady(source=entry.source, version=entry.version)
+            self._links.send(self.registration, REGISTRATION_KEY, said)
         else:
             # Behind the routing query, which is on the channel of the branch.
             ready = TreeReady(root=branch.name, source=entry.source)
             self._links.send(f"broker/{branch.parent}", branch.name, ready)
 
+    def _drop(self, entry: SourceEntry) -> None:
+        """There is no such source any more; messages of it may wait for users."""
+        source = entry.source
+        del self.sources[source]
+        self.validated.discard(source)
+        self._forget_words(source)
+        SOURCES.delete(self._rows, source)
+        if self._awaited.pop(source, None) is not None:
+            AWAITED.delete(self._rows, source)
+        oldest, last = self.kept_between()
+        former = self._former_of(entry, None)
+        self.gone_sources.add(source, entry.base, former, last, oldest)
+
+    def _tell_changed(self, entry: SourceEntry, tree: str) -> None:
+        for child in self.children(tree):
+            self._links.send(f"broker/{child}", tree, _change(entry, tree))
+
+    def _former_of(
+        self, entry: SourceEntry, now: SourceAnnounced | SourceChanged | None
+    ) -> list[FormerSchema]:
+        """The schemas that a source has no more; the newest first."""
+        oldest, last = self.kept_between()
+        is_another = now is None or (entry.schema_kind, entry.schema) != (
+            now.schema_kind,
+            now.payload,
+        )
+        own = [FormerSchema(entry.schema_kind, entry.schema, last)]
+        former = [*(own if entry.schema and is_another else ()), *entry.former]
+        return [
+            each
+            for place, each in enumerate(former)
+            if each.position >= oldest or place < FORMER_MAX
+        ]
+
+    def _forget_words(self, source: str) -> None:
+        self._dictionaries.pop(source, None)
+        self._former.pop(source, None)
+
     def _know_source(self, entry: SourceEntry) -> None:
         self.sources[entry.source] = entry
         if entry.validation != Validation.OFF:
             self.validated.add(entry.source)
+        else:
+            self.validated.discard(entry.source)
 
     def _put_source(self, entry: SourceEntry) -> None:
         self._know_source(entry)
@@ -293,6 +424,39 @@ def _entry_of(frame: SourceAnnounced) -> SourceEntry:
         schema=frame.payload,
         owner=frame.owner,
         base=frame.base,
+        version=frame.version,
+    )
+
+
+def _changed(
+    entry: SourceEntry, frame: SourceAnnounced | SourceChanged, former: Iterable[FormerSchema]
+) -> SourceEntry:
+    return replace(
+        entry,
+        version=frame.version,
+        location=frame.location,
+        rate=frame.rate,
+        size=frame.size,
+        schema_name=frame.schema_name,
+        schema_kind=frame.schema_kind,
+        schema=frame.payload,
+        validation=frame.validation,
+        former=tuple(former),
+    )
+
+
+def _change(entry: SourceEntry, tree: str) -> SourceChanged:
+    return SourceChanged(
+        root=tree,
+        source=entry.source,
+        version=entry.version,
+        location=entry.location,
+        rate=entry.rate,
+        size=entry.size,
+        schema_name=entry.schema_name,
+        schema_kind=entry.schema_kind,
+        validation=entry.validation,
+        payload=entry.schema,
     )
 
 

@@ -51,6 +51,12 @@ class LastNumbers:
         LAST_NUMBERS.put(self._rows, f"{tree}|{source}", _LastNumberRow(tree, source, number))
         return True
 
+    def forget(self, source: str) -> None:
+        """Nothing comes of a source any more."""
+        for tree, last in self._last.items():
+            if last.pop(source, None) is not None:
+                LAST_NUMBERS.delete(self._rows, f"{tree}|{source}")
+
     def end_tree(self, tree: str) -> None:
         """Nothing comes down a tree any more."""
         for source in self._last.pop(tree, ()):

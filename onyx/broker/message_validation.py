@@ -160,6 +160,14 @@ class MessageValidation(Part):
             held.decide(finding)
         self._do_soon(event.key)
 
+    def begin_anew(self, source: str, code: str, detail: str) -> None:
+        """Its schema is another, or it is gone: what is held comes again, on another connection, or
+        not at all."""
+        line = self._lines.get(source)
+        if line is not None:
+            self._drop(source)
+            self._links.refuse(line.connection, code, detail)
+
     def gone(self, arrival: Arrival) -> None:
         """What is held comes again."""
         line = self._lines.get(arrival.sender)

@@ -142,6 +142,13 @@ class PublishKeys(Part):
         for block, source in changed.items():
             self._put(self._sources[source], block, source)
 
+    def drop(self, source: str) -> None:
+        """A source is gone, and all its keys with it."""
+        known = self._sources.pop(source, None)
+        for block in () if known is None else known.blocks:
+            self._changed.pop(block, None)
+            PUBLISH_KEYS.delete(self._rows, block.row)
+
     def tick(self, now: float) -> None:
         if now < self._look_at:
             return

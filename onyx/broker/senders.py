@@ -8,6 +8,8 @@ from overlay.link.frames import (
     DictionaryTrained,
     Message,
     SourceAnnounced,
+    SourceChanged,
+    SourceGone,
     TaxonomiesInForce,
     TreeBegun,
     TreeEnded,
@@ -18,12 +20,22 @@ from overlay.tree_name import root_of
 
 OVER = "over"
 # What must keep its order over a change of trees.
-ORDERED = (Message, DictionaryTrained, TaxonomiesInForce, WatershedReached, TreeEnded)
+ORDERED = (
+    Message,
+    DictionaryTrained,
+    TaxonomiesInForce,
+    SourceChanged,
+    SourceGone,
+    WatershedReached,
+    TreeEnded,
+)
 # What a tree that has ended needs no longer.
 _DOWNWARD = (
     SourceAnnounced,
     DictionaryTrained,
     TaxonomiesInForce,
+    SourceChanged,
+    SourceGone,
     TreeBegun,
     TreeEnded,
     Message,

@@ -1,5 +1,5 @@
-"""SourceAnnouncements: a source's entry on its way down the tree of its root broker, and the
-answers on their way up (control_plane.py has the picture).
+"""SourceAnnouncements: a source's entry on its way down the tree of its root broker, what becomes
+of it later, and the answers on their way up (control_plane.py has the picture).
 
 Interests go up ahead of ``TreeReady``: so when it has come from all children, the root knows what
 everybody wants.
@@ -10,13 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from onyx.broker.control_plane import ControlPlane
+from onyx.broker.last_numbers import LastNumbers
+from onyx.broker.message_validation import MessageValidation
+from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
+from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.shape.source_releases import MOVED
 from overlay.link.arrival import Arrival
 from overlay.link.events import Flow
-from overlay.link.frames import Skipped, SourceAnnounced, TreeReady
+from overlay.link.frames import (
+    Skipped,
+    SourceAnnounced,
+    SourceChanged,
+    SourceGone,
+    SourceReleased,
+    SourceRemoved,
+    TreeReady,
+)
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
+from registration.catalog import REGISTRATION_KEY
+
+REMOVED = "source-removed"
 
 
 class SourceAnnouncements(Part):
@@ -27,8 +43,16 @@ class SourceAnnouncements(Part):
         control: ControlPlane,
         query: QueryPlane,
         trained: CompressionDictionaries,
+        moves: ProfileMoves,
+        validation: MessageValidation,
+        keys: PublishKeys,
+        last_numbers: LastNumbers,
         links: LinkLayer,
     ) -> None:
+        self._moves = moves
+        self._validation = validation
+        self._keys = keys
+        self._last_numbers = last_numbers
         self._links = links
         self._control = control
         self._query = query
@@ -37,6 +61,11 @@ class SourceAnnouncements(Part):
     def frames(self) -> Iterable[Taker]:
         yield takes(SourceAnnounced, "registration parent", self._handle_announced)
         yield takes(TreeReady, "child", self._handle_ready)
+        yield takes(SourceChanged, "parent", lambda frame, arrival: self._change(frame, frame.root))
+        yield takes(SourceRemoved, "registration", self._handle_removed)
+        yield takes(
+            SourceGone, "parent", lambda frame, arrival: self._forget(frame.source, frame.root)
+        )
 
     def _handle_announced(self, frame: SourceAnnounced, arrival: Arrival) -> None:
         tree = arrival.key
@@ -45,6 +74,10 @@ class SourceAnnouncements(Part):
                 self._control.learn_source(frame)
                 return
             tree = self._control.current_tree
+            known = self._control.sources.get(frame.source)
+            if known is not None and known.root == frame.root and known.version < frame.version:
+                self._change(frame, tree)
+                return
             self._control.use_tree(tree)
             if frame.taken:  # by a root broker before this one
                 journal = self._links.journal(f"source/{frame.source}")
@@ -55,6 +88,41 @@ class SourceAnnouncements(Part):
             self._query.open_tree(tree)
             self._query.flush()
             self._control.await_children(entry, tree)
+
+    def _change(self, frame: SourceAnnounced | SourceChanged, tree: str) -> None:
+        """What came before is in journals, and goes first."""
+        entry = self._control.change_source(frame, tree)
+        if entry is None:
+            return
+        if entry.root == self._control.identity:
+            detail = (
+                f"{entry.source} is in version {entry.version}; what is not taken is taken by that"
+            )
+            self._validation.begin_anew(entry.source, MOVED, detail)
+        self._query.flush()
+        self._control.await_children(entry, tree)
+
+    def _handle_removed(self, frame: SourceRemoved, arrival: Arrival) -> None:
+        """At the root broker: what was accepted of it is on its way, or decided on by now."""
+        source, peer = frame.source, f"source/{frame.source}"
+        self._validation.begin_anew(source, REMOVED, f"{source} was removed")
+        connection = self._links.connection_of(peer)
+        if connection is not None:
+            self._links.refuse(connection, REMOVED, f"{source} was removed")
+        channel = self._links.journal(peer).receiving.get((Flow.MESSAGE, source))
+        taken = 0 if channel is None else channel.last
+        self._links.forget(peer)
+        self._keys.drop(source)
+        self._forget(source, self._control.current_tree)
+        said = SourceReleased(source=source, taken=taken)
+        self._links.send(self._control.registration, REGISTRATION_KEY, said)
+
+    def _forget(self, source: str, tree: str) -> None:
+        """Its last message has come, to be told below ``tree``."""
+        self._moves.watersheds.source_gone(source)
+        self._control.forget_source(source, tree)
+        self._trained.forget_source(source)
+        self._last_numbers.forget(source)
 
     def _handle_ready(self, frame: TreeReady, arrival: Arrival) -> None:
         self._query.flush()

@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verb = add_verb(subparsers, "archive", "read archives", details=DETAILS, examples=EXAMPLES)
     verbs = add_subverbs(verb)
     read = add_verb(verbs, "read", "print messages of a source", details=DETAILS, examples=EXAMPLES)
-    read.add_argument("source", metavar="SOURCE", help="its id")
+    read.add_argument("source", metavar="SOURCE", help="its id or its name")
     for name, what in (("from", "published then or later"), ("to", "published before")):
         text = f"{what}: as 2026-11-21T17:30Z"
         read.add_argument(f"--{name}", dest=f"time_{name}", metavar="TIME", type=_time, help=text)
@@ -66,14 +66,15 @@ def run_read(arguments: argparse.Namespace) -> int:
 
 
 async def _read(arguments: argparse.Namespace) -> None:
-    asked = {"source": arguments.source}
+    asked: dict[str, object] = {}
     syntax = _SYNTAXES[arguments.graphs]
     for name, value in (("since", arguments.time_from), ("until", arguments.time_to)):
         if value is not None:
             asked[name] = value
     async with RegistrationClient(registration_address(arguments)) as registration:
-        found = await registration.call("source.show", {"source": arguments.source})
-    async with NetworkClient(found["address"]) as root:
+        source = await registration.source(arguments.source)
+    asked["source"] = source.id
+    async with NetworkClient(source.address) as root:
         while True:
             page = await root.call("archive.read", asked)
             lines = page["lines"]

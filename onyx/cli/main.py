@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
@@ -43,6 +44,8 @@ VERBS = {
 }
 """In the order of ``onyx --help``: the name of a verb, which is that of a module of this package
 (with "_" for "-"), and the summary that its own help begins with, too."""
+
+SOUTHERN = re.compile(r"-[0-9.]+,\s*-?[0-9.]+")  # coordinates
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -84,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character gets a "?" instead of a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    words = sys.argv[1:] if argv is None else list(argv)
+    words = _with_coordinates(sys.argv[1:] if argv is None else argv)
     parser = build_parser([word for word in words if not word.startswith("-")][:1])
     arguments = parser.parse_args(words)
     if not hasattr(arguments, "run"):
@@ -99,6 +102,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _report(expected)
     return code
+
+
+def _with_coordinates(words: Sequence[str]) -> list[str]:
+    """``--location -33.9,18.4`` as one word: argparse takes the second for an option."""
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1] == "--location" and SOUTHERN.fullmatch(word):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:

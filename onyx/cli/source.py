@@ -1,4 +1,5 @@
-"""``onyx source register | list | publish | resume | train``: be a data source."""
+"""``onyx source register | list | show | update | remove | publish | resume | train``: be a data
+source."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import trio
 
 from formats import FORMS
 from formats.media_types import media_type_of
-from onyx.cli import source_train
+from onyx.cli import source_changes, source_train
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import (
     LOCATION_HELP,
@@ -39,6 +40,7 @@ REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
   onyx source register --name orders --rate 50 --size 4000 --schema orders.dtd --validate reject
   onyx source register --name quotes --compression text=quotes.zdict
+  onyx source register --name orders --schema orders-2.dtd --ensure   from a script, each time
 """
 
 PUBLISH_EXAMPLES = """\
@@ -71,6 +73,7 @@ def add_parser(subparsers: Subparsers) -> None:
         details=NETWORK_HELP,
         examples=REGISTER_EXAMPLES
         + LIST_EXAMPLES
+        + source_changes.EXAMPLES
         + PUBLISH_EXAMPLES
         + RESUME_EXAMPLES
         + source_train.EXAMPLES,
@@ -80,6 +83,7 @@ def add_parser(subparsers: Subparsers) -> None:
     listing = add_verb(verbs, "list", "list all data sources", examples=LIST_EXAMPLES)
     set_run(listing, run_list)
     add_client_arguments(listing)
+    source_changes.add_parser(verbs)
     _add_publish(verbs)
     _add_resume(verbs)
     source_train.add_parser(verbs)
@@ -91,7 +95,10 @@ def _add_register(verbs: Subparsers) -> None:
         "register",
         "register a data source and print its id",
         details="The registration service chooses the source's root broker by its location and\n"
-        "the volume it expects. Returns when every broker knows the source.",
+        "the volume it expects. Returns when every broker knows the source.\n\n"
+        "With --ensure, a source of yours with this name is there afterwards as it is said\n"
+        "here: made, as it was, or updated ('onyx source update'). What cannot be changed,\n"
+        "--compression and --base, is an error then (exit code 65).",
         examples=REGISTER_EXAMPLES,
     )
     parser.add_argument("--name", metavar="N", default="", help="a name for people")
@@ -139,6 +146,11 @@ def _add_register(verbs: Subparsers) -> None:
         default="",
         help="a name of yours for it: while it is there, to register it again is to find it",
     )
+    parser.add_argument(
+        "--ensure",
+        action="store_true",
+        help="if there is one of this --name already, change it to what is said here",
+    )
     set_run(parser, run_register)
     add_client_arguments(parser)
 
@@ -163,7 +175,9 @@ def _add_publish(verbs: Subparsers) -> None:
         "'onyx source resume'.",
         examples=PUBLISH_EXAMPLES,
     )
-    parser.add_argument("source", metavar="ID", help="of the source, as printed by register")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="its id, as printed by register, or its name"
+    )
     parser.add_argument(
         "inputs",
         metavar="FILE|DIR|-",
@@ -195,7 +209,7 @@ def _add_resume(verbs: Subparsers) -> None:
         "Exit code 65 when any was refused.",
         examples=RESUME_EXAMPLES,
     )
-    parser.add_argument("source", metavar="ID", help="of the source whose journal it is")
+    parser.add_argument("source", metavar="SOURCE", help="whose journal it is: its id or its name")
     parser.add_argument("journal", metavar="FILE", type=Path, help="the journal")
     set_run(parser, run_publish)
     parser.set_defaults(inputs=[], key="", key_from=None, media_type=None)
@@ -206,9 +220,14 @@ def run_register(arguments: argparse.Namespace) -> int:
     """Print the id of a new source, alone on standard output, so that a script can take it."""
     source = trio.run(_register, arguments)
     if arguments.json:
-        print_json(_source_facts(source.info))
+        print_json(source_changes.source_facts(source.info))
     else:
         print(source.id)
+        if source.info.changed:
+            print(
+                f"onyx: {source.id} was there; changed: {', '.join(source.info.changed)}",
+                file=sys.stderr,
+            )
         print(
             f"onyx: source {source.id} ({source.info.name}) publishes at its root broker "
             f"{source.root}, {source.address}",
@@ -221,7 +240,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     sources = trio.run(_list, arguments)
     if arguments.json:
         for source in sources:
-            print_json(_source_facts(source))
+            print_json(source_changes.source_facts(source))
     elif not sources:
         print("no sources", file=sys.stderr)
     else:
@@ -232,9 +251,9 @@ def run_list(arguments: argparse.Namespace) -> int:
                 source.name,
                 source.root,
                 source.address,
-                "{:g},{:g}".format(*source.location) if source.location else "-",
+                source_changes.place_of(source),
                 source.schema_name or "-",
-                "yes" if source.ready else "not yet",
+                source_changes.state_of(source),
             )
             for source in sources
         ]
@@ -273,6 +292,7 @@ async def _register(arguments: argparse.Namespace) -> DataSource:
         compression=dict(arguments.compression),
         base=arguments.base,
         key=arguments.key,
+        ensure=arguments.ensure,
     )
 
 
@@ -341,7 +361,3 @@ def _form_and_file(text: str) -> tuple[str, Path]:
         expected = f"FORM=FILE with one of the forms {', '.join(FORMS)}"
         raise argparse.ArgumentTypeError(f'"{text}" is not {expected}')
     return form, Path(file)
-
-
-def _source_facts(source: SourceInfo) -> dict[str, object]:
-    return asdict(source)

@@ -94,7 +94,7 @@ async def _trace(
     pending: list[tuple[str, Mapping[str, object]]] = [(source.root, published)]
     while pending:
         broker, carried = pending.pop()
-        question = {**carried, "source": arguments.source}
+        question = {**carried, "source": source.id}
         async with NetworkClient(addresses[broker]) as client:
             answers[broker] = answer = await client.call("trace", question)
             for child in (link["link"] for link in answer["links"] if link["taken"]):

@@ -17,7 +17,7 @@ STANDARD_INPUT = "-"
 
 NAMED_MAX = 8  # of a list that may be long
 
-LOCATION_HELP = "in degrees, north and east positive; write --location=-33.9,18.4 for the south"
+LOCATION_HELP = "in degrees, north and east positive, as -33.9,18.4"
 
 
 def location(text: str) -> tuple[float, float]:

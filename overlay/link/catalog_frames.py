@@ -22,6 +22,20 @@ REVOKED_MAX = 100_000  # certificates; they are over after 90 days
 SERIAL_BYTES = 20  # of a certificate
 
 
+def check_source(validation: str, location: tuple[float, float] | None) -> None:
+    """ProtocolError for what a source cannot have."""
+    if validation not in VALIDATIONS:
+        raise ProtocolError(
+            "bad-field",
+            f"validation {validation!r}; expected one of {sorted(VALIDATIONS)}",
+        )
+    latitude, longitude = location or (0.0, 0.0)
+    if abs(latitude) > 90 or abs(longitude) > 180:
+        raise ProtocolError(
+            "bad-field", f"location {location} is beyond 90 degrees of latitude or 180"
+        )
+
+
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class SourceAnnounced(CatalogFrame):
@@ -31,7 +45,8 @@ class SourceAnnounced(CatalogFrame):
     source expects them, ``location`` its latitude and longitude in degrees; ``owner`` is the
     principal that registered it ("": without TLS), ``base`` the IRI that relative ones in its
     graphs are relative to ("": none).  Of one that had another root broker before, that one has
-    taken all messages through ``taken``, as far as is known."""
+    taken all messages through ``taken``, as far as is known.  ``version`` counts its updates from
+    1; a root broker that knows an older one tells its tree among the messages (SourceChanged)."""
 
     type: ClassVar[str] = "source-announced"
 
@@ -48,27 +63,31 @@ class SourceAnnounced(CatalogFrame):
     owner: Name = ""
     base: Name = ""
     taken: SequenceNumber = 0
+    version: int = 1
     payload: bytes = b""
 
     def check(self) -> None:
-        if self.validation not in VALIDATIONS:
-            raise ProtocolError(
-                "bad-field",
-                f"validation {self.validation!r}; expected one of {sorted(VALIDATIONS)}",
-            )
-        latitude, longitude = self.location or (0.0, 0.0)
-        if abs(latitude) > 90 or abs(longitude) > 180:
-            raise ProtocolError(
-                "bad-field", f"location {self.location} is beyond 90 degrees of latitude or 180"
-            )
+        check_source(self.validation, self.location)
 
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class SourceReady(CatalogFrame):
-    """The whole tree knows ``source``; it may publish."""
+    """The whole tree knows this ``version`` of ``source``; it may publish."""
 
     type: ClassVar[str] = "source-ready"
+
+    source: Name
+    version: int = 1
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceRemoved(CatalogFrame):
+    """There is no ``source`` any more: its root broker, to which this goes, takes nothing of it,
+    tells its tree behind the last message (SourceGone), and answers with SourceReleased."""
+
+    type: ClassVar[str] = "source-removed"
 
     source: Name
 

@@ -16,7 +16,8 @@ OLDEST_VERSION = 2
 """The oldest; the one before PROTOCOL_VERSION, once there is one that can be negotiated."""
 PUBLISH_KEYS = "publish-keys"  # publish-once, accepted-before
 POLICIES = "policies"  # delivery-policies, rejected
-FEATURES: frozenset[str] = frozenset({PUBLISH_KEYS, POLICIES})
+SOURCE_CHANGES = "source-changes"  # source-changed, source-removed, source-gone
+FEATURES: frozenset[str] = frozenset({PUBLISH_KEYS, POLICIES, SOURCE_CHANGES})
 """What this program can do beyond OLDEST_VERSION, by name.  A frame type, or a field that must not
 be passed over, is sent only to a peer whose hello names its feature (``LinkLayer.features``)."""
 

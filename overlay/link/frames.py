@@ -26,6 +26,7 @@ from overlay.link.catalog_frames import (
     SourceAnnounced,
     SourceReady,
     SourceReleased,
+    SourceRemoved,
     TaxonomiesAnnounced,
 )
 from overlay.link.control_frames import (
@@ -57,6 +58,8 @@ from overlay.link.message_frames import (
     Publish,
     PublishOnce,
     Refused,
+    SourceChanged,
+    SourceGone,
     TaxonomiesInForce,
     TreeBegun,
     TreeEnded,
@@ -126,8 +129,11 @@ __all__ = [
     "ShapeSettled",
     "Skipped",
     "SourceAnnounced",
+    "SourceChanged",
+    "SourceGone",
     "SourceReady",
     "SourceReleased",
+    "SourceRemoved",
     "Taken",
     "TaxonomiesAnnounced",
     "TaxonomiesInForce",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from overlay.link.carried_message import CarriedMessage
+from overlay.link.catalog_frames import check_source
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import MessageFrame, on_the_wire
 from overlay.link.frame_fields import Bound, Detail, Name, SequenceNumber
@@ -24,6 +25,40 @@ class DictionaryTrained(MessageFrame):
     source: Name
     form: Name
     payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceChanged(MessageFrame):
+    """``source`` is in this ``version`` from here on, as in SourceAnnounced: on the message flow,
+    as the messages that follow on the tree ``root`` may be in the words of its new schema."""
+
+    type: ClassVar[str] = "source-changed"
+
+    root: Name
+    source: Name
+    version: int
+    location: tuple[float, float] | None
+    rate: float
+    size: int
+    schema_name: Name
+    schema_kind: Name
+    validation: Name
+    payload: bytes = b""
+
+    def check(self) -> None:
+        check_source(self.validation, self.location)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceGone(MessageFrame):
+    """There is no ``source`` any more: no message of it follows on the tree ``root``."""
+
+    type: ClassVar[str] = "source-gone"
+
+    root: Name
+    source: Name
 
 
 @on_the_wire

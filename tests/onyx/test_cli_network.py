@@ -223,7 +223,7 @@ def test_a_refused_message_is_reported_with_file_line_and_column(
     (refusal,) = shell.err.splitlines()
     assert refusal.startswith(f"{bad}:2:")
     assert refusal.endswith("[malformed]")
-    assert shell.out == f"2 published by {source}: 1 accepted, 1 refused\n"
+    assert shell.out == "2 published by short-lived: 1 accepted, 1 refused\n"
     assert shell.run("source", "publish", source, bad, good, "--json") == 65
     first, second, done = (json.loads(line) for line in shell.out.splitlines())
     assert (first["file"], first["accepted"], first["line"]) == (str(bad), False, 2)
@@ -607,3 +607,35 @@ def test_a_key_finds_what_was_made_with_it(shell: Shell, tmp_path: Path) -> None
     assert shell.run("profile", "add", text, text, "--key", "hand") == 2
     source = shell.lines("source", "register", "--name", "hand", "--key", "hand")
     assert shell.lines("source", "register", "--name", "hand", "--key", "hand") == source
+
+
+def test_a_source_is_ensured_updated_and_removed_by_its_name(shell: Shell, tmp_path: Path) -> None:
+    schema = write(tmp_path / "old.dtd", "<!ELEMENT old (#PCDATA)>")
+    ensure = ("source", "register", "--name", "short-lived", "--ensure", "--location", "-33.9,18.4")
+    (source,) = shell.lines(*ensure, "--schema", schema)
+    assert shell.lines(*ensure, "--schema", schema) == [source]
+    wanted = write(tmp_path / "wanted.xq", "//old")
+    (profile,) = shell.lines("profile", "add", wanted, "--wait")
+    message = write(tmp_path / "old.xml", "<old>1</old>")
+    assert shell.run("source", "publish", "short-lived", message, tmp_path / "old.dtd") == 65
+    assert shell.out == "2 published by short-lived: 1 accepted, 1 refused\n"
+
+    schema = write(tmp_path / "new.dtd", "<!ELEMENT new (#PCDATA)>")
+    changed = ("source", "update", "short-lived", "--schema", schema, "--validate", "reject")
+    (said,) = shell.lines(*changed)
+    assert said == f"{source} is in version 2, changed: schema, validation"
+    (facts,) = shell.objects("source", "show", "short-lived")
+    assert (facts["version"], facts["schema_name"], facts["location"]) == (
+        2,
+        "new.dtd",
+        [-33.9, 18.4],
+    )
+    assert shell.run("source", "publish", source, message) == 65
+    assert "[invalid]" in shell.err
+
+    assert shell.lines("source", "remove", "short-lived") == [f"{source} is removed"]
+    assert shell.run("source", "publish", source, message) == 65
+    assert "[unknown-source]" in shell.err
+    taken = shell.lines("subscribe", profile, "--count", "1")
+    assert taken == ["<old>1</old>"], "it was accepted before"
+    assert shell.run("source", "remove", "short-lived") == 65

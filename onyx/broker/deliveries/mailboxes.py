@@ -474,6 +474,10 @@ class Mailboxes(Part):
             self._log.let_go(record)
         return found
 
+    def kept_between(self) -> tuple[int, int]:
+        """The positions of the first and the last record that somebody holds."""
+        return next(iter(self._log.records), self._log.last + 1), self._log.last
+
     def statistics(self) -> Mapping[str, object]:
         """``waiting``: deliveries that nobody has taken, with ``waiting_bytes``; ``stored_bytes``:
         the results of these, each once; ``subscribers``: connections that take any, ``attached``

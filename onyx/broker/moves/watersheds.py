@@ -140,6 +140,15 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
             if self[name].marker == frame.marker:
                 self.happen(name, WatershedEvent.REACHED, root, frame.numbers)
 
+    def source_gone(self, source: str) -> None:
+        """All messages of a source have come, on this side of every watershed that is not known
+        by its number."""
+        for name, watershed in self._watersheds.items():
+            if watershed.waiting and source not in watershed.numbers:
+                watershed.numbers[source] = CLAIMED_SEQUENCE_MAX
+                if name not in self._unmarked:
+                    self._store(name)
+
     def drop(self, name: str) -> None:
         """A watershed is not needed any more."""
         self.happen(name, WatershedEvent.DROPPED)
@@ -155,7 +164,9 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
 
     def _mark(self, name: str, marker: int, roots: set[str]) -> None:
         self._marker = self._marker or marker
-        self._watersheds[name] = Watershed(self._marker, roots, dict(self._accepted_here()))
+        numbers = dict.fromkeys(self._control.gone_sources, CLAIMED_SEQUENCE_MAX)
+        numbers.update(self._accepted_here())
+        self._watersheds[name] = Watershed(self._marker, roots, numbers)
         self._unmarked[name] = set(roots)
 
     def _mark_again(self, name: str, root: str) -> None:

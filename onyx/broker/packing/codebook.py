@@ -20,7 +20,6 @@ from formats import (
     compress,
     decode,
     encode,
-    only,
     unpack,
 )
 from formats.graph.rdf_xml import graph_of_document
@@ -43,8 +42,7 @@ class Codebook:
     def decode(self, source: str, wire_format: WireFormat, payload: bytes) -> ElementStream:
         """MessageRefused or DecodeError; ``unknown-dictionary`` when what it takes is not here."""
         self._counters["decoded"] += 1
-        known = self._control.dictionary_of(source) if takes_words(wire_format) else None
-        words = only(known) if known else ONLY_EMPTY
+        words = self._control.words_of(source) if takes_words(wire_format) else ONLY_EMPTY
         return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
 
     def read_graph(self, tree: str, source: str, media_type: str, payload: bytes) -> ElementStream:
@@ -88,8 +86,7 @@ class Codebook:
 
     def _base(self, source: str) -> str:
         """Of the graphs of a source."""
-        entry = self._control.sources.get(source)
-        return "" if entry is None else entry.base
+        return self._control.base_of(source)
 
     def has_words(self, source: str) -> bool:
         """Whether the dictionary form saves anything for this source."""

@@ -143,6 +143,17 @@ class CompressionDictionaries(Part):
             except (FormatError, ValueError):
                 self._counters["bad_dictionaries"] += 1
 
+    def forget_source(self, source: str) -> None:
+        """It is gone, and no message takes its dictionaries any more."""
+        for (name, form), versions in self._trained.items():
+            for version in versions if name == source else ():
+                self._forget(source, form, version)
+        for form in FORMS:
+            key = source, form
+            self._sampled.discard(key)
+            for known in (self._given, self._trained, self._samples, self._enough):
+                known.pop(key, None)
+
     # --- at the root ----------------------------------------------------------------------
 
     def wanted(self, source: str) -> list[WireFormat]:
@@ -173,6 +184,8 @@ class CompressionDictionaries(Part):
     def work(self) -> None:
         """Train one dictionary of which there are enough samples, and announce it if it is worth
         it: some 10 ms, so to be called when nothing waits to leave."""
+        if not self._enough:  # its source is gone
+            return
         source, form = key = next(iter(self._enough))
         del self._enough[key]
         if self._enough:

@@ -35,6 +35,7 @@ from overlay.link.frames import (
     Request,
     RoutingDelta,
     SourceAnnounced,
+    SourceChanged,
     Taken,
 )
 from overlay.link.move_frames import HandedOver
@@ -99,6 +100,7 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         values["received"] = [tuple(entry) for entry in values["received"]]
     if cls is SourceAnnounced:
         values["compression"] = [(form, bytes.fromhex(d)) for form, d in values["compression"]]
+    if cls in (SourceAnnounced, SourceChanged):
         values["location"] = tuple(values["location"])
     if cls is AccessAnnounced:
         values["tokens"] = [

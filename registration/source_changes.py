@@ -1,0 +1,360 @@
+"""SourceChanges: sources that are updated or removed, from the catalog to every broker.
+
+The catalog has at once what a source is to be; its root broker is told when nothing else happens to
+it, one thing after the other::
+
+    client          registration                 root                       tree
+      │─ update ────────>│  version 2              │                          │
+      │                  │── SourceAnnounced(2) ──>│── SourceChanged(2) ──> ... behind its messages
+      │                  │<──── SourceReady(2) ────│<─────── TreeReady ── ... │
+      │<─ in force ──────│                         │                          │
+      │─ remove ────────>│                         │                          │
+      │                  │───── SourceRemoved ────>│──── SourceGone ────> ... behind its messages
+      │<─ gone ──────────│<──── SourceReleased ────│                          │
+
+So what a source has published before is delivered as ever.  While the shape of the network changes,
+or the source gets another root broker, it waits: nobody is told twice, and nobody in between.  A
+broker that joins is not told of a source that is removed.  Durable are the entry (``version``,
+``told``, ``in_force``, ``is_removed``) and which requests have removed a source.
+
+Profiles are held against another schema while others are answered: those that can match no message
+of any source any more are told to whoever has changed it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from formats import Schema
+from overlay.access import AccessTable
+from overlay.link.arrival import Arrival
+from overlay.link.frame import SOURCE_CHANGES
+from overlay.link.frames import SourceRemoved
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
+from overlay.link.request_server import RequestRefused, Result
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from overlay.topology import Topology
+from registration.catalog import REGISTRATION_KEY, Catalog, SourceEntry, announcement
+from registration.schema_warnings import schema_warnings, schemas_of
+from registration.shape_changes import ShapeChanges
+from registration.source_roots import RootState, SourceRoots
+
+PROFILES_MAX = 10_000  # that are held against another schema
+WARNED_MAX = 100  # of which the first so many are named
+REMEMBERED_MAX = 256  # removals by their requests, and updates
+
+
+@dataclass(frozen=True, slots=True)
+class _RemovalRow:
+    """Under the request that has asked; ``order`` grows."""
+
+    order: int
+    source: str
+
+
+REMOVALS = Table("source-removal", _RemovalRow)
+
+
+@dataclass(slots=True)
+class _Census:
+    """Profiles are held against the schemas of ``before`` and ``now``, as each user sees them."""
+
+    left: Iterator[str]
+    before: list[SourceEntry]
+    now: list[SourceEntry]
+    profiles: int
+    looked_at: int = 0
+    is_over: bool = False
+    warned: int = 0
+    warnings: list[list[object]] = field(default_factory=list)
+    schemas: dict[str, tuple[list[Schema], list[Schema]]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Update:
+    """``waits``: (connection, request) each, to be answered when ``version`` is in force and the
+    census is over."""
+
+    source: str
+    version: int
+    changed: list[str]
+    census: _Census | None
+    waits: list[tuple[int, str]]
+
+
+class SourceChanges(Part):
+    """Tells root brokers, and answers who waits."""
+
+    section = "requests"
+
+    def __init__(
+        self,
+        shapes: ShapeChanges,
+        catalog: Catalog,
+        roots: SourceRoots,
+        links: LinkLayer,
+        rows: RowLog,
+        access: AccessTable,
+        answer: Callable[[int, str, Result], None],
+        is_over: Callable[[], bool],
+    ) -> None:
+        """``answer(connection, request, result)``; ``is_over``: the slice of this event."""
+        self._shapes = shapes
+        self._catalog = catalog
+        self._roots = roots
+        self._links = links
+        self._rows = rows
+        self._access = access
+        self._answer = answer
+        self._is_over = is_over
+        self._updates: dict[str, _Update] = {}  # by request, the oldest first
+        self._removals: dict[str, _RemovalRow] = {}  # by request, the oldest first
+        self._waiting: dict[str, list[tuple[int, str]]] = {}  # until a source is gone
+        self._told: set[str] = set()  # sources; their root brokers know that they are removed
+        self._counting: deque[_Update] = deque()
+        roots.tell_removed = self._removed
+        roots.is_told = self._told.__contains__
+        shapes.is_gone = self._told.__contains__
+
+    def restore(self, rows: StoredRows) -> None:
+        """The catalog must have been restored before."""
+        removals = sorted(rows.take(REMOVALS), key=lambda each: each[1].order)
+        self._removals = dict(removals)
+        self.flush_soon()
+
+    def use_topology(self, topology: Topology) -> None:
+        """The shape of the network may be settled."""
+        self.flush_soon()
+
+    def result(self, entry: SourceEntry) -> Result:
+        """What people are told of a source."""
+        return {
+            "source": entry.source,
+            "name": entry.name,
+            "root": entry.root,
+            "address": self._shapes.address(entry.root),
+            "location": list(entry.location) if entry.location else None,
+            "rate": entry.rate,
+            "size": entry.size,
+            "schema_name": entry.schema_name,
+            "schema_kind": entry.schema_kind,
+            "validation": entry.validation,
+            "compression": [form for form, _ in entry.compression],
+            "base": entry.base,
+            "ready": entry.ready and not entry.is_removed,
+            "version": entry.version,
+            "owner": entry.owner,
+            "removed": entry.is_removed,
+        }
+
+    # --- what is asked for ----------------------------------------------------------------
+
+    def update(
+        self, entry: SourceEntry, wanted: SourceEntry, connection: int, request: str
+    ) -> Result | None:
+        """``wanted``: the entry as it is to be.  None: answered when it is in force."""
+        known = self._updates.get(request)
+        if known is None:
+            changed = [name for name in CHANGEABLE if _differs(entry, wanted, name)]
+            if not changed:
+                return {**self.result(entry), **_said([], None)}
+            self._check_brokers()
+            wanted = replace(wanted, version=entry.version + 1)
+            census = self._census(entry, wanted) if "schema" in changed else None
+            self._catalog.put_source(wanted)
+            known = _Update(entry.source, wanted.version, changed, census, [])
+            self._remember(request, known)
+            if census is not None:
+                self._counting.append(known)
+                self.work_soon()
+        elif self._is_done(known):
+            return self._updated(known)
+        known.waits.append((connection, request))
+        self.flush_soon()
+        return None
+
+    def remove(self, entry: SourceEntry, connection: int, request: str) -> None:
+        """Answered when it is gone."""
+        self._check_brokers()
+        if not entry.is_removed:
+            self._catalog.put_source(replace(entry, is_removed=True))
+        order = 1 + max((row.order for row in self._removals.values()), default=0)
+        if request not in self._removals:
+            self._removals[request] = row = _RemovalRow(order, entry.source)
+            REMOVALS.put(self._rows, request, row)
+            if len(self._removals) > REMEMBERED_MAX:
+                oldest = next(iter(self._removals))
+                del self._removals[oldest]
+                REMOVALS.delete(self._rows, oldest)
+        self._waiting.setdefault(entry.source, []).append((connection, request))
+        self.flush_soon()
+
+    def removed_by(self, request: str) -> str | None:
+        """The source that an earlier request with the same id has removed."""
+        row = self._removals.get(request)
+        return None if row is None else row.source
+
+    # --- what happens ---------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Tell root brokers what is to be told now."""
+        for entry in list(self._catalog.sources.values()):
+            if entry.is_removed or entry.version != entry.told:
+                self._tell(entry)
+        for update in list(self._updates.values()):
+            if update.waits and self._is_done(update):
+                self._answer_update(update)
+
+    def ready(self, entry: SourceEntry) -> None:
+        """A root broker has said which version is in force."""
+        if self._updates or entry.is_removed or entry.version != entry.told:
+            self.flush_soon()
+
+    def work(self) -> None:
+        """Hold some profiles against another schema."""
+        while self._counting:
+            update = self._counting[0]
+            assert update.census is not None
+            if not self._count_next(update.census):
+                self._counting.popleft()
+                self.flush_soon()
+            if self._is_over():
+                break
+        if self._counting:
+            self.work_soon()
+
+    def gone(self, arrival: Arrival) -> None:
+        """Nobody waits on a connection that is gone."""
+        connection = arrival.connection
+        for update in self._updates.values():
+            update.waits = [each for each in update.waits if each[0] != connection]
+        for source, waiting in self._waiting.items():
+            self._waiting[source] = [each for each in waiting if each[0] != connection]
+
+    def statistics(self) -> Mapping[str, object]:
+        return {"sources_being_removed": sum(e.is_removed for e in self._catalog.sources.values())}
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _tell(self, entry: SourceEntry) -> None:
+        """At once only when nothing is under way."""
+        is_quiet = (
+            self._shapes.is_settled
+            and entry.ready
+            and entry.in_force >= entry.told
+            and self._roots.state(entry.source) is RootState.ROOTED
+        )
+        if not is_quiet or entry.source in self._told:
+            return
+        root = f"broker/{entry.root}"
+        if entry.is_removed:
+            self._told.add(entry.source)
+            self._links.send(root, REGISTRATION_KEY, SourceRemoved(entry.source))
+            return
+        entry = replace(entry, told=entry.version)
+        self._catalog.put_source(entry)
+        self._links.send(root, REGISTRATION_KEY, announcement(entry))
+
+    def _removed(self, source: str) -> None:
+        """Its root broker has let go of it, or is lost with it."""
+        self._told.discard(source)
+        self._catalog.remove_source(source)
+        for connection, request in self._waiting.pop(source, ()):
+            self._answer(connection, request, {"source": source})
+        for update in self._updates.values():
+            if update.source == source:
+                for connection, request in update.waits:
+                    self._answer(connection, request, {"source": source, "removed": True})
+                update.waits = []
+
+    def _check_brokers(self) -> None:
+        """RequestRefused where a broker would not know what to do."""
+        for broker in self._shapes.newest.declared.broker_ids:
+            peer = f"broker/{broker}"
+            if self._links.connected(peer) and SOURCE_CHANGES not in self._links.features(peer):
+                raise RequestRefused(
+                    "not-supported",
+                    f"broker {broker} is of an older release, which can neither change nor remove "
+                    "a source; upgrade it first",
+                )
+
+    def _is_done(self, update: _Update) -> bool:
+        entry = self._catalog.sources.get(update.source)
+        in_force = entry is None or entry.in_force >= update.version
+        return in_force and (update.census is None or update.census.is_over)
+
+    def _answer_update(self, update: _Update) -> None:
+        waits, update.waits = update.waits, []
+        for connection, request in waits:
+            self._answer(connection, request, self._updated(update))
+
+    def _updated(self, update: _Update) -> Result:
+        entry = self._catalog.sources.get(update.source)
+        if entry is None:
+            return {"source": update.source, "removed": True}
+        return {**self.result(entry), **_said(update.changed, update.census)}
+
+    def _remember(self, request: str, update: _Update) -> None:
+        self._updates[request] = update
+        over = [name for name, each in self._updates.items() if not each.waits]
+        for name in over[: max(0, len(self._updates) - REMEMBERED_MAX)]:
+            if name != request:
+                del self._updates[name]
+
+    # --- profiles against another schema --------------------------------------------------
+
+    def _census(self, entry: SourceEntry, wanted: SourceEntry) -> _Census:
+        others = [e for e in self._catalog.sources.values() if e.source != entry.source]
+        profiles = list(self._catalog.profiles)
+        left = iter(profiles[-PROFILES_MAX:])
+        return _Census(left, [*others, entry], [*others, wanted], len(profiles))
+
+    def _count_next(self, census: _Census) -> bool:
+        """The next profile; False: there is none."""
+        profile = next(census.left, None)
+        if profile is None:
+            census.is_over = True
+            return False
+        census.looked_at += 1
+        entry = self._catalog.profiles.get(profile)
+        if entry is None:
+            return True
+        if entry.user not in census.schemas:
+            before, now = census.before, census.now
+            census.schemas[entry.user] = self._seen(before, entry.user), self._seen(now, entry.user)
+        before_, now_ = census.schemas[entry.user]
+        warnings = schema_warnings(entry.text, now_)
+        if warnings and not schema_warnings(entry.text, before_):
+            census.warned += 1
+            if len(census.warnings) < WARNED_MAX:
+                census.warnings.append([profile, warnings])
+        return True
+
+    def _seen(self, sources: list[SourceEntry], user: str) -> list[Schema]:
+        access = self._access.now
+        return schemas_of([e for e in sources if access.sees(user, e.source)])
+
+
+CHANGEABLE = ("location", "rate", "size", "schema", "validation")
+
+
+def _differs(entry: SourceEntry, wanted: SourceEntry, name: str) -> bool:
+    names = ("schema", "schema_name", "schema_kind") if name == "schema" else (name,)
+    return any(getattr(entry, each) != getattr(wanted, each) for each in names)
+
+
+def _said(changed: list[str], census: _Census | None) -> Result:
+    """``looked_at`` of how many ``profiles`` there are, the newest; ``warned`` of them can match no
+    message any more and could before; ``warnings``: of the first of these, (profile, texts)."""
+    return {
+        "changed": changed,
+        "profiles": 0 if census is None else census.profiles,
+        "looked_at": 0 if census is None else census.looked_at,
+        "warned": 0 if census is None else census.warned,
+        "warnings": [] if census is None else census.warnings,
+    }

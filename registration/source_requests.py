@@ -1,0 +1,322 @@
+"""What is asked about data sources: one verb, one function; ``source.register`` is in
+registration_requests.py.
+
+=================  ===========================================================================
+``source.list``     those that whoever asks may see
+``source.show``     one of them, by its id or its name
+``source.update``   what is said of ``location``, ``rate``, ``size``, ``schema`` and ``validate``;
+                    answered when every broker has it, with the profiles that can match nothing any
+                    more
+``source.remove``   answered when its root broker has let go of it
+=================  ===========================================================================
+
+Whose a source is, and who may operate the network, changes and removes it; who may only publish as
+it does not.  Where ``source.register`` says ``ensure``, a source of the same name and owner is
+updated to what is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from formats import (
+    FORMS,
+    FormatError,
+    Schema,
+    SchemaKind,
+    Validation,
+    read_compression_dictionary,
+)
+from formats.graph.iris import find_bad_character, has_scheme
+from formats.schema import SCHEMA_BYTES_MAX
+from overlay.access import Right
+from overlay.link.frames import Request
+from overlay.link.principal import Principal
+from overlay.link.request_server import (
+    RequestRefused,
+    RequestServer,
+    Result,
+    Verb,
+    location_argument,
+    name_argument,
+    number_argument,
+)
+from registration.catalog import Catalog, SourceEntry
+from registration.schema_reading import SchemaReading
+from registration.source_changes import SourceChanges
+
+LISTED_MAX = 10  # ids in an error
+
+
+class SourceSettings(NamedTuple):
+    """What a source is registered with, by the names of SourceEntry."""
+
+    location: tuple[float, float] | None
+    rate: float
+    size: int
+    schema_name: str
+    schema_kind: str
+    schema: bytes
+    validation: str
+    compression: tuple[tuple[str, bytes], ...]
+    base: str
+
+
+FOREVER = ("compression", "base")
+"""The settings that cannot be changed: messages that are under way depend on them."""
+
+
+class SourceRequests:
+    """Answers from the catalog, and has sources changed."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        changes: SourceChanges,
+        schemas: SchemaReading,
+        server: RequestServer,
+    ) -> None:
+        self._catalog = catalog
+        self._changes = changes
+        self._schemas = schemas
+        self._server = server
+        self.result = changes.result
+        self.verbs = {
+            "source.list": Verb(Right.KNOWN, self._list),
+            "source.show": Verb(Right.KNOWN, self._show),
+            "source.update": Verb(Right.PUBLISH, self._update, self._meant),
+            "source.remove": Verb(Right.PUBLISH, self._remove, self._meant),
+        }
+
+    # --- for source.register --------------------------------------------------------------
+
+    def settings(self, connection: int, request: Request) -> SourceSettings | None:
+        """What a request says, the rest by default; None: it is handled again when its schema is
+        read."""
+        schema, is_whole = None, False
+        if name_argument(request, "schema_name", default=""):
+            read = self._schema_argument(connection, request)
+            if read is None:
+                return None
+            schema, is_whole = read
+        return SourceSettings(
+            location=location_argument(request),
+            rate=number_argument(request, "rate", 1.0),
+            size=int(number_argument(request, "size", 1024)),
+            schema_name=schema.name if schema else "",
+            schema_kind=schema.kind if schema else "",
+            schema=schema.data if schema else b"",
+            validation=_validation_argument(request, Validation.OFF, schema, is_whole),
+            compression=_compression_argument(request),
+            base=_base_argument(request),
+        )
+
+    def named_alike(self, request: Request, owner: str) -> SourceEntry | None:
+        """The source that a request with ``ensure`` is about, if there is one already.
+
+        RequestRefused "ambiguous-name" where there are several.
+        """
+        if request.arguments.get("ensure") is not True:
+            return None
+        name = name_argument(request, "name", default="")
+        if not name or "key" in request.arguments:
+            raise RequestRefused("bad-argument", "'ensure' takes a 'name', and no 'key'")
+        sources = self._catalog.sources.values()
+        alike = [e for e in sources if (e.name, e.owner) == (name, owner) and not e.is_removed]
+        return _one(name, alike) if alike else None
+
+    def ensure(
+        self, entry: SourceEntry, settings: SourceSettings, connection: int, request: Request
+    ) -> Result | None:
+        """A source that is there has these settings from now on."""
+        wanted = replace(entry, **settings._asdict())
+        fixed = [name for name in FOREVER if getattr(entry, name) != getattr(wanted, name)]
+        if fixed:
+            raise RequestRefused(
+                "other-content",
+                f"{entry.name} is there, as {entry.source}, with another {' and '.join(fixed)}, "
+                f"which cannot be changed; remove {entry.source}, or register under another name",
+            )
+        return self._changes.update(entry, wanted, connection, request.request)
+
+    # --- verbs ----------------------------------------------------------------------------
+
+    def _list(self, connection: int, request: Request) -> Result:
+        """Those that whoever asks may see, or publish as."""
+        seen = [self.result(entry) for entry in self._seen(connection)]
+        return {"sources": seen}
+
+    def _show(self, connection: int, request: Request) -> Result:
+        return self.result(self._named(connection, request))
+
+    def _update(self, connection: int, request: Request) -> Result | None:
+        entry = self._mine(connection, request)
+        wanted = entry
+        said = request.arguments
+        if "location" in said:
+            wanted = replace(wanted, location=location_argument(request))
+        if "rate" in said:
+            wanted = replace(wanted, rate=number_argument(request, "rate", 1.0))
+        if "size" in said:
+            wanted = replace(wanted, size=int(number_argument(request, "size", 1024)))
+        if "schema_name" in said or "validate" in said:
+            read = self._schema_wanted(entry, connection, request)
+            if read is None:
+                return None
+            schema, is_whole = read
+            wanted = replace(
+                wanted,
+                schema_name=schema.name if schema else "",
+                schema_kind=schema.kind if schema else "",
+                schema=schema.data if schema else b"",
+                validation=_validation_argument(
+                    request, Validation(entry.validation), schema, is_whole
+                ),
+            )
+        return self._changes.update(entry, wanted, connection, request.request)
+
+    def _remove(self, connection: int, request: Request) -> Result | None:
+        removed = self._changes.removed_by(request.request)
+        if removed is not None and removed not in self._catalog.sources:
+            return {"source": removed}
+        entry = self._mine(connection, request)
+        self._changes.remove(entry, connection, request.request)
+        return None
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _seen(self, connection: int) -> Iterator[SourceEntry]:
+        asker, access = self._server.principal(connection), self._server.access.now
+        for entry in self._catalog.sources.values():
+            if access.may(asker, Right.SUBSCRIBE, entry.source) or any(
+                access.may(asker, right, entry.source, entry.owner)
+                for right in (Right.PUBLISH, Right.READ_ARCHIVE)
+            ):
+                yield entry
+
+    def _named(self, connection: int, request: Request) -> SourceEntry:
+        named, seen = self._called(connection, request)
+        return _one(named, seen)
+
+    def _called(self, connection: int, request: Request) -> tuple[str, list[SourceEntry]]:
+        """The sources with the id that a request says, or that name; those that are being removed
+        by their ids only.  RequestRefused "unknown-source" where there is none."""
+        named = name_argument(request, "source")
+        seen = [entry for entry in self._seen(connection) if named in (entry.source, entry.name)]
+        found = [entry for entry in seen if entry.source == named]
+        found = found or [entry for entry in seen if not entry.is_removed]
+        if not found:
+            raise RequestRefused("unknown-source", f"there is no source {named!r}")
+        return named, found
+
+    def _meant(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+        """For the table of access: those that are named, only their own if there are any."""
+        named = request.arguments.get("source")
+        every = self._catalog.sources.values()
+        found = [entry for entry in every if named in (entry.source, entry.name)]
+        mine = [entry for entry in found if self._may_change(asker, entry)]
+        for entry in mine or found:
+            yield entry.source, entry.owner
+
+    def _mine(self, connection: int, request: Request) -> SourceEntry:
+        """One that whoever asks may change; RequestRefused "not-authorised"."""
+        named, found = self._called(connection, request)
+        asker = self._server.principal(connection)
+        mine = [entry for entry in found if self._may_change(asker, entry)]
+        if not mine:
+            entry = found[0]
+            raise RequestRefused(
+                "not-authorised",
+                f"{request.verb}: {asker} may not change {entry.source}, which is of "
+                f"{entry.owner or 'nobody'}; its owner or an operator may",
+            )
+        return _one(named, mine)
+
+    def _may_change(self, asker: Principal | None, entry: SourceEntry) -> bool:
+        access = self._server.access.now
+        is_own = asker is None or str(asker) in (entry.owner, f"source/{entry.source}")
+        return access.may(asker, Right.OPERATE) or (
+            is_own and access.may(asker, Right.PUBLISH, entry.source, entry.owner)
+        )
+
+    def _schema_wanted(
+        self, entry: SourceEntry, connection: int, request: Request
+    ) -> tuple[Schema | None, bool] | None:
+        """The schema that a source is to have, and whether it is whole; None: ask again."""
+        if "schema_name" in request.arguments:
+            if not name_argument(request, "schema_name"):
+                return None, False
+            return self._schema_argument(connection, request)
+        if not entry.schema:
+            return None, False
+        known = self._schemas.read(entry.schema_name, entry.schema, connection, request)
+        if known is None:
+            return None
+        kind = cast("SchemaKind", entry.schema_kind)
+        return Schema(entry.schema_name, kind, entry.schema), known[1]
+
+    def _schema_argument(self, connection: int, request: Request) -> tuple[Schema, bool] | None:
+        name = name_argument(request, "schema_name")
+        data = request.arguments.get("schema", b"")
+        if not isinstance(data, bytes) or len(data) > SCHEMA_BYTES_MAX:
+            raise RequestRefused(
+                "bad-argument", f"'schema' must be at most {SCHEMA_BYTES_MAX} bytes"
+            )
+        return self._schemas.read(name, data, connection, request)
+
+
+def _one(name: str, alike: list[SourceEntry]) -> SourceEntry:
+    """The only one of a name, of which there is one at least; RequestRefused "ambiguous-name"."""
+    if len(alike) > 1:
+        ids = ", ".join(entry.source for entry in alike[:LISTED_MAX])
+        more = f" and {len(alike) - LISTED_MAX} more" if len(alike) > LISTED_MAX else ""
+        raise RequestRefused(
+            "ambiguous-name", f"{len(alike)} sources are called {name!r}: {ids}{more}; say the id"
+        )
+    return alike[0]
+
+
+def _validation_argument(
+    request: Request, default: Validation, schema: Schema | None, is_whole: bool
+) -> str:
+    """``validate``: off, report or reject, which take a whole schema."""
+    value = request.arguments.get("validate", default.value)
+    modes = [mode.value for mode in Validation]
+    if not isinstance(value, str) or value not in modes:
+        raise RequestRefused(
+            "bad-argument", f"'validate' must be one of {', '.join(modes)}, not {value!r}"
+        )
+    if value != Validation.OFF and not is_whole:
+        reason = "there is no schema" if schema is None else "it refers to other documents"
+        raise RequestRefused("schema-refused", f"messages cannot be validated: {reason}")
+    return value
+
+
+def _base_argument(request: Request) -> str:
+    """``base``: an absolute IRI, or absent."""
+    base = name_argument(request, "base", default="")
+    iri = base.encode()
+    if base and (not has_scheme(iri) or find_bad_character(iri) >= 0):
+        raise RequestRefused(
+            "bad-argument", f"'base' must be an absolute IRI, such as http://a.example/, not {base}"
+        )
+    return base
+
+
+def _compression_argument(request: Request) -> tuple[tuple[str, bytes], ...]:
+    """``compression``: zstd dictionaries by the form that they are for, or absent; each under the
+    version of its content."""
+    given = request.arguments.get("compression", {})
+    forms = [form.value for form in FORMS]
+    if not isinstance(given, dict) or not all(
+        form in forms and isinstance(data, bytes) for form, data in given.items()
+    ):
+        expected = f"zstd dictionaries by form ({', '.join(forms)})"
+        raise RequestRefused("bad-argument", f"'compression' must be {expected}")
+    try:
+        read = {form: read_compression_dictionary(data).data for form, data in given.items()}
+    except FormatError as refusal:
+        raise RequestRefused("bad-compression-dictionary", str(refusal)) from refusal
+    return tuple(sorted(read.items()))
