@@ -8,6 +8,7 @@ of ``sysexits.h``), so that a script can tell a refused profile from a network t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 EXIT_OK = 0
 EXIT_USAGE = 2  # the command line is wrong
@@ -141,11 +142,21 @@ class NotAuthenticated(RequestFailed):
 
 
 class ProfileNotAccepted(RequestFailed):
-    """A profile text was refused; ``str()`` shows the line with a caret under the place."""
+    """A profile text was refused; ``str()`` shows the line with a caret under the place.
 
-    def __init__(self, code: str, reason: str) -> None:
+    ``refusal`` is the stable word for why ("syntax", "undeclared-prefix", ...), ``line`` and
+    ``column`` count from 1 (0: not known), ``expected`` says what could stand there, "" if nothing
+    helpful can be said.
+    """
+
+    def __init__(self, code: str, reason: str, facts: Mapping[str, Any] | None = None) -> None:
         super().__init__(code, reason)
         self.args = (reason,)
+        known = facts or {}
+        self.refusal: str = known.get("code", code)
+        self.line: int = known.get("line", 0)
+        self.column: int = known.get("column", 0)
+        self.expected: str = known.get("expected", "")
 
 
 class ProfilesNotAccepted(RequestFailed):

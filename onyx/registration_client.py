@@ -466,8 +466,9 @@ def request_failed(error: RemoteError) -> RequestFailed:
     """A refusal of the other side as an error of this package."""
     if error.code == "not-authenticated":
         return NotAuthenticated(error.message)
-    kind = ProfileNotAccepted if error.code == "profile-refused" else RequestFailed
-    return kind(error.code, error.message)
+    if error.code == "profile-refused":
+        return ProfileNotAccepted(error.code, error.message, error.result.get("refusal"))
+    return RequestFailed(error.code, error.message)
 
 
 async def _schema_arguments(schema: Path) -> dict[str, object]:

@@ -16,7 +16,7 @@ from overlay.link.frames import PlaceProfiles
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.portions import portions
-from overlay.link.request_server import RequestRefused
+from overlay.link.request_server import RequestRefused, profile_refused
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry
 from registration.placement import PlacementError
@@ -74,7 +74,7 @@ class NewProfiles(Part):
         try:
             texts = [self._said_in(one.text) for one in asked]
         except ProfileRefused as refusal:
-            raise RequestRefused("profile-refused", str(refusal)) from refusal
+            raise profile_refused(refusal) from refusal
         first = self._catalog.ids.new_numbers("p", len(asked))
         entries = []
         together = zip(texts, asked, strict=True)
@@ -144,4 +144,4 @@ def check(text: str) -> None:
     try:
         check_profile(text)
     except ProfileRefused as refusal:
-        raise RequestRefused("profile-refused", str(refusal)) from refusal
+        raise profile_refused(refusal) from refusal

@@ -29,6 +29,11 @@ class ProfileRefused(Exception):
         lines = text.splitlines() or [""]
         self.source_line = lines[min(self.line, len(lines)) - 1]
 
+    def facts(self) -> dict[str, object]:
+        """For machines: ``code``, ``reason``, ``expected``, ``line``, ``column``."""
+        names = ("code", "reason", "expected", "line", "column")
+        return {name: getattr(self, name) for name in names}
+
     def __str__(self) -> str:
         return at_place(
             self.line, self.column, self.source_line, self.reason, self.expected, self.code

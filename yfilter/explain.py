@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
@@ -20,12 +21,14 @@ from yfilter.graph_explanation import explain_graph
 from yfilter.index.ways import condition_of, text_test_of
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import MatchingPart, matching_part
+from yfilter.language.near_miss import near_miss
 from yfilter.language.nodes import DOCUMENT, Node, NodeType
 from yfilter.language.other_functions import falls_back
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression, Profile
 from yfilter.language.query_text import unparse
 from yfilter.language.result import render
+from yfilter.language.subexpressions import same_focus
 from yfilter.operators.message_columns import MessageColumns
 from yfilter.operators.operator_table import OperatorTable
 
@@ -93,7 +96,8 @@ class _Walk:
             text = unparse(PathExpression(Origin.MESSAGE, (bare,)))
             following = self._follow(bare, nodes)
             outcome = self._outcome(nodes, following)
-            self._check(outcome, text, nodes, whole, held, (*held, bare))
+            hint = partial(self._near_miss, bare, nodes)
+            self._check(outcome, text, nodes, whole, held, (*held, bare), hint)
             nodes = self._unless_failed(following)
             held = (*held, bare)
             conditions: list[Part] = []
@@ -137,7 +141,9 @@ class _Walk:
             inner, _ = self.steps(condition.steps, nodes, nested)
         kept = self._kept(condition, nodes)
         outcome = self._outcome(nodes, kept)
-        self._check(outcome, text, nodes, whole, held, _with_condition(held, condition))
+        after = _with_condition(held, condition)
+        hint = partial(self._near_miss_within, condition, nodes)
+        self._check(outcome, text, nodes, whole, held, after, hint)
         return Part(kind.value, text, by, outcome, inner), self._unless_failed(kept)
 
     def _follow(self, step: LocationStep, nodes: list[Node] | None) -> list[Node] | None:
@@ -168,10 +174,41 @@ class _Walk:
         whole: _Whole,
         before: tuple[LocationStep, ...],
         after: tuple[LocationStep, ...],
+        hint: Callable[[], str],
     ) -> None:
         """Note the first part that leaves nothing; the innermost comes first."""
         if self.failure is None and outcome is not None and nodes and not outcome.kept:
-            self.failure = Failure(text, whole(after), whole(before), self.positions(nodes))
+            positions = self.positions(nodes)
+            self.failure = Failure(text, whole(after), whole(before), positions, hint())
+
+    def _near_miss(self, step: LocationStep, nodes: list[Node] | None) -> str:
+        def names(wider: LocationStep) -> set[tuple[str, str]]:
+            return set(filter(None, map(self._name, self._follow(wider, nodes) or ())))
+
+        return near_miss(step, names)
+
+    def _near_miss_within(self, condition: Expression, nodes: list[Node] | None) -> str:
+        """Of the first path in a condition that selects nothing anywhere."""
+        if isinstance(condition, PathExpression) and condition.origin is Origin.CONTEXT:
+            for step in condition.steps:
+                bare = replace(step, predicates=())
+                following = self._follow(bare, nodes)
+                if not following:
+                    return self._near_miss(bare, nodes)
+                nodes = following
+        found = (self._near_miss_within(part, nodes) for part in same_focus(condition))
+        return next(filter(None, found), "")
+
+    def _name(self, node: Node) -> tuple[str, str] | None:
+        assert self._evaluator is not None
+        stream = self._evaluator.stream
+        if node.type is NodeType.ELEMENT:
+            name = stream.names[stream.element_name[node.number]]
+        elif node.type is NodeType.ATTRIBUTE:
+            name = stream.names[stream.attribute_name[node.number]]
+        else:
+            return None
+        return name.namespace, name.local
 
     def _unless_failed(self, nodes: list[Node] | None) -> list[Node] | None:
         return None if self.failure is not None else nodes

@@ -64,13 +64,14 @@ class Failure:
     ``statement`` is the beginning of the matching path up to and with ``text``, and selects
     nothing; ``before``, without it, selects something, unless it is "": the message itself.
     ``positions``: the first elements of which it was asked.  For what is evaluated at the end the
-    statement is the profile.
+    statement is the profile.  ``hint``: what is there and nearly the same, "" for nothing.
     """
 
     text: str
     statement: str
     before: str
     positions: tuple[str, ...]
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,8 @@ class Explanation:
             yield f"  asked of       {', '.join(self.failure.positions)}"
         yield f"  there is       {self.failure.before or 'the message'}"
         yield f"  there is no    {self.failure.statement}"
+        if self.failure.hint:
+            yield f"  hint           {self.failure.hint}"
 
 
 def _rows(

@@ -36,6 +36,7 @@ from overlay.link.request_server import (
     Verb,
     name_argument,
     policy_argument,
+    profile_refused,
     profiles_named,
     text_argument,
     texts_argument,
@@ -176,7 +177,7 @@ class BrokerRequests(Part):
         try:
             changed = self._query.update(profile, self._said_in(text))
         except ProfileRefused as refusal:
-            raise RequestRefused("profile-refused", str(refusal)) from refusal
+            raise profile_refused(refusal) from refusal
         result: Result = {"profile": profile, "version": changed.version}
         return self._wait(connection, request, result, changed)
 

@@ -368,7 +368,9 @@ def _values(profile: ProfileInfo) -> dict[str, object]:
 
 def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> None:
     if as_json:
-        print_json({"file": name, "code": refusal.code, "reason": refusal.reason})
+        place = {"line": refusal.line, "column": refusal.column, "expected": refusal.expected}
+        facts = {"file": name, "code": refusal.code, "refusal": refusal.refusal, **place}
+        print_json({**facts, "reason": refusal.reason})
     print(f"onyx: {name}: {refusal}", file=sys.stderr)
 
 

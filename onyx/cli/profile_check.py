@@ -16,7 +16,7 @@ from yfilter.matcher import check_profile
 
 EXAMPLES = """\
   onyx profile check storms.xq
-  onyx profile check profiles/*.xq --schema orders.dtd
+  onyx profile check profiles/*.xq --schema orders.dtd --strict
   echo '/order/item[prise < 20]' | onyx profile check - --schema orders.xsd
 """
 SCHEMA_HELP = "warn of a step that no message valid against this DTD, XSD or RELAX NG has"
@@ -34,6 +34,7 @@ def add_check(verbs: Subparsers) -> None:
     )
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     parser.add_argument("--schema", metavar="FILE", help=SCHEMA_HELP)
+    parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
     set_run(parser, run_check)
 
@@ -46,17 +47,18 @@ def run_check(arguments: argparse.Namespace) -> int:
     except SchemaRefused as refusal:
         print(f"onyx: {arguments.schema}: {refusal}", file=sys.stderr)
         return EXIT_DATA
-    refused = 0
+    refused = warned = 0
     for name, text in texts:
         try:
             check_profile(text)
         except ProfileRefused as refusal:
             refused += 1
             if arguments.json:
-                print_json({"file": name, "code": refusal.code, "reason": refusal.reason})
+                print_json({"file": name, **refusal.facts()})
             print(f"onyx: {name}: {refusal}", file=sys.stderr)
             continue
         warning = schema.warning(text) if schema is not None else None
+        warned += warning is not None
         if arguments.json:
             print_json({"file": name, "warning": warning_object(warning)})
         elif warning is None:
@@ -64,7 +66,7 @@ def run_check(arguments: argparse.Namespace) -> int:
         else:
             print(f"{name}: right, but it can match no message that follows {arguments.schema}:")
             print(warning)
-    return EXIT_DATA if refused else EXIT_OK
+    return EXIT_DATA if refused or (warned and arguments.strict) else EXIT_OK
 
 
 def schema_check(name: str) -> SchemaCheck:
@@ -81,4 +83,5 @@ def warning_object(warning: SchemaWarning | None) -> dict[str, object] | None:
         "expected": warning.expected,
         "line": warning.line,
         "column": warning.column,
+        "hint": warning.hint,
     }

@@ -44,6 +44,7 @@ def add_explain(verbs: Subparsers) -> None:
     add_media_type_argument(parser)
     add_base_argument(parser)
     parser.add_argument("--schema", metavar="FILE", help=SCHEMA_HELP)
+    parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     set_run(parser, run_explain)
 
@@ -62,7 +63,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
             warning = schema_check(arguments.schema).warning(text)
     except ProfileRefused as refused:
         if arguments.json:
-            print_json({"file": arguments.file, "code": refused.code, "reason": refused.reason})
+            print_json({"file": arguments.file, **refused.facts()})
         print(f"onyx: {arguments.file}: {refused}", file=sys.stderr)
         return EXIT_DATA
     except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
@@ -71,10 +72,11 @@ def run_explain(arguments: argparse.Namespace) -> int:
     except SchemaRefused as refusal:
         print(f"onyx: {arguments.schema}: {refusal}", file=sys.stderr)
         return EXIT_DATA
+    code = EXIT_DATA if warning is not None and arguments.strict else EXIT_OK
     if arguments.json:
         print_json({**asdict(explanation), "warning": warning_object(warning)})
-        return EXIT_OK
+        return code
     print(explanation)
     if warning is not None:
         print(f"\nIt can match no message that follows {arguments.schema}\n{warning}")
-    return EXIT_OK
+    return code

@@ -63,6 +63,8 @@ def run_why_not(arguments: argparse.Namespace) -> int:
         print(f"  nothing is  {failure.statement}")
         if failure.before and failure.before != failure.statement:
             print(f"  there is    {failure.before}  {', '.join(failure.positions)}".rstrip())
+        if failure.hint:
+            print(f"  hint        {failure.hint}")
     return EXIT_OK
 
 

@@ -191,7 +191,7 @@ class ClientConnection:
             del self._questions[request]
         if not answer.ok:
             code, message = answer.result.get("code", ""), answer.result.get("message", "")
-            raise RemoteError(str(code), str(message))
+            raise RemoteError(str(code), str(message), answer.result)
         return answer.result
 
     def observed(self) -> AsyncIterator[Mapping[str, object]]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
 from overlay.link.lost_stores import STORE_LOST
 
 
 class RemoteError(Exception):
-    """The other side said no; ``code`` is a stable word, ``message`` a sentence."""
+    """The other side said no; ``code`` is a stable word, ``message`` a sentence; ``result`` all
+    that an answer says."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, result: Mapping[str, Any] | None = None) -> None:
         super().__init__(f"{message} [{code}]")
         self.code = code
         self.message = message
+        self.result = result or {}
 
 
 class ConnectionFailed(Exception):

@@ -8,6 +8,7 @@ RequestRefused becomes the error of the response.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from overlay.access import AccessTable, Right
@@ -15,6 +16,7 @@ from overlay.delivery_policy import DeliveryPolicy, policy_of
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
+from yfilter.errors import ProfileRefused
 
 NAME_BYTES_MAX = 256  # of UTF-8; what frame_fields.Name allows
 BATCH_MAX = 10_000  # profiles in one request
@@ -37,12 +39,22 @@ class Verb(NamedTuple):
     adds: bool = False
 
 
-class RequestRefused(Exception):
-    """A request that cannot be carried out; ``code`` is a stable word for machines."""
+NO_DETAILS: Mapping[str, object] = MappingProxyType({})
 
-    def __init__(self, code: str, message: str) -> None:
+
+class RequestRefused(Exception):
+    """A request that cannot be carried out; ``code`` is a stable word for machines, ``details``
+    what else a machine may want to know."""
+
+    def __init__(self, code: str, message: str, details: Mapping[str, object] = NO_DETAILS) -> None:
         super().__init__(message)
         self.code = code
+        self.details = details
+
+
+def profile_refused(refusal: ProfileRefused) -> RequestRefused:
+    """With the place in the text, and what was expected there."""
+    return RequestRefused("profile-refused", str(refusal), {"refusal": refusal.facts()})
 
 
 class RequestServer:
@@ -93,7 +105,7 @@ class RequestServer:
                 )
             result = verb.answer(connection, request)
         except RequestRefused as refusal:
-            error = {"code": refusal.code, "message": str(refusal)}
+            error = {"code": refusal.code, "message": str(refusal), **refusal.details}
             self._links.reply(connection, Response(request=request.request, ok=False, result=error))
         except Exception as unexpected:
             is_changed = request.verb in self._unsafe or self._changes() != before

@@ -125,8 +125,12 @@ async def test_an_updated_profile_gives_what_its_new_text_asks_for(registration:
 async def test_a_refused_update_leaves_the_profile_as_it_was(registration: str) -> None:
     async with User(registration) as user:
         profile = await user.add_profile("//city")
-        with pytest.raises(ProfileNotAccepted, match=r"line 1, column 8(.|\n)*\^"):
-            await user.update_profile(profile.id, "//city[")
+        for change in (user.update_profile(profile.id, "//city["), user.add_profile("//city[")):
+            with pytest.raises(ProfileNotAccepted, match=r"line 1, column 8(.|\n)*\^") as caught:
+                await change
+            refusal = caught.value
+            assert (refusal.refusal, refusal.line, refusal.column) == ("syntax", 1, 8)
+            assert refusal.expected
         kept = await user.profile(profile.id)
         assert (kept.text, kept.version) == ("//city", 1)
 

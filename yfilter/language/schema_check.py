@@ -24,7 +24,9 @@ from yfilter.errors import at_place
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.language.located_steps import LocatedSteps
 from yfilter.language.matching_path import decisive_parts
+from yfilter.language.near_miss import near_miss
 from yfilter.language.query_ast import (
+    ANY,
     VALUE_COMPARISONS,
     And,
     Comparison,
@@ -64,13 +66,15 @@ class SchemaWarning:
     line: int
     column: int
     source_line: str
+    hint: str = ""
+    """What is there and nearly the same, "" for nothing."""
 
     code = "never-matches"
 
     def __str__(self) -> str:
-        return at_place(
-            self.line, self.column, self.source_line, self.reason, self.expected, self.code
-        )
+        place = self.line, self.column, self.source_line
+        said = at_place(*place, self.reason, self.expected, self.code)
+        return f"{said}\n    {self.hint}" if self.hint else said
 
 
 class SchemaCheck:
@@ -91,18 +95,35 @@ class SchemaCheck:
         except _Impossible as impossible:
             line, column, source_line = located.place(impossible.step)
             reason, expected = impossible.reason, impossible.expected
-            return SchemaWarning(reason, expected, line, column, source_line)
+            hint = self._hint(impossible.places, impossible.step)
+            return SchemaWarning(reason, expected, line, column, source_line, hint)
         except (_TooMuch, RecursionError):
             pass
         return None
+
+    def _hint(self, places: frozenset[Place], step: LocationStep) -> str:
+        def names(wider: LocationStep) -> set[tuple[str, str]]:
+            reached = (there for place in places for there in self._places.after_step(place, wider))
+            return {
+                (name.namespace, name.local)
+                for place in reached
+                for name in self._places.names(place)
+                if name.local != ANY
+            }
+
+        return near_miss(step, names)
 
 
 class _Impossible(Exception):
     """No valid message has what the step asks for."""
 
-    def __init__(self, step: LocationStep, reason: str, expected: str) -> None:
+    def __init__(
+        self, step: LocationStep, reason: str, expected: str, places: frozenset[Place] = frozenset()
+    ) -> None:
+        """``places``: from which the step leads nowhere."""
         super().__init__(reason)
         self.step = step
+        self.places = places
         self.reason = reason
         self.expected = expected
 
@@ -217,7 +238,7 @@ class _Walk:
                 self._charge(1 + len(there))
                 reached |= there
             if not reached:
-                raise _Impossible(step, *why_no_step(self._places, value, step))
+                raise _Impossible(step, *why_no_step(self._places, value, step), value)
             value = self._filtered(reached, step.predicates, scope)
         return value
 
