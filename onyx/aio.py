@@ -111,6 +111,8 @@ class DataSource(HousedSource, _Block[data_source.DataSource]):
 
     register = staticmethod(_registering(data_source.DataSource.register))
     publish = _awaiting(data_source.DataSource.publish)
+    update = _awaiting(data_source.DataSource.update)
+    remove = _awaiting(data_source.DataSource.remove)
 
     async def publish_all(
         self, messages: Iterable[Publication] | AsyncIterable[Publication]

@@ -63,7 +63,10 @@ class ClientThread(Generic[_Client]):
 
     def _open(self) -> BlockingPortal:
         if self._portal is None:
-            raise RuntimeError("this is used inside of its with block")
+            raise RuntimeError(
+                "this has no connection outside of its block; write with ...: (or async with, of "
+                "onyx.aio) and use it inside"
+            )
         return self._portal
 
     async def _live(self, entered: Future[None]) -> None:

@@ -64,6 +64,11 @@ from overlay.link.delivery_frames import EPHEMERAL, SHARED
 
 _T = TypeVar("_T")
 
+OUTSIDE = (
+    "this User has no connection outside of its block; write async with User(...) as client: and "
+    "use it inside"
+)
+
 
 class User:
     """A user: their profiles and results; a context manager.
@@ -75,7 +80,7 @@ class User:
     def __init__(self, registration: Where, name: str = "") -> None:
         """``name`` goes with the profiles that are added here."""
         self.name = name
-        self._registration = RegistrationClient(registration)
+        self._registration = RegistrationClient(registration, called="User")
         self._stack = AsyncExitStack()
         self._hosts: dict[str, NetworkClient] = {}
         self._subscribers: dict[str, ClientConnection] = {}
@@ -331,7 +336,7 @@ class User:
 
     def _start_soon(self, function: Callable[..., Awaitable[object]], *arguments: object) -> None:
         if self._nursery is None:
-            raise RuntimeError("a User is used inside of its async with block")
+            raise RuntimeError(OUTSIDE)
         self._nursery.start_soon(function, *arguments)
 
     async def _host(self, address: str) -> NetworkClient:
@@ -371,7 +376,7 @@ class User:
         """Enter a context manager in a task that leaves it when ``use`` of it returns, or else at
         the end of the block."""
         if self._nursery is None:
-            raise RuntimeError("a User is used inside of its async with block")
+            raise RuntimeError(OUTSIDE)
         entered: _T = await self._nursery.start(hold, manager, use)
         return entered
 

@@ -129,7 +129,10 @@ class DataSource:
     def info(self) -> SourceInfo:
         """What the registration service knows of it; after ``register`` or inside the block."""
         if self._info is None:
-            raise RuntimeError("a DataSource that was not registered here is known in its block")
+            raise RuntimeError(
+                "nothing is known yet of a DataSource that was not registered here; write "
+                "async with source: and ask inside"
+            )
         return self._info
 
     @property
@@ -258,6 +261,7 @@ class DataSource:
 
     async def _send(self, data: bytes, media_type: str = XML, key: str = "") -> int | Outcome:
         """Its number, or the outcome at once for a message that no frame can carry."""
+        _check_is_bytes(data)
         if self._journal is None:
             return await self._send_now(data, media_type, key)
         self._open_connection()
@@ -349,7 +353,10 @@ class DataSource:
 
     def _open_connection(self) -> ClientConnection:
         if self._connection is None:
-            raise RuntimeError("a DataSource publishes inside of its async with block")
+            raise RuntimeError(
+                "this DataSource has no connection outside of its block; write "
+                "async with source: and publish inside"
+            )
         return self._connection
 
 
@@ -367,6 +374,7 @@ class Pipeline:
 
     async def send(self, message: Publication) -> list[Outcome]:
         """Publish one message; returns the outcomes that are known by now."""
+        _check_is_bytes(message)
         parts = (message,) if isinstance(message, bytes) else message
         self._pending.append(await self._source._send(*parts))
         known = []
@@ -385,6 +393,14 @@ class Pipeline:
         rest = [await self._source._outcome(pending) for pending in self._pending]
         self._pending.clear()
         return rest
+
+
+def _check_is_bytes(message: object) -> None:
+    if isinstance(message, str):
+        raise TypeError(
+            "a message is bytes, as in a file that begins with its encoding; of a str write "
+            "text.encode()"
+        )
 
 
 async def iterate(

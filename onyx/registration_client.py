@@ -43,6 +43,7 @@ Where: TypeAlias = str | tuple[str, int]
 
 Result: TypeAlias = Mapping[str, Any]
 
+NO_URL = "Onyx speaks a protocol of its own, and whether by TLS the credentials say"
 OPEN_SECONDS = 3.0
 PATIENCE_SECONDS = 30.0
 CLIENT_LIMITS = ClientLimits(open_seconds=OPEN_SECONDS)
@@ -60,8 +61,12 @@ class Processes(NamedTuple):
 class NetworkClient:
     """A connection to one process of the network, to ask it questions; a context manager."""
 
-    def __init__(self, where: Where, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        """``patience_seconds``: how long a request goes on when the connection is lost."""
+    def __init__(
+        self, where: Where, *, patience_seconds: float = PATIENCE_SECONDS, called: str = ""
+    ) -> None:
+        """``patience_seconds``: how long a request goes on when the connection is lost;
+        ``called``: what it is to who uses it, in an error."""
+        self._called = called or type(self).__name__
         self._where = addresses_of(where)
         self._patience_seconds = patience_seconds
         self._stack = AsyncExitStack()
@@ -104,7 +109,10 @@ class NetworkClient:
 
     def _open(self) -> ClientConnection:
         if self._connection is None:
-            raise RuntimeError(f"{type(self).__name__} is used outside of its async with block")
+            raise RuntimeError(
+                f"this {self._called} has no connection outside of its block; write "
+                f"async with {self._called}(...) as client: and use it inside"
+            )
         return self._connection
 
 
@@ -361,12 +369,19 @@ def addresses_of(where: Where) -> Addresses:
 
 def host_and_port(where: str) -> tuple[str, int]:
     """Of one "host:port"; ValueError when it is none."""
+    if "://" in where:
+        raise ValueError(f"{where!r} is a URL; write {url_as_address(where)!r}: {NO_URL}")
     host, colon, digits = where.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     if not colon or not host or not digits.isascii() or not digits.isdigit():
         raise ValueError(f"{where!r} is no address, expected 'host:port'")
     return host, int(digits)
+
+
+def url_as_address(url: str) -> str:
+    """What of a URL an address has."""
+    return url.partition("://")[2].partition("/")[0].rpartition("@")[2] or "host:port"
 
 
 @asynccontextmanager

@@ -68,6 +68,10 @@ def parse_addresses(text: str, what: str) -> str:
 
 def parse_address(text: str, what: str) -> Address:
     """ "host:port" with a port that can be dialled; UsageError naming ``what`` otherwise."""
+    if "://" in text:
+        from onyx.registration_client import NO_URL, url_as_address  # noqa: PLC0415 - seldom
+
+        raise UsageError(f'{what} "{text}" is a URL; write {url_as_address(text)}: {NO_URL}')
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]

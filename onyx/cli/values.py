@@ -118,8 +118,8 @@ def check_once(names: Sequence[str]) -> None:
         raise UsageError('"-" (standard input) may be given only once')
 
 
-def expand(inputs: list[str]) -> Iterator[str]:
-    """Directories become the files below them, in sorted order.
+def expand(inputs: list[str], glob: str = "*") -> Iterator[str]:
+    """Directories become the files below them that match, in sorted order, without hidden ones.
 
     Everything is looked for before the first message is published.
     """
@@ -128,14 +128,21 @@ def expand(inputs: list[str]) -> Iterator[str]:
         if name == STANDARD_INPUT:
             yield name
         elif path.is_dir():
-            files = sorted(entry for entry in path.rglob("*") if entry.is_file())
+            files = sorted(entry for entry in path.rglob(glob) if _is_shown(entry, path))
             if not files:
-                raise UnreadableInput(f"{name} has no files in it")
+                what = "no files in it" if glob == "*" else f"no file named {glob} in it"
+                raise UnreadableInput(f"{name} has {what}")
             yield from (str(entry) for entry in files)
         elif path.exists():
             yield name
         else:
             raise UnreadableInput(f"{name} does not exist")
+
+
+def _is_shown(entry: Path, directory: Path) -> bool:
+    """Whether it is a file that is not hidden, nor in a directory that is."""
+    parts = entry.relative_to(directory).parts
+    return not any(part.startswith(".") for part in parts) and entry.is_file()
 
 
 def print_json(facts: Mapping[str, object]) -> None:

@@ -30,7 +30,7 @@ def test_a_block_may_be_entered_again(registration: str) -> None:
     for number in (1, 2):
         with source:
             assert source.publish(b"<a/>").number == number
-    with pytest.raises(RuntimeError, match="with block"):
+    with pytest.raises(RuntimeError, match="outside of its block; write with"):
         source.publish(b"<a/>")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trio
 
+from onyx.cli import source_publish
 from onyx.cli.main import build_parser, main
 from onyx.identity.authority import Authority
 from onyx.positions import PositionFile
@@ -228,7 +229,29 @@ def test_a_refused_message_is_reported_with_file_line_and_column(
     first, second, done = (json.loads(line) for line in shell.out.splitlines())
     assert (first["file"], first["accepted"], first["line"]) == (str(bad), False, 2)
     assert (second["file"], second["accepted"], second["number"]) == (str(good), True, 4)
-    assert done == {"event": "done", "accepted": 1, "refused": 1, "known": 0}
+    counts = {"accepted": 1, "refused": 1, "known": 0, "gone": 0}
+    assert done == {"event": "done", **counts, "bytes": len("<a/>") + len("<a>\n  <b></a>")}
+
+
+def test_of_a_directory_what_matches_is_published_and_what_is_gone_is_left_out(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source,) = shell.lines("source", "register")
+    for name in ("a.xml", "b.xml", "note.txt", ".c.xml", ".git/d.xml"):
+        write(tmp_path / name, "<a/>")
+    read = source_publish.read_input
+
+    def read_one(name: str, bytes_max: int) -> bytes:
+        (tmp_path / "b.xml").unlink()
+        monkeypatch.setattr(source_publish, "read_input", read)
+        return read(name, bytes_max)
+
+    monkeypatch.setattr(source_publish, "read_input", read_one)
+    (said,) = shell.lines("source", "publish", source, tmp_path, "--glob", "*.xml")
+    assert said == f"1 published by {source}: 1 accepted, 1 gone"
+    assert "b.xml cannot be read: No such file or directory; it is left out" in shell.err
+    assert shell.run("source", "publish", source, tmp_path, "--glob", "*.ttl") == 66
+    assert "has no file named *.ttl in it" in shell.err
 
 
 def test_what_was_published_with_its_key_is_not_published_again(

@@ -6,6 +6,7 @@ import argparse
 
 import pytest
 
+from onyx.cli import progress
 from onyx.cli.network_option import parse_address
 from onyx.cli.values import location, not_negative, positive, table
 from onyx.errors import UsageError
@@ -72,3 +73,23 @@ def test_no_addresses(text: str) -> None:
 def test_no_addresses_of_the_python_interface(text: str) -> None:
     with pytest.raises(ValueError, match="is no address"):
         host_and_port(text)
+
+
+def test_a_url_is_told_to_be_an_address() -> None:
+    for call in (lambda url: parse_address(url, "--registration"), addresses_of):
+        with pytest.raises((UsageError, ValueError), match=r"is a URL; write .?onyx\.example:7200"):
+            call("https://ann@onyx.example:7200/x")
+
+
+def test_how_far_it_is_is_said_with_a_rate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter([0.0, 1.0, 4.0, 4.0, 4.0, 8.0, 8.0])
+    monkeypatch.setattr(progress, "monotonic", lambda: next(seconds))
+    with progress.Progress("published", 2_000) as shown:
+        shown.note(10)
+        shown.note(20)
+    assert capsys.readouterr().err.splitlines() == [
+        "onyx: 2 of 2,000 published, 0 a second",
+        "onyx: 2 of 2,000 published, 0 a second, 20 bytes in 8.0 s",
+    ]

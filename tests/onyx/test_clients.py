@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -494,3 +495,32 @@ async def test_what_has_a_key_is_made_once_by_whichever_program_asks(registratio
         assert [shown.id for shown in await user.profiles()] == [profile.id]
         with pytest.raises(RequestFailed, match=f"profile {profile.id}.*other-content"):
             await user.add_profile("//other", key="mine")
+
+
+async def test_what_cannot_be_meant_is_told_with_what_to_write(registration: str) -> None:
+    source = await DataSource.register(registration)
+    with pytest.raises(RuntimeError, match="write async with source"):
+        await source.publish(b"<a/>")
+    with pytest.raises(RuntimeError, match="write async with User"):
+        await User(registration).add_profile("//a")
+    with pytest.raises(RuntimeError, match="write async with RegistrationClient"):
+        await RegistrationClient(registration).sources()
+    async with source:
+        text: Any = "<a/>"
+        with pytest.raises(TypeError, match=r"text\.encode\(\)"):
+            await source.publish(text)
+        with pytest.raises(TypeError, match=r"text\.encode\(\)"):
+            [outcome async for outcome in source.publish_all([text])]
+
+
+async def test_a_source_is_updated_and_removed_by_whoever_publishes(registration: str) -> None:
+    source = await DataSource.register(registration, name="of-clients", rate=2)
+    again = await DataSource.register(registration, name="of-clients", rate=3, ensure=True)
+    assert (again.id, again.info.changed, again.info.version) == (source.id, ("rate",), 2)
+    async with DataSource(registration, "of-clients") as named:
+        assert named.id == source.id
+        assert (await named.publish(b"<a/>")).accepted
+        assert (await named.update(size=10)).changed == ("size",)
+        await named.remove()
+    with pytest.raises(RequestFailed, match="unknown-source"):
+        await source.remove()

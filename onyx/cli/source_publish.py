@@ -1,0 +1,211 @@
+"""``onyx source publish | resume``: publish messages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+
+import trio
+
+from formats.media_types import media_type_of
+from onyx.cli.network_option import add_client_arguments, registration_address
+from onyx.cli.progress import Progress
+from onyx.cli.values import (
+    STANDARD_INPUT,
+    add_media_type_argument,
+    check_once,
+    expand,
+    print_json,
+    read_input,
+)
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.client_values import Outcome
+from onyx.data_source import DataSource
+from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
+from onyx.registration_client import PATIENCE_SECONDS
+
+PUBLISH_EXAMPLES = """\
+  onyx source publish s1 report.xml
+  onyx source publish s1 reports/ more/          every file below, in sorted order
+  onyx source publish s1 reports/ --glob "*.xml"
+  onyx source publish s1 planet.ttl more.jsonld  graphs, by the names of the files
+  onyx source publish s1 reports/ --key-from name  once each, however often this is run
+  onyx source publish s1 reports/ --journal s1.journal
+  curl -s https://example.org/feed | onyx source publish s1 -
+  curl -s https://example.org/data | onyx source publish s1 - --media-type text/turtle
+"""
+
+RESUME_EXAMPLES = """\
+  onyx source resume s1 s1.journal
+"""
+
+MESSAGE_BYTES_MAX = 64 * 1024 * 1024  # what is read of a file; the network's own limit is lower
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Both."""
+    _add_publish(verbs)
+    _add_resume(verbs)
+
+
+def _add_publish(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "publish",
+        "publish messages",
+        details="Each file is one message: XML, or a graph in Turtle (.ttl), TriG (.trig),\n"
+        "N-Triples (.nt), N-Quads (.nq) or JSON-LD (.jsonld). RDF/XML and RSS 1.0 are XML.\n"
+        "One that is not well-formed, or beyond a limit, is\n"
+        "refused whole and reported as FILE:LINE:COLUMN: reason; the others are published.\n"
+        "Returns when the root broker has all of them on disk.\n"
+        "Exit code 65 when any was refused.\n\n"
+        "Of a directory it is all files below, without hidden ones; one that is gone when its\n"
+        "turn comes is told and left out.\n\n"
+        "With a publish key (--key, --key-from) a message is published once, however often\n"
+        "this is run: what the root broker has accepted with the same key from this source, in\n"
+        "the last day (publish_key_age_s), is not published again. So run it again when it was\n"
+        "cut off.\n\n"
+        "With --journal FILE what is read is in FILE until its outcome is known. What a crash\n"
+        "has left there the next run with FILE publishes first, each message once, or\n"
+        "'onyx source resume'.",
+        examples=PUBLISH_EXAMPLES,
+    )
+    parser.add_argument(
+        "source", metavar="SOURCE", help="its id, as printed by register, or its name"
+    )
+    parser.add_argument(
+        "inputs",
+        metavar="FILE|DIR|-",
+        nargs="+",
+        help="a message, a directory of messages, or standard input (one message)",
+    )
+    add_media_type_argument(parser)
+    keys = parser.add_mutually_exclusive_group()
+    keys.add_argument("--key", metavar="KEY", default="", help="the publish key of the one message")
+    keys.add_argument(
+        "--key-from",
+        metavar="WHAT",
+        choices=("name", "content"),
+        help="each message has a publish key: its name, as given here, or what is in it",
+    )
+    parser.add_argument(
+        "--journal", metavar="FILE", type=Path, help="keep messages there; made if it is not there"
+    )
+    parser.add_argument(
+        "--glob",
+        metavar="PATTERN",
+        default="*",
+        help='of a directory, those files that are named so, as "*.xml" (default: all)',
+    )
+    set_run(parser, run_publish)
+    add_client_arguments(parser)
+
+
+def _add_resume(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "resume",
+        "publish what a crash has left in a journal",
+        details="Each message that 'onyx source publish --journal FILE' was cut off with, once.\n"
+        "Exit code 65 when any was refused.",
+        examples=RESUME_EXAMPLES,
+    )
+    parser.add_argument("source", metavar="SOURCE", help="whose journal it is: its id or its name")
+    parser.add_argument("journal", metavar="FILE", type=Path, help="the journal")
+    set_run(parser, run_publish)
+    parser.set_defaults(inputs=[], key="", key_from=None, media_type=None, glob="*")
+    add_client_arguments(parser)
+
+
+def run_publish(arguments: argparse.Namespace) -> int:
+    check_once(arguments.inputs)
+    names = list(expand(arguments.inputs, arguments.glob))
+    if not names and not arguments.journal.exists():
+        raise UnreadableInput(f"{arguments.journal} does not exist")
+    if arguments.key and len(names) != 1:
+        raise UsageError(f"--key is of one message, here are {len(names)}; --key-from is for many")
+    if arguments.key_from == "name" and STANDARD_INPUT in names:
+        raise UsageError("standard input has no name; give --key, or --key-from content")
+    publication = _Publication(arguments, names)
+    trio.run(publication.run)
+    counts = publication.counts
+    if arguments.json:
+        print_json({"event": "done", **counts, "bytes": publication.bytes})
+    else:
+        said = {name: count for name, count in counts.items() if count or name == "accepted"}
+        each = ", ".join(f"{count} {name}" for name, count in said.items())
+        total = counts.total() - counts["gone"]
+        print(f"{total} published by {arguments.source}: {each}")
+    return EXIT_DATA if counts["refused"] else EXIT_OK
+
+
+class _Publication:
+    """``counts``: messages that were accepted, refused, and accepted before, and files that were
+    gone; ``bytes`` of all that were read."""
+
+    def __init__(self, arguments: argparse.Namespace, names: list[str]) -> None:
+        self.counts = Counter(accepted=0, refused=0, known=0, gone=0)
+        self.bytes = 0
+        self._arguments = arguments
+        self._names = names
+        self._sent: deque[str] = deque()  # names of messages whose outcome is open
+
+    async def run(self) -> None:
+        arguments = self._arguments
+        async with DataSource(
+            registration_address(arguments),
+            arguments.source,
+            patience_seconds=PATIENCE_SECONDS,
+            journal=arguments.journal,
+        ) as source:
+            for key, outcome in source.resumed:
+                self._note(f"{arguments.journal} ({key})", outcome)
+            with Progress("published", len(self._names)) as progress:
+                async with aclosing(source.publish_all(self._messages())) as outcomes:
+                    async for outcome in outcomes:
+                        self._note(self._sent.popleft(), outcome)
+                        progress.note(self.bytes)
+
+    async def _messages(self) -> AsyncIterator[tuple[bytes, str, str]]:
+        for name in self._names:
+            try:
+                data = await trio.to_thread.run_sync(read_input, name, MESSAGE_BYTES_MAX)
+            except UnreadableInput as error:
+                if name in self._arguments.inputs or Path(name).exists():
+                    raise
+                self.counts["gone"] += 1
+                print(f"onyx: {error}; it is left out", file=sys.stderr)
+                continue
+            self.bytes += len(data)
+            self._sent.append(name)
+            media_type = self._arguments.media_type or media_type_of(name)
+            yield data, media_type, self._key(name, data)
+
+    def _key(self, name: str, data: bytes) -> str:
+        """The publish key of a message, "" for none."""
+        arguments = self._arguments
+        if arguments.key_from == "content":
+            return sha256(data).hexdigest()
+        key: str = name if arguments.key_from == "name" else arguments.key
+        return key
+
+    def _note(self, name: str, outcome: Outcome) -> None:
+        self.counts[_kind(outcome)] += 1
+        if self._arguments.json:
+            print_json({"event": "published", "file": name, **asdict(outcome)})
+        elif not outcome.accepted:
+            shown = "<stdin>" if name == STANDARD_INPUT else name
+            place = f"{outcome.line}:{outcome.column}:" if outcome.line else ""
+            print(f"{shown}:{place} {outcome.reason} [{outcome.code}]", file=sys.stderr)
+
+
+def _kind(outcome: Outcome) -> str:
+    if not outcome.accepted:
+        return "refused"
+    return "known" if outcome.is_known else "accepted"
