@@ -6,13 +6,12 @@ from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    AsyncIterator,
     Awaitable,
     Callable,
     Iterable,
     Mapping,
 )
-from contextlib import AsyncExitStack, closing, suppress
+from contextlib import AsyncExitStack, aclosing, closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -250,9 +249,10 @@ class DataSource:
         """Publish many without waiting for each; yields their outcomes in order.  One that is not
         XML comes with its media type, and one with a publish key with both."""
         pipeline = Pipeline(self)
-        async for message in iterate(messages):
-            for outcome in await pipeline.send(message):
-                yield outcome
+        async with aclosing(iterate(messages)) as all_messages:
+            async for message in all_messages:
+                for outcome in await pipeline.send(message):
+                    yield outcome
         for outcome in await pipeline.finish():
             yield outcome
 
@@ -405,7 +405,7 @@ def _check_is_bytes(message: object) -> None:
 
 async def iterate(
     messages: Iterable[Publication] | AsyncIterable[Publication],
-) -> AsyncIterator[Publication]:
+) -> AsyncGenerator[Publication, None]:
     if isinstance(messages, AsyncIterable):
         async for message in messages:
             yield message

@@ -16,6 +16,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Networks of tests are noted where only tests find them, also in processes that they start."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         monkeypatch.delenv("ONYX_CREDENTIALS", raising=False)
         yield
 

@@ -61,7 +61,6 @@ def add_parser(subparsers: Subparsers) -> None:
     set_run(issue, run_issue)
     listed = add_verb(verbs, "list", "list the certificates that were issued")
     listed.add_argument("--all", action="store_true", help="also those that are over or revoked")
-    listed.add_argument("--json", action="store_true", help="print JSON, one object a line")
     set_run(listed, run_list)
     revoke = add_verb(
         verbs,
@@ -89,6 +88,7 @@ def add_parser(subparsers: Subparsers) -> None:
     rotate.add_argument("principal", metavar="PRINCIPAL", nargs="*", help="only these")
     set_run(rotate, run_rotate)
     for verb in (issue, listed, revoke, rotate):
+        verb.add_argument("--json", action="store_true", help="print JSON, one object a line")
         where = verb.add_mutually_exclusive_group()
         where.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
         where.add_argument("--topology", metavar="FILE", type=Path, help="of the network")
@@ -98,7 +98,11 @@ def run_issue(arguments: argparse.Namespace) -> int:
     authority = _authority(arguments)
     principal = _principal(arguments.principal)
     write_atomically(arguments.out, authority.issue(principal, arguments.days), mode=0o600)
-    print(f"{arguments.out}: {principal.uri(authority.network)}, for {arguments.days} days")
+    if arguments.json:
+        said = {"file": str(arguments.out), "principal": str(principal), "days": arguments.days}
+        print_json(said)
+    else:
+        print(f"{arguments.out}: {principal.uri(authority.network)}, for {arguments.days} days")
     return EXIT_OK
 
 
@@ -136,7 +140,10 @@ def run_revoke(arguments: argparse.Namespace) -> int:
             raise UsageError(f"no certificate {which} was issued; onyx cert list --all has them")
         found |= some
     authority.revoke(found)
-    print(f"revoked: {len(found)}")
+    if arguments.json:
+        print_json({"revoked": [f"{serial:x}" for serial in sorted(found)]})
+    else:
+        print(f"revoked: {len(found)}")
     for principal in authority.kept():
         authority.keep(principal)  # who goes on needs another one
     return EXIT_OK
@@ -150,7 +157,11 @@ def run_rotate(arguments: argparse.Namespace) -> int:
         if principal not in kept:
             raise UsageError(f"{principal} has no credentials in {authority.directory}")
     for principal in chosen:
-        print(f"{authority.keep(principal, anew=True)}: {principal}")
+        kept_in = authority.keep(principal, anew=True)
+        if arguments.json:
+            print_json({"file": str(kept_in), "principal": str(principal)})
+        else:
+            print(f"{kept_in}: {principal}")
     return EXIT_OK
 
 

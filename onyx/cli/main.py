@@ -41,6 +41,8 @@ VERBS = {
     "store": "look at, mend and copy what processes have on disk",
     "make-results": "before an upgrade, make the results that wait for users",
     "cert": "say who may connect to a network",
+    "context": "call a network by a name",
+    "completion": "print what completes command lines in a shell",
 }
 """In the order of ``onyx --help``: the name of a verb, which is that of a module of this package
 (with "_" for "-"), and the summary that its own help begins with, too."""
@@ -156,6 +158,10 @@ def load_verb(name: str) -> Verb:
 
 def _run(arguments: argparse.Namespace) -> int:
     path = getattr(arguments, "credentials", None)
+    if path is None and hasattr(arguments, "context"):
+        from onyx.cli.network_option import context_of  # noqa: PLC0415 - of verbs that have it
+
+        path = context_of(arguments).credentials_file
     if path is None:
         return int(arguments.run(arguments))
     from onyx.identity.known_networks import use_credentials  # noqa: PLC0415 - only for this

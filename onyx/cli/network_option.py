@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from onyx.cli.contexts import NO_CONTEXT, Context, read_contexts
 from onyx.data_directory import DataDirectory
 from onyx.errors import UsageError
 from onyx.identity.known_networks import VARIABLE as CREDENTIALS_VARIABLE
@@ -15,10 +16,10 @@ from overlay.topology import load_topology
 VARIABLE = "ONYX_REGISTRATION"
 
 NETWORK_HELP = """\
-The network is found by --registration HOST:PORT, by --topology FILE, or by the
-environment variable ONYX_REGISTRATION. Whoever started it is its operator without
-saying so; others say --credentials FILE, or ONYX_CREDENTIALS, with a file from
-onyx cert issue, and without one get exit code 77."""
+The network is found by --registration HOST:PORT, by --topology FILE, by --context NAME,
+by the environment variable ONYX_REGISTRATION, or by the context in use (onyx context).
+Whoever started it is its operator without saying so; others say --credentials FILE, or
+ONYX_CREDENTIALS, with a file from onyx cert issue, and without one get exit code 77."""
 
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,9 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--topology", metavar="FILE", type=Path, help="the topology file of the running network"
     )
+    group.add_argument(
+        "--context", metavar="NAME", help="one of onyx context list (default: the one in use)"
+    )
 
 
 def add_client_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,12 +57,31 @@ def registration_address(arguments: argparse.Namespace) -> str:
         return parse_addresses(arguments.registration, "--registration")
     if arguments.topology is not None:
         return _address_in(arguments.topology)
+    context = context_of(arguments)
+    if context.registration:
+        return context.registration
     text = os.environ.get(VARIABLE)
     if not text:
         raise UsageError(
-            f"which network? give --registration HOST:PORT or --topology FILE, or set {VARIABLE}"
+            f"which network? give --registration HOST:PORT or --topology FILE, set {VARIABLE}, "
+            "or onyx context add one"
         )
     return parse_addresses(text, VARIABLE)
+
+
+def context_of(arguments: argparse.Namespace) -> Context:
+    """The context by which a network is found, with credentials where nobody says others; an empty
+    one where it is found otherwise."""
+    name = arguments.context
+    if name is None and (
+        arguments.registration is not None
+        or arguments.topology is not None
+        or os.environ.get(VARIABLE)
+    ):
+        return NO_CONTEXT
+    contexts = read_contexts()
+    name = contexts.used if name is None else name
+    return contexts.named(name) if name else NO_CONTEXT
 
 
 def parse_addresses(text: str, what: str) -> str:

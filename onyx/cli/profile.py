@@ -13,7 +13,6 @@ import trio
 from onyx.cli.network_option import (
     NETWORK_HELP,
     add_client_arguments,
-    add_network_arguments,
     registration_address,
 )
 from onyx.cli.profile_bulk import (
@@ -110,7 +109,7 @@ def add_parser(subparsers: Subparsers) -> None:
         examples="  onyx profile export > catalog.jsonl",
     )
     set_run(export, run_export)
-    add_network_arguments(export)
+    add_client_arguments(export)  # --json, which it does anyway
     _add_update(verbs)
     add_policy(verbs)
     add_import(verbs)

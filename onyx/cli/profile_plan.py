@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from onyx.cli.values import check_once, positive, read_text
+from onyx.cli.values import check_once, positive, print_json, read_text
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK
 from yfilter import Conjunction, LinkTarget, Matcher, ProfileRefused, parse_profile, routing_query
@@ -36,6 +36,7 @@ def add_plan(verbs: Subparsers) -> None:
         default=[],
         help="the routing query of a profile, for messages that go over this link",
     )
+    parser.add_argument("--json", action="store_true", help="print it as one JSON object")
     parser.add_argument(
         "--dot",
         action="store_true",
@@ -70,7 +71,11 @@ def run_plan(arguments: argparse.Namespace) -> int:
         print(f"onyx: {name}: {refused}", file=sys.stderr)
         return EXIT_DATA
     nodes_max = arguments.nodes_max
-    print(matcher.dump_graphviz(nodes_max) if arguments.dot else matcher.dump(nodes_max))
+    plan = matcher.dump_graphviz(nodes_max) if arguments.dot else matcher.dump(nodes_max)
+    if arguments.json:
+        print_json({"plan": plan})
+    else:
+        print(plan)
     return EXIT_OK
 
 

@@ -234,4 +234,4 @@ def _write_picture(path: Path, picture: str) -> None:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import io
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
+from typing import cast
 
 from onyx.errors import UnreadableInput, UsageError
 from overlay.toml_table import did_you_mean, quote
@@ -151,14 +155,16 @@ def print_json(facts: Mapping[str, object]) -> None:
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Columns under a heading; numbers to the right, text to the left, None as "-"."""
+    """Columns under a heading; numbers to the right, text to the left, None as "-".
+
+    On a terminal by rich, so that long cells are folded; plain lines elsewhere.
+    """
     body = [list(row) for row in rows]
+    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        return _rich_table(heading, body)
     cells = [list(heading), *([_cell(value) for value in row] for row in body)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heading))]
-    right = [
-        bool(body) and all(isinstance(row[column], int | float | None) for row in body)
-        for column in range(len(heading))
-    ]
+    right = [_is_right(body, column) for column in range(len(heading))]
     lines = []
     for line in cells:
         parts = [
@@ -167,6 +173,29 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         ]
         lines.append("  ".join(parts).rstrip())
     return "\n".join(lines)
+
+
+def _rich_table(heading: Sequence[str], body: list[list[object]]) -> str:
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - costs time, and only terminals need it
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column, name in enumerate(heading):
+        drawn.add_column(
+            name, justify="right" if _is_right(body, column) else "left", overflow="fold"
+        )
+    for row in body:
+        drawn.add_row(*(Text(_cell(value)) for value in row))
+    console = Console(file=io.StringIO(), force_terminal=True, width=get_terminal_size().columns)
+    console.print(drawn)
+    return cast("io.StringIO", console.file).getvalue().strip("\n")
+
+
+def _is_right(body: list[list[object]], column: int) -> bool:
+    """Whether a column is of numbers."""
+    return bool(body) and all(isinstance(row[column], int | float | None) for row in body)
 
 
 def _cell(value: object) -> str:

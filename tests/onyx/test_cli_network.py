@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from onyx.cli import source_publish
+from onyx.cli.json_lines import LINES, decode_line
 from onyx.cli.main import build_parser, main
 from onyx.identity.authority import Authority
 from onyx.positions import PositionFile
@@ -31,9 +32,15 @@ class Shell:
         self.out = self.err = ""
 
     def run(self, *words: object) -> int:
-        """The exit code; what was printed is in ``out`` and ``err``."""
-        code = main([str(word) for word in words])
+        """The exit code; what was printed is in ``out`` and ``err``.  With --json each line is one
+        of those that the command has promised (onyx/cli/json_lines.py)."""
+        said = [str(word) for word in words]
+        code = main(said)
         self.out, self.err = self._capsys.readouterr()
+        if "--json" in said:
+            command = next(name for name in (" ".join(said[:2]), said[0]) if name in LINES)
+            for line in self.out.splitlines():
+                decode_line(command, line)
         return code
 
     def lines(self, *words: object) -> list[str]:

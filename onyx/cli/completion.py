@@ -1,0 +1,62 @@
+"""``onyx completion``: the script by which a shell completes verbs, options and files."""
+
+from __future__ import annotations
+
+import argparse
+
+from onyx.cli.values import print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK
+
+DETAILS = """\
+It is printed; where it belongs depends on the shell. Print it anew after an upgrade."""
+
+EXAMPLES = """\
+  onyx completion bash > ~/.local/share/bash-completion/completions/onyx
+  onyx completion zsh > "${fpath[1]}/_onyx"
+  onyx completion tcsh >> ~/.tcshrc
+"""
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers,
+        "completion",
+        "print what completes command lines in a shell",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
+    parser.add_argument("--json", action="store_true", help="print it as one JSON object")
+    set_run(parser, run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import shtab  # noqa: PLC0415 - only for this
+
+    from onyx.cli.main import VERBS, build_parser  # noqa: PLC0415 - which imports this
+
+    parser = build_parser(VERBS)
+    _complete_files(parser)
+    script = shtab.complete(parser, arguments.shell)
+    if arguments.json:
+        print_json({"shell": arguments.shell, "script": script})
+    else:
+        print(script)
+    return EXIT_OK
+
+
+def _complete_files(parser: argparse.ArgumentParser) -> None:
+    """Where an argument is a file, by what stands for it in the help."""
+    import shtab  # noqa: PLC0415 - only for this
+
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                _complete_files(below)
+        elif isinstance(action.metavar, str) and "FILE" in action.metavar:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # as shtab has it
+        elif isinstance(action.metavar, str) and "DIR" in action.metavar:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]

@@ -1,0 +1,110 @@
+"""``onyx context add | use | list | remove``: call a network by a name."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from onyx.cli.contexts import Context, read_contexts, write_contexts
+from onyx.cli.network_option import parse_addresses
+from onyx.cli.values import print_json, table
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.errors import EXIT_OK, UnreadableInput
+
+DETAILS = """\
+A context is where a network's registration service is, and who you are there. The one in
+use counts where neither --registration, --topology and --context nor ONYX_REGISTRATION
+say anything; its credentials, where --credentials and ONYX_CREDENTIALS do not. They are in
+$XDG_CONFIG_HOME/onyx/contexts.json (~/.config/onyx)."""
+
+EXAMPLES = """\
+  onyx context add prod --registration 10.0.0.1:7200 --credentials ann.pem
+  onyx context add here --registration 127.0.0.1:7200 --use
+  onyx context use prod
+  onyx source list --context here
+  onyx context list
+  onyx context remove here
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    verb = add_verb(
+        subparsers, "context", "call a network by a name", details=DETAILS, examples=EXAMPLES
+    )
+    verbs = add_subverbs(verb)
+    add = add_verb(verbs, "add", "add one, or change it", details=DETAILS, examples=EXAMPLES)
+    add.add_argument("name", metavar="NAME")
+    add.add_argument("--registration", metavar="HOST:PORT", required=True)
+    add.add_argument("--credentials", metavar="FILE", type=Path, help="from onyx cert issue")
+    add.add_argument("--use", action="store_true", help="use it from now on; the first is anyway")
+    set_run(add, run_add)
+    use = add_verb(verbs, "use", "use one from now on", details=DETAILS, examples=EXAMPLES)
+    use.add_argument("name", metavar="NAME")
+    set_run(use, run_use)
+    listing = add_verb(verbs, "list", "list them", details=DETAILS, examples=EXAMPLES)
+    set_run(listing, run_list)
+    remove = add_verb(verbs, "remove", "remove one", details=DETAILS, examples=EXAMPLES)
+    remove.add_argument("name", metavar="NAME")
+    set_run(remove, run_remove)
+    for parser in (add, use, listing, remove):
+        parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+
+
+def run_add(arguments: argparse.Namespace) -> int:
+    registration = parse_addresses(arguments.registration, "--registration")
+    credentials = ""
+    if arguments.credentials is not None:
+        if not arguments.credentials.exists():
+            raise UnreadableInput(f"{arguments.credentials} does not exist")
+        credentials = str(arguments.credentials.absolute())
+    contexts = read_contexts()
+    contexts.by_name[arguments.name] = Context(registration, credentials)
+    if arguments.use or not contexts.used:
+        contexts.used = arguments.name
+    write_contexts(contexts)
+    return _say(arguments, "added", is_used=contexts.used == arguments.name)
+
+
+def run_use(arguments: argparse.Namespace) -> int:
+    contexts = read_contexts()
+    contexts.named(arguments.name)
+    contexts.used = arguments.name
+    write_contexts(contexts)
+    return _say(arguments, "used", is_used=True)
+
+
+def run_remove(arguments: argparse.Namespace) -> int:
+    contexts = read_contexts()
+    contexts.named(arguments.name)
+    del contexts.by_name[arguments.name]
+    if contexts.used == arguments.name:
+        contexts.used = ""
+    write_contexts(contexts)
+    return _say(arguments, "removed", is_used=False)
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    contexts = read_contexts()
+    rows = [
+        (name, context.registration, context.credentials, name == contexts.used)
+        for name, context in contexts.by_name.items()
+    ]
+    if arguments.json:
+        names = ("name", "registration", "credentials", "used")
+        for row in rows:
+            print_json(dict(zip(names, row, strict=True)))
+    elif rows:
+        shown = [("*" if row[3] else "", *row[:2], row[2] or "-") for row in rows]
+        print(table(("", "NAME", "REGISTRATION", "CREDENTIALS"), shown))
+    else:
+        print("There is no context; onyx context add makes one.")
+    return EXIT_OK
+
+
+def _say(arguments: argparse.Namespace, done: str, *, is_used: bool) -> int:
+    if arguments.json:
+        print_json({"name": arguments.name, "done": done, "used": is_used})
+    else:
+        more = ", and in use" if is_used and done == "added" else ""
+        print(f"{arguments.name} is {done}{more}")
+    return EXIT_OK

@@ -1,0 +1,123 @@
+"""What ``--json`` prints: the objects, one a line, of every command.
+
+``LINES`` is the contract, and docs/cli-json-schema.json is made of it (``python -m
+onyx.cli.json_lines``); the tests decode with it what they have commands print.  Fields are added,
+and nothing of what is there goes or changes its type.  No command imports this.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from onyx.cli import json_types as types
+
+_PLAN_MOVES = (types.PlanProgress, types.PlanMoves)
+
+LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
+    "source register": (types.Source,),
+    "source list": (types.Source,),
+    "source show": (types.Source,),
+    "source update": (types.Source,),
+    "source remove": (types.SourceRemoved,),
+    "source publish": (types.MessagePublished, types.PublicationDone),
+    "source resume": (types.MessagePublished, types.PublicationDone),
+    "source train": (types.DictionaryTrained,),
+    "subscribe": (types.MessageDelivered,),
+    "trace": (types.TraceStep, types.TracePublished),
+    "transform show": (types.LinkTransformation,),
+    "profile add": (types.Profile, types.ProfileRefused, types.ProfileOfMany),
+    "profile update": (types.Profile, types.ProfileRefused, types.ProfileOfMany),
+    "profile remove": (types.ProfileRemoved, types.ProfileOfMany),
+    "profile show": (types.Profile,),
+    "profile list": (types.Profile,),
+    "profile export": (types.ProfileExported,),
+    "profile check": (types.TextChecked, types.TextRefused),
+    "profile explain": (types.ProfileExplained, types.TextRefused),
+    "profile why-not": (types.WhyNot,),
+    "profile policy": (types.ProfilePolicy,),
+    "profile plan": (types.ProfilesPlan,),
+    "profile import": (types.AssertionRead, types.AssertionImported),
+    "up": (types.NetworkUp, types.ProcessEvent, types.Event),
+    "status": (types.Status,),
+    "dead list": (types.DeadLetter,),
+    "dead show": (types.DeadLetter,),
+    "dead replay": (types.DeadReplayed,),
+    "dead drop": (types.DeadDropped,),
+    "broker drain": (types.BrokerLeaves,),
+    "broker lost": (types.BrokerLeaves, types.VersionSettled),
+    "topology check": (types.TopologyChecked,),
+    "topology show": (types.TopologyShown,),
+    "topology apply": (types.ShapeChange, types.VersionSettled),
+    "access list": (types.Rule,),
+    "access grant": (types.RuleChanged,),
+    "access revoke": (types.RuleChanged,),
+    "token issue": (types.TokenIssued,),
+    "token oidc": (types.TokenIssued,),
+    "token list": (types.TokenListed,),
+    "token revoke": (types.TokenRevoked,),
+    "audit list": (types.Audited,),
+    "cert issue": (types.CertificateIssued,),
+    "cert list": (types.Certificate,),
+    "cert revoke": (types.CertificatesRevoked,),
+    "cert rotate": (types.CertificateRotated,),
+    "context add": (types.ContextChanged,),
+    "context use": (types.ContextChanged,),
+    "context remove": (types.ContextChanged,),
+    "context list": (types.ContextListed,),
+    "completion": (types.Completion,),
+    "taxonomy put": (types.Taxonomy,),
+    "taxonomy list": (types.Taxonomy,),
+    "taxonomy show": (types.Taxonomy,),
+    "taxonomy remove": (types.Taxonomy,),
+    "make-results": (types.ResultsMade,),
+    "store verify": (types.StoreState,),
+    "store repair": (types.StoreState,),
+    "store backup": (types.StoreCopied,),
+    "plan make": (types.Plan,),
+    "plan show": (types.Plan,),
+    "plan place": (types.Placement,),
+    "plan use": (types.PlanInForce,),
+    "plan apply": _PLAN_MOVES,
+    "plan pause": _PLAN_MOVES,
+    "plan resume": _PLAN_MOVES,
+    "plan abort": _PLAN_MOVES,
+    "plan status": (types.PlanStatus,),
+    "plan diff": (types.PlanDifference,),
+    "backtest": (types.Backtest,),
+    "archive read": (types.ArchivedMessage,),
+}
+"""By the words of a command; a line is one of these."""
+
+
+def decode_line(command: str, line: str) -> msgspec.Struct:
+    """A line that a command has printed; ValidationError where it is none of its own."""
+    kinds = LINES[command]
+    for kind in kinds[:-1]:
+        try:
+            return msgspec.json.decode(line, type=kind)
+        except msgspec.ValidationError:
+            continue
+    return msgspec.json.decode(line, type=kinds[-1])
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of all: ``$defs`` by name, and by command which of them a line is."""
+    kinds = list(dict.fromkeys(kind for kinds in LINES.values() for kind in kinds))
+    _, definitions = msgspec.json.schema_components(kinds)
+    commands = {
+        command: {"anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in kinds]}
+        for command, kinds in LINES.items()
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What the commands of onyx print with --json, one object a line",
+        "commands": commands,
+        "$defs": definitions,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=1, ensure_ascii=False))

@@ -1,0 +1,501 @@
+"""The objects that commands print with ``--json``; json_lines.py says which prints which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    """An object with these fields and no others."""
+
+
+class OpenLine(msgspec.Struct):
+    """An object with these fields, and what else the process says that is asked."""
+
+
+# --- sources and messages ---------------------------------------------------------------------
+
+
+class Source(Line):
+    id: str
+    name: str
+    root: str
+    address: str
+    location: tuple[float, float] | None
+    rate: float
+    size: int
+    schema_name: str
+    schema_kind: str
+    validation: str
+    compression: list[str]
+    ready: bool
+    base: str
+    version: int
+    owner: str
+    removed: bool
+    changed: list[str] = []
+    looked_at: int = 0
+    warned: int = 0
+    warnings: dict[str, list[str]] = {}
+
+
+class SourceRemoved(Line):
+    event: str
+    id: str
+
+
+class MessagePublished(Line):
+    event: str
+    file: str
+    number: int
+    accepted: bool
+    code: str
+    reason: str
+    line: int
+    column: int
+    is_known: bool
+
+
+class PublicationDone(Line):
+    event: str
+    accepted: int
+    refused: int
+    known: int
+    gone: int
+    bytes: int
+
+
+class DictionaryTrained(Line):
+    messages: int
+    left_out: int
+    held_out_bytes_before: int
+    held_out_bytes_after: int
+    version: str | None
+
+
+class MessageDelivered(Line):
+    profile: str
+    source: str
+    number: int
+    results: list[str] = []
+    files: list[str] = []
+    over_limit: bool = False
+    limit: Any = None
+    media_type: str = ""
+
+
+class TraceStep(OpenLine):
+    """What a broker would do with the message."""
+
+    broker: str
+    links: list[Any]
+
+
+class TracePublished(Line):
+    published: bool
+    number: int
+    said: str
+
+
+class LinkTransformation(OpenLine):
+    broker: str
+    link: str
+    transformation: str
+    branches: list[Any]
+    profiles: dict[str, Any]
+
+
+# --- profiles ---------------------------------------------------------------------------------
+
+
+class Profile(Line):
+    id: str
+    user: str
+    host: str
+    address: str
+    version: int
+    live: bool
+    near: bool
+    warnings: list[str]
+    missing: list[str]
+    policy: dict[str, Any]
+    text: str | None = None
+    file: str = ""
+
+
+class ProfileRefused(Line):
+    """``refusal``: why, as ``code`` of ``onyx profile check``."""
+
+    file: str
+    code: str
+    refusal: str
+    reason: str
+    line: int
+    column: int
+    expected: str
+
+
+class ProfileOfMany(Line):
+    line: int
+    id: str | None
+    warnings: list[str] = []
+
+
+class ProfileRemoved(Line):
+    id: str
+    removed: bool
+    missing: list[str]
+
+
+class ProfileExported(Line):
+    profile: str
+    user: str
+    host: str
+    near: bool
+    text: str
+
+
+class TextRefused(Line):
+    file: str
+    code: str
+    reason: str
+    expected: str
+    line: int
+    column: int
+
+
+class SchemaWarned(Line):
+    code: str
+    reason: str
+    expected: str
+    line: int
+    column: int
+    hint: str
+
+
+class TextChecked(Line):
+    file: str
+    warning: SchemaWarned | None
+
+
+class Failed(Line):
+    text: str
+    statement: str
+    before: str
+    positions: list[str]
+    hint: str
+
+
+class ProfileExplained(Line):
+    matching_path: str
+    served_by: str
+    linear_paths: list[str]
+    parts: list[Any]
+    remainder: str
+    routing_query: list[list[str]]
+    matched: bool | None
+    results: int | None
+    failure: Failed | None
+    remainder_by: str
+    warning: SchemaWarned | None
+
+
+class WhyNot(Line):
+    profile: str
+    matched: bool
+    failure: Failed | None
+
+
+class ProfilePolicy(Line):
+    profile: str
+    policy: dict[str, Any]
+
+
+class ProfilesPlan(Line):
+    plan: str
+
+
+class AssertionRead(Line):
+    assertion: str
+    line: int
+    role: str
+    context: str
+    test: str
+    text: str
+
+
+class AssertionImported(Line):
+    assertion: str
+    id: str
+    was: str
+
+
+# --- the network ------------------------------------------------------------------------------
+
+
+class NetworkUp(Line):
+    event: str
+    name: str
+    registration: str
+    brokers: dict[str, str]
+    pids: dict[str, int]
+    topology: str
+
+
+class ProcessEvent(Line):
+    """``event``: ready, waiting, started, died, restoring."""
+
+    event: str
+    node: str
+    pid: int | None
+    address: str = ""
+    exit_code: int | None = None
+    failures: int = 0
+    again_seconds: float = 0.0
+    restored: int = 0
+    rows: int = 0
+
+
+class Event(Line):
+    event: str
+
+
+class Status(Line):
+    node: str
+    address: str
+    statistics: dict[str, Any] | None
+
+
+class DeadLetter(OpenLine):
+    node: str
+    id: str
+    kind: str
+    at: float
+    error: str
+    size: int
+
+
+class DeadReplayed(Line):
+    node: str
+    id: str
+    kind: str
+    said: str
+
+
+class DeadDropped(Line):
+    node: str
+    dropped: str
+
+
+class BrokerLeaves(OpenLine):
+    """How far it is, or what is lost with it."""
+
+    profiles: int
+    sources: int
+
+
+class VersionSettled(Line):
+    event: str
+    version: int
+
+
+class ShapeChange(Line):
+    """``event``: plan (of a dry run) or begun."""
+
+    event: str
+    version: int
+    changes: list[str]
+    trees: list[str]
+    lost: dict[str, list[str]]
+
+
+class TopologyChecked(OpenLine):
+    ok: bool
+    file: str
+
+
+class TopologyShown(OpenLine):
+    """Of a file, or live."""
+
+
+class Rule(Line):
+    principal: str
+    role: str
+    scope: str
+    from_topology: bool
+
+
+class RuleChanged(Line):
+    principal: str
+    role: str
+    scope: str
+    changed: bool
+
+
+class TokenIssued(Line):
+    principal: str
+    file: str
+    token: str = ""
+    expires: int = 0
+
+
+class TokenListed(Line):
+    token: str
+    principal: str
+    expires: int
+    only: list[tuple[str, str]]
+
+
+class TokenRevoked(Line):
+    token: str
+
+
+class Audited(Line):
+    number: int
+    at: str
+    who: str
+    what: str
+    detail: str
+
+
+class CertificateIssued(Line):
+    file: str
+    principal: str
+    days: int
+
+
+class Certificate(Line):
+    serial: str
+    principal: str
+    until: str
+    state: str
+
+
+class CertificatesRevoked(Line):
+    revoked: list[str]
+
+
+class CertificateRotated(Line):
+    file: str
+    principal: str
+
+
+class ContextChanged(Line):
+    name: str
+    done: str
+    used: bool
+
+
+class ContextListed(Line):
+    name: str
+    registration: str
+    credentials: str
+    used: bool
+
+
+class Completion(Line):
+    shell: str
+    script: str
+
+
+class Taxonomy(OpenLine):
+    name: str
+    version: int
+
+
+class ResultsMade(Line):
+    broker: str
+    messages: int
+
+
+class StoreState(Line):
+    store: str
+    whole: bool
+    format: int
+    commit: int | None
+    rows: dict[str, int]
+    damaged: list[dict[str, str]]
+    missing: dict[str, int]
+    faults: list[str]
+    lost: str
+    repaired: bool = False
+
+
+class StoreCopied(Line):
+    store: str
+    file: str
+    commit: int
+
+
+# --- planning ---------------------------------------------------------------------------------
+
+
+class Plan(Line):
+    plan: str
+    partitions: int
+    patterns: int
+    load: float
+    refused: int
+    coverage: float
+    largest_over_mean: float
+    matched_share: float
+    brokers_share: float
+    samples: int
+    topology: str
+    partitions_by_broker: dict[str, int]
+
+
+class Placement(Line):
+    file: str
+    partition: int
+    broker: str | None
+    pattern: str | None
+
+
+class PlanInForce(Line):
+    plan: str | None
+
+
+class PlanProgress(Line):
+    state: str
+    plan: str
+    rate: float
+    at_once: int
+    moved: int
+    given_up: int
+    under_way: int
+    looked_at: int
+    profiles: int
+    put_off: dict[str, int]
+    came: dict[str, int]
+    left: dict[str, int]
+
+
+class PlanMoves(Line):
+    profiles: int
+    would_move: int
+    moves: list[dict[str, Any]]
+
+
+class PlanStatus(OpenLine):
+    plan: str
+    profiles: int
+    misplaced: int
+    coverage: float
+    new_plan_pays: list[str]
+    applied: dict[str, Any]
+
+
+class PlanDifference(OpenLine):
+    new: str
+    partitions: list[int]
+
+
+class Backtest(OpenLine):
+    messages: int
+
+
+class ArchivedMessage(OpenLine):
+    """A line of the archive, as docs/planning.md has it."""
