@@ -27,16 +27,19 @@ from onyx.broker.broker_core import BrokerCore
 from overlay.link.frames import Response
 from overlay.link.limits import LinkLimits
 from overlay.link.slices import SLICE_SECONDS
+from overlay.routing.broadcast_tree import broadcast_tree
 from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
 from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
-from tests.simulation.sim_network import SimNetwork
+from tests.simulation.sim_disk import Disk, MemoryDisk
+from tests.simulation.sim_network import Core, Rows, SimNetwork
 from tests.simulation.witness import Witness
 from yfilter.engine.containment import Pattern, covers
 from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
 
 PATIENCE = 600.0  # simulated seconds
+CALM = 100.0  # the same, without faults
 TURTLE = GraphSyntax.TURTLE.value
 MEMORIES = (1, 1000, 64 * 1024 * 1024)  # bytes of what waits for peers, by seed
 
@@ -91,7 +94,7 @@ class Scenario:
     keeps_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        self.net = SimNetwork(self.seed)
+        self.net = SimNetwork(self.seed, self.new_disk)
         self.random = self.net.random
         self.topology = random_topology(self.net, self.brokers, self.formats, self.transformations)
         link = replace(self.topology.limits.link, journal_memory_bytes=MEMORIES[self.seed % 3])
@@ -109,18 +112,31 @@ class Scenario:
         registration = self.topology.registration[0].id
         self.net.add(
             f"registration/{registration}",
-            lambda rows, instance: RegistrationCore(
-                *(self.topology, registration, instance, rows),
-                clock=self._clock(),
-                new_secret=lambda: Random(self.seed).randbytes(32),
-                epoch=self.net.nodes[f"registration/{registration}"].epoch,
-            ),
+            lambda rows, instance: self.new_registration(registration, instance, rows),
         )
         self.net.add(
             "client/asker",
             lambda rows, instance: self.registrar,
             dials=[f"registration/{registration}"],
         )
+
+    def new_broker(self, broker: str, instance: str, rows: Rows) -> Core:
+        """Its core, at a start."""
+        epoch = self.net.nodes[f"broker/{broker}"].epoch
+        arguments = self.topology, broker, instance, rows, self._clock()
+        return self.witness.watched(BrokerCore(*arguments, epoch=epoch))
+
+    def new_registration(self, registration: str, instance: str, rows: Rows) -> Core:
+        return RegistrationCore(
+            *(self.topology, registration, instance, rows),
+            clock=self._clock(),
+            new_secret=lambda: Random(self.seed).randbytes(32),
+            epoch=self.net.nodes[f"registration/{registration}"].epoch,
+        )
+
+    def new_disk(self, peer: str) -> Disk:
+        """Of a peer that is added."""
+        return MemoryDisk()
 
     @property
     def server_peers(self) -> list[str]:
@@ -146,12 +162,7 @@ class Scenario:
         dials.append(f"registration/{self.topology.registration[0].id}")
         self.net.add(
             f"broker/{broker}",
-            lambda rows, instance: self.witness.watched(
-                BrokerCore(
-                    *(self.topology, broker, instance, rows, self._clock()),
-                    epoch=self.net.nodes[f"broker/{broker}"].epoch,
-                )
-            ),
+            lambda rows, instance: self.new_broker(broker, instance, rows),
             dials=dials,
         )
         asker = self.hosts[broker] = AskingClient(f"at-{broker}", f"at-{broker}#1", self.limits)
@@ -161,7 +172,7 @@ class Scenario:
 
     def ask(self, client: AskingClient, verb: str, **arguments: object) -> dict[str, object]:
         """A request answered with yes, whatever breaks on the way."""
-        response = self._answer(client, verb, **arguments)
+        response = self.answer(client, verb, **arguments)
         assert response.ok, (self.seed, verb, response)
         return dict(response.result)
 
@@ -170,17 +181,17 @@ class Scenario:
         is gone: asked again after a broken connection the broker may have removed it already."""
         host = interest.subscriber.host
         while True:
-            answer = self._answer(self.hosts[host], verb, profile=interest.profile, **arguments)
+            answer = self.answer(self.hosts[host], verb, profile=interest.profile, **arguments)
             if answer.ok:
                 return
             assert answer.result["code"] in ("moved", "unknown-profile"), (self.seed, answer)
-            shown = self._answer(self.registrar, "profile.show", profile=interest.profile)
+            shown = self.answer(self.registrar, "profile.show", profile=interest.profile)
             if not shown.ok:
                 return
             host = str(shown.result["host"])
             self.net.run_until(lambda: False, 0.2)
 
-    def _answer(self, client: AskingClient, verb: str, **arguments: object) -> Response:
+    def answer(self, client: AskingClient, verb: str, **arguments: object) -> Response:
         request = client.ask(verb, **arguments)
         self.wait(lambda: client.answer(request) is not None, f"{verb} is not answered")
         response = client.answer(request)
@@ -188,7 +199,11 @@ class Scenario:
         return response
 
     def wait(self, condition: Callable[[], bool], complaint: str) -> None:
-        assert self.net.run_until(condition, PATIENCE), f"seed {self.seed}: {complaint}"
+        """Under faults that leave no time for it, once they have ended."""
+        if not self.net.run_until(condition, PATIENCE):
+            assert self.net.faulty, f"seed {self.seed}: {complaint}"
+            self.net.faulty = False
+            assert self.net.run_until(condition, CALM), f"seed {self.seed}: {complaint}, in calm"
 
     def register_source(self) -> SourceClient:
         if len(self.sources) % 2:
@@ -243,6 +258,17 @@ class Scenario:
             if (message.source, message.number) == (source, number)
         )
         return read_publication(data, media_type_of(data))
+
+    def behind(self, source: SourceClient, broker: str) -> set[str]:
+        """The broker, and those that get the source's messages through it."""
+        found = {broker}
+        tree = broadcast_tree(self.topology, source.root)
+        for other in tree.parent:
+            at: str | None = other
+            while at is not None and at not in found:
+                at = tree.parent.get(at)
+            found |= set() if at is None else {other}
+        return found
 
     # --- the verdict --------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 Everything that can go wrong between processes goes wrong here, as the seed says: connections
 break with bytes in flight, or carry one way only; dialling fails for a while; processes die between
-any two of *handle*, *commit* and *send* and come back with what their disk had, or stand still, are
-replaced by their standby or nobody, and go on where they were.  Time is a number in a heap:
-minutes take milliseconds, and a failing seed replays exactly.
+any two of *handle*, *commit* and *send* and come back with what their disk had (sim_disk.py), or
+stand still, are replaced by their standby or nobody, and go on where they were.  Time is a number
+in a heap: minutes take milliseconds, and a failing seed replays exactly.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from random import Random
 from typing import Protocol
 
 from formats.schema_questions import answer
-from overlay.link.dead_letters import DEAD, dead_letter
+from overlay.link.dead_letters import keep_aside
 from overlay.link.early_leaving import EarlyLeaving, Leaving
-from overlay.link.errors import Fenced
+from overlay.link.errors import DiskFull, Fenced, StoreError
 from overlay.link.events import (
     Action,
     ArchiveMessage,
@@ -41,15 +41,17 @@ from overlay.link.events import (
     Put,
     ReadOn,
     ReadRows,
+    RowsRead,
     SchemaAnswered,
     SendData,
     TimePassed,
 )
+from overlay.link.lost_stores import STORE_LOST
 from overlay.link.suspect import CoreFailed
-from tests.beside import rows_read
+from tests.simulation.sim_disk import Disk, MemoryDisk, PowerCut, Row
 from yfilter.late_evaluation import evaluate_profile
 
-Rows = list[tuple[str, str, bytes]]
+Rows = Iterable[Row]
 
 
 class Core(Protocol):
@@ -65,13 +67,15 @@ class SimLease:
 class SimNode:
     """One process: a core while it is up, and a disk that outlives it."""
 
-    def __init__(self, peer: str, start: Callable[[Rows, str], Core], dials: Iterable[str]) -> None:
+    def __init__(
+        self, peer: str, start: Callable[[Rows, str], Core], dials: Iterable[str], disk: Disk
+    ) -> None:
         self.peer = peer
         self.start = start
         self.dials = tuple(dials)
         self.core: Core | None = None
         self.life = 0  # counts starts; what an earlier life had under way is void
-        self.disk: dict[tuple[str, str], bytes] = {}
+        self.disk = disk
         self.lease = SimLease()
         self.epoch = 0
         self.asleep: list[Callable[[], None]] | None = None  # what it does when it goes on
@@ -88,9 +92,6 @@ class SimNode:
         """Whether another process has its disk."""
         return self.epoch != self.lease.epoch
 
-    def rows(self) -> Rows:
-        return [(space, key, value) for (space, key), value in sorted(self.disk.items())]
-
 
 class SimConnection:
     """Two ends; an end is (node, connection number at that node)."""
@@ -105,8 +106,12 @@ class SimConnection:
 class SimNetwork:
     """Nodes, connections, time and faults."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(
+        self, seed: int, new_disk: Callable[[str], Disk] = lambda peer: MemoryDisk()
+    ) -> None:
+        """``new_disk`` of a peer that is added."""
         self.random = Random(seed)
+        self._new_disk = new_disk
         self.now = 0.0
         self.nodes: dict[str, SimNode] = {}
         self.faulty = True
@@ -120,6 +125,7 @@ class SimNetwork:
         self.cuts = 0
         self.fallen = 0  # nodes over an input
         self.has_standbys = False
+        self.told: Counter[str] = Counter()  # what processes said of their stores
         self.fenced: Counter[str] = Counter()  # processes that were over, by how they noticed
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
@@ -147,7 +153,7 @@ class SimNetwork:
     def add(
         self, peer: str, start: Callable[[Rows, str], Core], dials: Iterable[str] = ()
     ) -> SimNode:
-        node = self.nodes[peer] = SimNode(peer, start, dials)
+        node = self.nodes[peer] = SimNode(peer, start, dials, self._new_disk(peer))
         self.after(self.random.uniform(0, 0.5), lambda: self.boot(node))
         return node
 
@@ -162,7 +168,12 @@ class SimNetwork:
         node.life += 1
         if self.has_standbys:
             node.epoch = node.lease.epoch = node.lease.epoch + 1
-        node.core = node.start(node.rows(), f"{node.peer}#{node.life}")
+        try:
+            node.core = node.start(node.disk.open(), f"{node.peer}#{node.life}")
+        except StoreError as error:
+            self._tell(node, error)
+            self.after(self.random.uniform(1.0, 5.0), lambda: self.boot(node))
+            return
         self._tick(node, node.life)
         for peer in node.dials:
             self._dial(node, node.life, peer)
@@ -180,6 +191,7 @@ class SimNetwork:
         self.crashes += 1
         node.core = None
         node.life += 1
+        node.disk.end()
         node.inbox.clear()
         node.unsaved = []
         node.is_due = False
@@ -197,8 +209,8 @@ class SimNetwork:
         """A process stands still for a time; its standby is the node after so long."""
         if not self.pause(node, sleep):
             return
-        standby = SimNode(node.peer, node.start, node.dials)
-        standby.disk, standby.lease, standby.life = node.disk, node.lease, node.life
+        standby = SimNode(node.peer, node.start, node.dials, node.disk)
+        standby.lease, standby.life = node.lease, node.life
         life = node.life
 
         def take() -> None:
@@ -280,6 +292,9 @@ class SimNetwork:
         except Fenced:
             self._fence(node, "told")
             return
+        except StoreError as error:
+            self._fail(node, error)
+            return
         node.busy = False
         node.is_due |= self.random.random() < 0.3 or any(
             isinstance(action, SendData | CloseConnection | DialPeers | ReadRows)
@@ -315,9 +330,18 @@ class SimNetwork:
         if failure.suspect is None:
             raise failure
         self.fallen += 1
-        letter = dead_letter(failure.suspect, failure.__cause__ or failure, 0.0, has_ended=True)
-        node.disk[DEAD.space, failure.suspect.id] = DEAD.pack(letter)
+        keep_aside(node.disk, failure.suspect, failure.__cause__ or failure, 0.0)
         self.crash(node, self.random.uniform(0.1, 1.0))
+
+    def _fail(self, node: SimNode, error: StoreError) -> None:
+        """A process ends with what it says of its store."""
+        self.crash(node, self.random.uniform(1.0, 5.0))
+        self._tell(node, error)
+
+    def _tell(self, node: SimNode, error: StoreError) -> None:
+        """Somebody reads it, and does what has to be done before the process is started again."""
+        self.told[STORE_LOST if STORE_LOST in str(error) else "damaged"] += 1
+        node.disk.put_back()
 
     def _let_early(self, node: SimNode, actions: list[Action]) -> list[Action]:
         """What may leave ahead of the commit does, as in production; returns the rest."""
@@ -352,11 +376,18 @@ class SimNetwork:
         if node.is_over and any(isinstance(action, Put | Delete | ReadRows) for action in actions):
             self._fence(node, "commit")
             return
-        for action in actions:
-            if isinstance(action, Put):
-                node.disk[action.space, action.key] = action.value
-            elif isinstance(action, Delete):
-                node.disk.pop((action.space, action.key), None)
+        changes = [action for action in actions if isinstance(action, Put | Delete)]
+        try:
+            node.disk.commit(changes)
+        except PowerCut:
+            self.crash(node, self.random.uniform(0.05, 3.0))
+            return
+        except DiskFull:
+            self._do(node, 1.0, lambda: self._commit(node, life, actions))
+            return
+        except StoreError:  # the next process makes the store anew, of what is there
+            self.crash(node, self.random.uniform(0.05, 3.0))
+            return
         node.early.committed()
         self._do(node, self.random.uniform(0, 0.005), lambda: self._send(node, life, actions))
 
@@ -372,7 +403,12 @@ class SimNetwork:
                 if node.is_over:
                     self._fence(node, "read")
                     return
-                node.inbox.insert(0, rows_read(action, node.disk))
+                try:
+                    found = node.disk.read(action.space, action.first, action.last)
+                except StoreError as error:
+                    self._fail(node, error)
+                    return
+                node.inbox.insert(0, RowsRead(action.space, action.first, found))
             elif isinstance(action, SendData):
                 self._transmit(node, action.connection, action.data)
             elif isinstance(action, CloseConnection):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation.scenario import Scenario
+from tests.simulation.sim_disk import MemoryDisk
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
@@ -27,7 +28,7 @@ def test_what_is_published_while_a_store_is_gone_arrives_when_it_is_back(seed: i
     others = [broker for broker in scenario.topology.broker_ids if broker != source.root]
     node = net.nodes[f"broker/{random.choice(others)}"]
     net.crash(node, 0.5)
-    stored, node.disk = node.disk, {}
+    stored, node.disk = node.disk, MemoryDisk()
     publish(10)
     net.run_until(lambda: False, 5.0)
     core = scenario._core(node.peer.partition("/")[2])
