@@ -5,6 +5,7 @@ Looked into the moment it arrives, with the routing query that its parent had::
     generalisation   a disjunct holds that nobody at or below the broker asked for
     relaxation       one holds that a profile here asked for: routing queries say less than profiles
     withdrawn        only what was told once holds: it had gone while the message was on its way
+    sample           it goes to every broker, so that what disjuncts cost is known
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable
 from formats import ElementStream
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.packing.parcel import Parcel
+from overlay.routing import message_sample
 from overlay.transformation.reflection import WHOLE
 from yfilter import LinkTarget, Matcher, RouteMatch
 from yfilter.engine.linear_paths import Conjunction
@@ -63,6 +65,8 @@ class Witness:
             self.explained["relaxation"] += 1
         elif _holds(self._told[core.identity, parcel.root], message):
             self.explained["withdrawn"] += 1
+        elif parcel.number % message_sample.SAMPLE_EVERY == 0:
+            self.explained["sample"] += 1
         else:
             self.unexplained.append(f"{parcel.source} {parcel.number} came to {core.identity}")
 
