@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from onyx.broker.publish_keys import PublishKeys
 from tests.simulation.crashing_ends import CrashingEnds
+
+RUNS = int(os.environ.get("ONYX_SIMULATION_END_RUNS", "40"))
 
 
 def lived(seed: int) -> CrashingEnds:
@@ -30,15 +35,19 @@ def lived(seed: int) -> CrashingEnds:
     return scenario
 
 
-@pytest.mark.parametrize("first", range(1, 81, 20))
+@pytest.mark.parametrize("first", range(1, 1 + RUNS, 20))
 def test_each_key_is_worked_on_once(first: int) -> None:
+    """Although publishers really die, and publish again what is known."""
+    crashes = again = 0
     for seed in range(first, first + 20):
-        assert lived(seed).faults() == [], f"seed {seed}"
+        scenario = lived(seed)
+        assert scenario.faults() == [], f"seed {seed}"
+        crashes += scenario.net.crashes
+        again += sum(disk.again for disk in scenario.publishers.values())
+    assert crashes > 20
+    assert again
 
 
-def test_ends_really_die_and_publish_again() -> None:
-    scenarios = [lived(seed) for seed in range(101, 116)]
-    assert all(scenario.faults() == [] for scenario in scenarios)
-    assert sum(scenario.net.crashes for scenario in scenarios) > 50
-    publishers = [disk for scenario in scenarios for disk in scenario.publishers.values()]
-    assert sum(disk.again for disk in publishers) > 20
+def test_a_broker_that_forgets_keys_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PublishKeys, "number", lambda self, source, digest: 0)
+    assert any(lived(seed).faults() for seed in range(1, 21))

@@ -12,7 +12,7 @@ from onyx.broker.broker_core import BrokerCore
 from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_EARLY_RUNS", "40"))
+RUNS = int(os.environ.get("ONYX_SIMULATION_EARLY_RUNS", "20"))
 FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
 
 

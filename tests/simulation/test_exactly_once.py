@@ -12,7 +12,7 @@ from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Interest, Scenario
 
 # Beside those of test_the_simulation_really_disturbs_and_really_delivers.
-RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "260"))
+RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "100"))
 FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "41"))
 RUNS_PER_TEST = 20
 
@@ -154,7 +154,7 @@ def test_the_simulation_really_disturbs_and_really_delivers() -> None:
 def test_messages_that_are_worked_on_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """As large ones are; of half of the seeds slices end."""
     monkeypatch.setattr("onyx.broker.data_plane.LARGE_BYTES", 1)
-    for seed in range(1, 61):
+    for seed in range(1, 21):
         right(seed)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_TAKEOVER_RUNS", "40"))
+RUNS = int(os.environ.get("ONYX_SIMULATION_TAKEOVER_RUNS", "20"))
 FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
 
 
