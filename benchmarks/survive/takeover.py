@@ -29,7 +29,8 @@ ROWS_AT_START = 100_000
 
 def measure_takeover(report: Report, options: argparse.Namespace) -> None:
     """``takeover_p99_s``, from the death of a broker to the first message that was published
-    behind it at its user; ``postgres_rows_ratio``, of rows that are committed in a second."""
+    behind it at its user, whoever is the broker then: its standby, or the process that was killed,
+    if that has started again before; ``postgres_rows_ratio``, of rows that are committed in a second."""
     with running_postgres() as server, tempfile.TemporaryDirectory() as directory:
         _measure_stores(report, server, Path(directory))
         seconds = trio.run(_kill, server, Path(directory), KILLS)
@@ -53,9 +54,10 @@ async def _kill(server: Postgres, directory: Path, kills: int) -> list[float]:
         for number in range(kills):
             await net.wait_delivered(len(net.delivered) + 50)
             node = ("B1", "B2")[number % 2]
-            process, killed_at, before = net.active[node], trio.current_time(), len(net.published)
-            net.network.kill(process)
-            await net.another_than(node, process)
+            epoch = net.epochs[node][-1]
+            killed_at, before = trio.current_time(), len(net.published)
+            net.network.kill(net.active[node])
+            await net.wait_epoch(node, epoch + 1)
             await net.wait_delivered(before + 1)
             found.append(net.delivered[before] - killed_at)
             await net.network.wait_ready()
