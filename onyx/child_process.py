@@ -198,6 +198,7 @@ class ChildProcess:
             *(("--links-fd", str(self._listen_fds[1])) if self._listen_fds else ()),
             *("--ready-fd", str(ready_fd)),
             *("--lifeline-fd", str(self._lifeline_fd)),
+            *(("--kept",) if self.is_kept else ()),
             *(("--credentials", str(self._credentials)) if self._credentials else ()),
         ]
 

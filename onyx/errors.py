@@ -80,6 +80,10 @@ class StoreUnusable(UserError):
     exit_code = EXIT_STORE
 
 
+class StoreGone(StoreUnusable):
+    """It has less than it has had, or something else: acknowledged messages may be lost."""
+
+
 class JournalFull(UserError):
     """So much waits for its outcome in a publisher's journal that nothing more may."""
 

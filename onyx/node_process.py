@@ -22,31 +22,33 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import trio
 
 from onyx.background import background_tasks
-from onyx.broker.broker import run_broker
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
 from onyx.doors import doors_of, node_limits
-from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, UserError
+from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreGone, UserError
 from onyx.garbage import leave_survivors_alone
 from onyx.listening import NodeProcess, NodeSockets, bind, bind_process, bound_address, process_of
+from onyx.lost_store import tell_lost
 from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
 from onyx.node_store import taken_store
 from onyx.open_files import allow_connections
 from onyx.store_errors import store_errors
 from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.lost_stores import STORE_LOST
 from overlay.link.principal import Principal, nobody
 from overlay.link.stored_rows import Progress, unsaid
 from overlay.link.vitals import Vitals
 from overlay.nodes import Address
+from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
-from registration.service import run_registration
 
 READY = b"ready\n"
 RESTORED = "restored {} {}\n"
@@ -66,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--links-fd", type=int)
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
+    parser.add_argument("--kept", action="store_true", help="it is started again when it ends")
     parser.add_argument("--credentials", type=Path, help="without it: no TLS")
     arguments = parser.parse_args(argv)
     configure_logging(arguments.process)
@@ -97,6 +100,7 @@ async def run_node_process(
     ready: Callable[[], None] = lambda: None,
     waiting: Callable[[], None] = lambda: None,
     progress: Progress = unsaid,
+    tells_lost: bool = True,
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
@@ -106,10 +110,11 @@ async def run_node_process(
     and its standby one waits for the other, of which ``waiting`` is told, once; until then nobody
     is let in at its addresses, so that who tries one of these goes to the other.  A core
     that falls over at an input is made anew, and passes over it (node_lives.py); so is what the
-    process died of (node_deaths.py).
+    process died of (node_deaths.py).  One whose store has less than it had ``tells_lost`` to
+    whoever comes, for some seconds (lost_store.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
-    used, LeaseLost when another process has taken it over, TopologyError when the system does not
-    allow as many connections as were asked for.
+    used, StoreGone when it has less than it had, LeaseLost when another process has taken it over,
+    TopologyError when the system does not allow as many connections as were asked for.
     """
     limits = topology.limits
     node_id = process.node.id
@@ -122,7 +127,6 @@ async def run_node_process(
         sockets,
         directory.node_locked(process.name),
         watched_deaths(directory.node_directory(process.name)) as (mark, death),
-        store_errors(),
     ):
         async with background_tasks() as nursery:
             nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
@@ -132,22 +136,48 @@ async def run_node_process(
             has_standby = topology.node(node_id).has_standby
             waits = waiting if has_standby else _unheard
             told = _Told(node_id, vitals, ready, waits, progress)
-            async with taken_store(topology, node_id, told.waiting) as store:
-                if store.epoch:
-                    log.info("is %s from now on, epoch %d", node_id, store.epoch)
-                sockets.listen()
-                issuer = _issuer(topology, nursery)
-                run = run_registration if _is_registration(topology, node_id) else run_broker
 
-                async def life(caution: int) -> None:
-                    node = process.node
-                    log.info("listening at %s, for links at %s", node.listen, node.links)
-                    doors = doors_of(sockets, connections, limits)  # which the life closes
-                    of_node = topology, node_id, doors, store
-                    bounds = node_limits(limits, caution)
-                    await run(*of_node, *told.reports(), bounds, shown, issuer, mark, vitals)
+            async def run_with_store() -> None:
+                # A standby is to go on as soon as it may; what is wrong with a file is said first.
+                load = partial(_runner, topology, node_id)
+                run = None if topology.node(node_id).store == SQLITE else load()
+                async with taken_store(topology, node_id, told.waiting) as store:
+                    if store.epoch:
+                        log.info("is %s from now on, epoch %d", node_id, store.epoch)
+                    sockets.listen()
+                    issuer = _issuer(topology, nursery)
+                    run = run or load()
 
-                await run_lives(life, store, RestartPolicy(), death=death)
+                    async def life(caution: int) -> None:
+                        node = process.node
+                        log.info("listening at %s, for links at %s", node.listen, node.links)
+                        doors = doors_of(sockets, connections, limits)  # which the life closes
+                        of_node = topology, node_id, doors, store
+                        bounds = node_limits(limits, caution)
+                        await run(*of_node, *told.reports(), bounds, shown, issuer, mark, vitals)
+
+                    await run_lives(life, store, RestartPolicy(), death=death)
+
+            try:
+                with store_errors():
+                    await run_with_store()
+            except StoreGone as error:
+                if tells_lost and not has_standby:
+                    log.error("%s", error)
+                    vitals.hindrance = STORE_LOST
+                    await tell_lost(sockets, connections, limits, shown, node_id)
+                raise
+
+
+def _runner(topology: Topology, node_id: str) -> Callable[..., Awaitable[None]]:
+    """What a node runs, which takes a second to load."""
+    if any(node.id == node_id for node in topology.registration):
+        from registration.service import run_registration  # noqa: PLC0415
+
+        return run_registration
+    from onyx.broker.broker import run_broker  # noqa: PLC0415
+
+    return run_broker
 
 
 class _Told:
@@ -271,6 +301,7 @@ async def _run_child(arguments: argparse.Namespace) -> None:
         ready=tell_launcher,
         waiting=tell_launcher,
         progress=tell_progress,
+        tells_lost=arguments.kept,
     )
 
 
@@ -301,10 +332,6 @@ async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
             pass
         log.info("stopping: the launcher is gone")
         scope.cancel()
-
-
-def _is_registration(topology: Topology, node_id: str) -> bool:
-    return any(node.id == node_id for node in topology.registration)
 
 
 if __name__ == "__main__":

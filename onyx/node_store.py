@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from onyx.broker.late_spaces import LATE_SPACES
 from onyx.data_directory import DataDirectory
 from onyx.errors import StoreUnusable
 from onyx.listening import NodeProcess
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from overlay.link.postgres_store import PostgresStore
 
 SCHEMA_BYTES_MAX = 63
+LOOK_SECONDS = 0.3  # at rows ahead of a start, so that who waits is told soon what is wrong
 TAKE_SECONDS = 0.2  # between two looks whether a lease has ended
 
 log = logging.getLogger("onyx.process")
@@ -82,6 +84,8 @@ async def _take(topology: Topology, node_id: str, waiting: Callable[[], None]) -
             try:
                 if store is None:
                     store = await trio.to_thread.run_sync(_open, topology, node_id)
+                    if isinstance(store, Store):
+                        store.look(LOOK_SECONDS, LATE_SPACES)
                 if await trio.to_thread.run_sync(store.take):
                     return store
                 waiting()

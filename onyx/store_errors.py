@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from onyx.errors import LeaseLost, StoreUnusable, leaves
-from overlay.link.errors import Fenced, StoreError
+from onyx.errors import LeaseLost, StoreGone, StoreUnusable, leaves
+from overlay.link.errors import Fenced, StoreDamaged, StoreError, StoreLost
 
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Around its opening, reading and writing: LeaseLost, StoreUnusable.  Several tasks may find
-    out the same at once."""
+    """Around its opening, reading and writing: LeaseLost, StoreGone, StoreUnusable.  Several
+    tasks may find out the same at once."""
     try:
         yield
     except Exception as error:
@@ -21,4 +21,7 @@ def store_errors() -> Iterator[None]:
             raise
         if all(isinstance(each, Fenced) for each in found):
             raise LeaseLost(str(found[0])) from error
+        for each in found:
+            if isinstance(each, StoreLost | StoreDamaged):
+                raise StoreGone(str(each)) from error
         raise StoreUnusable(str(found[0])) from error

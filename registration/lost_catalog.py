@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from overlay.link.errors import StoreError
+from overlay.link.errors import StoreLost
 from overlay.link.events import Flow
 from overlay.link.frames import Hello
 from overlay.link.link_layer import LinkLayer
@@ -44,7 +44,7 @@ class LostCatalog(Part):
         self._has_met = bool(list(rows.take(MET))) or any(map(self._has_heard, brokers))
 
     def admits(self, broker: str, hello: Hello, connection: int) -> bool:
-        """Whether a broker may be met: not with the store of before it left.  StoreError when a
+        """Whether a broker may be met: not with the store of before it left.  StoreLost when a
         broker of this network knows more than this service."""
         is_known = self._has_heard(broker)
         sending = self._links.journal(f"broker/{broker}").sending
@@ -54,7 +54,7 @@ class LostCatalog(Part):
             if number <= last:
                 continue
             if is_known or not self._has_met:
-                raise StoreError(
+                raise StoreLost(
                     "the store of the registration service was emptied, or is an older copy: "
                     f"broker {broker} has {number} frames from it, and it knows of {last}. "
                     "Put back the store that it had, and start the network again"

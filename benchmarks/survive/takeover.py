@@ -30,7 +30,7 @@ ROWS_AT_START = 100_000
 def measure_takeover(report: Report, options: argparse.Namespace) -> None:
     """``takeover_p99_s``, from the death of a broker to the first message that was published
     behind it at its user, whoever is the broker then: its standby, or the process that was killed,
-    if that has started again before; ``postgres_rows_ratio``, of rows that are committed in a second."""
+    if that has started again before; ``postgres_rows_ratio``, of rows committed in a second."""
     with running_postgres() as server, tempfile.TemporaryDirectory() as directory:
         _measure_stores(report, server, Path(directory))
         seconds = trio.run(_kill, server, Path(directory), KILLS)

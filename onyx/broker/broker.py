@@ -17,7 +17,7 @@ import trio
 
 from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.deliveries.delivery_log import BODY_SPACE
+from onyx.broker.late_spaces import BODY_SPACE
 from overlay.link.credentials import Credentials
 from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door

@@ -178,7 +178,7 @@ class Connections:
     async def _accept(self, keeper: Doorkeeper, stream: trio.abc.Stream) -> None:
         address = counted_address(stream)
         refusal = keeper.refusal(address)
-        if not refusal:
+        if refusal is None:
             await self._run_connection(stream, "", keeper, address)
         elif keeper.refused < keeper.door.limits.refused_max:
             keeper.refused += 1
@@ -189,7 +189,7 @@ class Connections:
         else:
             await trio.aclose_forcefully(stream)
 
-    async def _refuse(self, stream: trio.abc.Stream, detail: str) -> None:
+    async def _refuse(self, stream: trio.abc.Stream, error: ErrorFrame) -> None:
         """Say why before it is closed."""
         try:
             seconds = self._limits.handshake_seconds
@@ -197,9 +197,8 @@ class Connections:
         except HandshakeFailed:
             return
         connection = Connection(0, stream, self._limits.connection, secured)
-        error = ErrorFrame("too-many-connections", detail, fatal=True)
         connection.send_nowait(error.flow, encode(error))
-        connection.close_nowait(detail)
+        connection.close_nowait(error.detail)
         await connection.run(_forget)
 
     async def _dial(self, peer: str, dialling: _Dialling) -> None:

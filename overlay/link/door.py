@@ -16,6 +16,7 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 import trio
 
 from overlay.link.frame import ROLES
+from overlay.link.frames import ErrorFrame
 from overlay.link.principal import PROCESS_ROLES
 
 CLIENT_ROLES = ROLES - PROCESS_ROLES
@@ -40,11 +41,13 @@ class DoorLimits:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """``roles``: of hellos that may be said there; none: any, and nobody is unknown."""
+    """``roles``: of hellos that may be said there; none: any, and nobody is unknown.  ``closed``:
+    what whoever comes is told instead of being let in."""
 
     listeners: Sequence[trio.abc.Listener[trio.abc.Stream]]
     roles: frozenset[str] = frozenset()
     limits: DoorLimits = field(default_factory=DoorLimits)
+    closed: ErrorFrame | None = None
 
     @property
     def is_of_links(self) -> bool:
@@ -62,15 +65,19 @@ class Doorkeeper:
         self._of_address: Counter[str] = Counter()
         self._unknown: dict[int, None] = {}  # the one that has waited longest first
 
-    def refusal(self, address: str) -> str:
-        """Why one more from an address may not come in; "" if it may."""
+    def refusal(self, address: str) -> ErrorFrame | None:
+        """Why one more from an address may not come in; None if it may."""
         limits = self.door.limits
+        if self.door.closed is not None:
+            return self.door.closed
         if len(self._inside) >= limits.connections_max:
-            return f"{limits.connections_max} connections are here already; try again later"
-        if 0 < limits.address_connections_max <= self._of_address[address]:
-            most = limits.address_connections_max
-            return f"{most} connections from {address} are here already; try again later"
-        return ""
+            whose = f"{limits.connections_max} connections"
+        elif 0 < limits.address_connections_max <= self._of_address[address]:
+            whose = f"{limits.address_connections_max} connections from {address}"
+        else:
+            return None
+        detail = f"{whose} are here already; try again later"
+        return ErrorFrame("too-many-connections", detail, fatal=True)
 
     def enter(self, number: int, address: str) -> int | None:
         """One more is inside, unknown; the connection that has to go for it, if any."""

@@ -64,6 +64,10 @@ class StoreLost(StoreError):
     """A store that has less than it has had, or something else."""
 
 
+class StoreDamaged(StoreError):
+    """A store in which something is not what was stored."""
+
+
 class DiskFull(StoreError):
     """A store has no room; it is as it was before the commit, and may be asked again."""
 

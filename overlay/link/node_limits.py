@@ -38,7 +38,7 @@ class NodeLimits:
     handshake_seconds: float = 10.0
     revoked_seconds: float = 60.0
     redial_seconds_min: float = 0.1
-    redial_seconds_max: float = 2.0
+    redial_seconds_max: float = 1.0
     commit: CommitLimits = DEFAULT_COMMIT_LIMITS
     connection: ConnectionLimits = DEFAULT_CONNECTION_LIMITS
 

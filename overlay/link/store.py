@@ -27,6 +27,7 @@ from contextlib import closing, contextmanager, suppress
 from itertools import chain as chained
 from operator import itemgetter
 from pathlib import Path
+from time import monotonic
 from typing import Self, TypeVar
 
 from overlay.link.errors import DiskFull, StoreError
@@ -142,6 +143,13 @@ class Store:
             for space in self._spaces():
                 if space not in without:
                     yield from self._space(space, is_read=space not in unread)
+
+    def look(self, seconds: float, without: Collection[str]) -> None:
+        """Read the same rows for at most so many seconds.  StoreError likewise."""
+        until = monotonic() + seconds
+        for _ in self.rows(without):
+            if monotonic() >= until:
+                return
 
     def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
         """All rows (space, key, value) of these spaces, by key within each space.  StoreError at

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import msgpack
 from google_crc32c import extend, value
 
-from overlay.link.errors import StoreError, StoreLost
+from overlay.link.errors import StoreDamaged, StoreError, StoreLost
 from overlay.link.store_head import DIGEST_BYTES, Mark, head_file
 
 APPLICATION_ID = 0x4F4E5958  # "ONYX", in the header of the file
@@ -182,8 +182,8 @@ def lost(path: Path, sign: str) -> StoreLost:
     )
 
 
-def damaged(path: Path, what: str) -> StoreError:
-    return StoreError(
+def damaged(path: Path, what: str) -> StoreDamaged:
+    return StoreDamaged(
         f"{path} is damaged: {what}. Stop the process; onyx store verify {path.parent} says what "
         f"is wrong, onyx store repair {path.parent} sets it aside"
     )

@@ -94,10 +94,15 @@ class SeparateNodes:
 
     async def wait_ready(self) -> None:
         """Until every process that was started has said that it is."""
-        for node, process in self.processes.items():
-            assert process.stdout is not None
-            line = await trio.to_thread.run_sync(process.stdout.readline)
-            assert line, f"{node} did not get ready: {self.log(node)}"
+        for node in self.processes:
+            await self.wait_ready_again(node)
+
+    async def wait_ready_again(self, node: str) -> None:
+        """Until one that was started by itself has."""
+        stdout = self.processes[node].stdout
+        assert stdout is not None
+        line = await trio.to_thread.run_sync(stdout.readline)
+        assert line, f"{node} did not get ready: {self.log(node)}"
 
     def stop(self, node: str, number: int = signal.SIGTERM) -> int:
         """End a process and wait for it; its exit code."""

@@ -31,7 +31,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 import msgpack
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
-from overlay.link.errors import StoreError
+from onyx.broker.late_spaces import BODY_SPACE
+from overlay.link.errors import StoreDamaged, StoreError
 from overlay.link.events import ReadRows, RowsRead
 from overlay.link.frame_codec import ResultsEncoder
 from overlay.link.frame_memory import FrameMemory
@@ -54,7 +55,6 @@ class DeliveryRow(NamedTuple):
 
 
 DELIVERIES = Table("delivery", DeliveryRow)
-BODY_SPACE = "delivery-body"
 
 RULES = 1
 """By which results are made of a message.  A release that makes others raises it: then what waits
@@ -330,7 +330,7 @@ class DeliveryLog:
         if record is None or record.common is not None or record.message is not None:
             return
         if not rows.rows:
-            raise StoreError(f"row {rows.first!r} of {rows.space} is gone")
+            raise StoreDamaged(f"row {rows.first!r} of {rows.space} is gone")
         ((key, value),) = rows.rows
         body = value if rows.space == BODY_SPACE else DELIVERIES.read(key, value).body or b""
         found = _read_body(rows.space, key, body)

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from onyx.broker.deliveries.delivery_log import (
-    BODY_SPACE,
     DELIVERIES,
     DeliveryLog,
     Group,
@@ -42,6 +41,7 @@ from onyx.broker.deliveries.policies import Policies
 from onyx.broker.deliveries.rejections import Rejections
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
+from onyx.broker.late_spaces import BODY_SPACE
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.delivery_frames import (

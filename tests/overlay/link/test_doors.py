@@ -248,12 +248,14 @@ def test_by_what_an_address_is_counted(host: str, counted: str) -> None:
 def test_from_one_address_only_so_many_come_in() -> None:
     keeper = Doorkeeper(Door([], CLIENT_ROLES, DoorLimits(9, 9, address_connections_max=2)))
     for number in range(2):
-        assert keeper.refusal("192.0.2.7") == ""
+        assert keeper.refusal("192.0.2.7") is None
         keeper.enter(number, "192.0.2.7")
-    assert keeper.refusal("192.0.2.7").startswith("2 connections from 192.0.2.7 are here already")
-    assert keeper.refusal("192.0.2.8") == keeper.refusal("") == ""
+    refusal = keeper.refusal("192.0.2.7")
+    assert refusal is not None and refusal.code == "too-many-connections"
+    assert refusal.detail.startswith("2 connections from 192.0.2.7 are here already")
+    assert keeper.refusal("192.0.2.8") is keeper.refusal("") is None
     keeper.leave(0)
-    assert keeper.refusal("192.0.2.7") == ""
+    assert keeper.refusal("192.0.2.7") is None
     assert keeper.statistics() == {"connections": 1, "unknown": 1}
 
 
