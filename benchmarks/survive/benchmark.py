@@ -9,6 +9,7 @@ from benchmarks.parts import add_part_option, run_parts
 from benchmarks.report import Report
 from benchmarks.survive.chaos import measure_chaos
 from benchmarks.survive.dead import measure_dead
+from benchmarks.survive.disks import measure_disks
 from benchmarks.survive.publisher import measure_publisher
 from benchmarks.survive.takeover import measure_takeover
 from benchmarks.survive.upgrade import measure_upgrade
@@ -16,6 +17,7 @@ from benchmarks.survive.upgrade import measure_upgrade
 # Each adds its figures to the report.
 PARTS = {
     "chaos": measure_chaos,
+    "disks": measure_disks,
     "dead": measure_dead,
     "takeover": measure_takeover,
     "upgrade": measure_upgrade,
@@ -39,6 +41,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_part_option(parser, PARTS)
     parser.add_argument(
         "--seconds", metavar="N", type=positive, default=60, help="of chaos (default: 60)"
+    )
+    parser.add_argument(
+        "--messages",
+        metavar="N",
+        type=positive,
+        default=0,
+        help="the chaos goes on until so many are acknowledged; 1,000,000 take an hour (default: 0)",
     )
     parser.add_argument(
         "--rate",

@@ -18,11 +18,12 @@ def measure_chaos(report: Report, options: argparse.Namespace) -> None:
     """``lost``, ``doubled`` and ``disordered`` of the ``acknowledged``; WrongAnswers if any is."""
     with tempfile.TemporaryDirectory() as directory:
         chaos = Chaos(
-            *(options.seconds, options.seed, options.rate, Path(directory)),
+            *(options.seconds, options.seed, options.rate, Path(directory), options.messages),
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )
         verdict = trio.run(chaos.run)
     report.detail("faults", dict(chaos.faults))
+    report.figure("ended_for_disks", "processes that ended as disks failed", chaos.ended_for_disks)
     report.figure("acknowledged", "messages acknowledged", verdict.accepted)
     report.figure("delivered", "deliveries", verdict.delivered)
     for name in ("lost", "doubled", "disordered"):

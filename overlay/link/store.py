@@ -95,6 +95,11 @@ class Store:
                     write_head(head_file(self.path), self._head.mark)
                     self._head.close()
                     self._head = Head(head_file(self.path))
+                # Of what a process wrote that was killed it is not known whether it is on the disk,
+                # and others are told of it before the next commit.
+                log = self.path.with_name(f"{self.path.name}-wal")
+                if log.exists():
+                    sync_file(log)
                 self._connection = _connected(self.path)
                 try:
                     if chain is None:

@@ -5,9 +5,11 @@
     python -m tests.survival.chaos --seconds 600 --seed 7
 
 Each node is a process of its own behind proxies; processes are killed, paused and started again,
-connections cut, held up, heard one way only and refused, in an order that the seed gives.  Then the
-faults stop, and everything that was accepted must have come to each profile that wants it, once and
-in order.  Exit code 0: so it is; 1: it is not.  The last line is the verdict as JSON.
+connections cut, held up, heard one way only and refused, disks full or failing at a write or a
+sync, power cut, so that files are what was synced of them, and clocks moved, in an order that the
+seed gives.  Then the faults stop, and everything that was accepted must have come to each profile
+that wants it, once and in order.  Exit code 0: so it is; 1: it is not.  The last line is the
+verdict as JSON.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ import trio
 
 from onyx import DataSource, User
 from onyx.data_source import Pipeline
-from onyx.errors import RequestFailed, UserError
+from onyx.errors import EXIT_STORE, RequestFailed, UserError
 from tests.survival.ledger import Ledger, Verdict, Wanted, message
+from tests.survival.machine import cut_power, machines
 from tests.survival.proxy import Proxy, Weather
 from tests.survival.separate_nodes import HERE, REGISTRATION, SeparateNodes
 
@@ -41,28 +44,41 @@ PROFILES = [
     *((10.0 * (group % BROKERS), Wanted(group)) for group in range(12)),
 ]
 BURST = 20  # messages of a source that are published without a pause
+CLOCK_SECONDS = 3 * 86_400  # by which a clock is wrong at most
+RECOVERY_SECONDS = 3.0  # in which nothing else is done to a machine whose disk has failed
 CALM_SECONDS = 120.0  # behind the faults, for what is still on its way
 
 
 @dataclass
 class Chaos:
-    """One run; ``rate``: messages a second of all sources together, in the mean."""
+    """One run, of so many ``seconds`` and until so many ``messages`` are accepted; ``rate``:
+    messages a second of all sources together, in the mean."""
 
     seconds: float
     seed: int
     rate: float
     directory: Path
+    messages: int = 0
     say: Callable[[str], None] = print
     ledger: Ledger = field(default_factory=Ledger)
     faults: Counter[str] = field(default_factory=Counter)
+    ended_for_disks: int = 0  # processes that have ended, as they have to
     unexpected: list[str] = field(default_factory=list)
 
     async def run(self) -> Verdict:
         self._chance = random.Random(self.seed)
         self._over = trio.Event()  # the faults
         self._down: set[str] = set()  # nodes that are killed or paused on purpose
+        self._failing: set[str] = set()  # of these, whose disk fails: they may end
+        nodes = [REGISTRATION, *(f"B{number + 1}" for number in range(BROKERS))]
+        self.machines = machines(self.directory, nodes)
         self.nodes = SeparateNodes(
-            self.directory, BROKERS, links=LINKS, limits=LIMITS, is_proxied=True
+            self.directory,
+            BROKERS,
+            links=LINKS,
+            limits=LIMITS,
+            is_proxied=True,
+            environments={node: machine.environment for node, machine in self.machines.items()},
         )
         with self.nodes:
             async with trio.open_nursery() as nursery:
@@ -135,22 +151,28 @@ class Chaos:
             for text in delivery.results:
                 self.ledger.take(delivery.profile, delivery.source, text)
 
+    @property
+    def _accepted(self) -> int:
+        return sum(map(len, self.ledger.accepted.values()))
+
     async def _watch(self) -> None:
         """Start again what has ended by itself, and note it."""
         while True:
             for node, code in self.nodes.fallen().items():
-                if node not in self._down:
+                if node in self._failing and code == EXIT_STORE:
+                    self.ended_for_disks += 1
+                elif node in self._down:
+                    continue
+                else:
                     self.unexpected.append(f"{node} ended with {code}")
-                    self.nodes.start([node], HERE)
+                self.nodes.start([node], HERE)
             await trio.sleep(0.3)
 
     async def _report(self) -> None:
         while True:
             await trio.sleep(10)
-            accepted = sum(map(len, self.ledger.accepted.values()))
-            self.say(
-                f"{accepted} accepted, {self.ledger.deliveries} delivered, {dict(self.faults)}"
-            )
+            accepted, delivered = self._accepted, self.ledger.deliveries
+            self.say(f"{accepted} accepted, {delivered} delivered, {dict(self.faults)}")
 
     # --- faults -----------------------------------------------------------------------------
 
@@ -164,14 +186,22 @@ class Chaos:
             self._refuse: 6,
             self._kill_all: 3,
         }
+        if self.machines:
+            faults |= {
+                self._fill_disk: 8,
+                self._break_disk: 8,
+                self._cut_power: 12,
+                self._cut_all_power: 3,
+                self._set_clock: 8,
+            }
         async with trio.open_nursery() as nursery:
             self._harm = nursery
-            with trio.move_on_after(self.seconds):
-                while True:
-                    await trio.sleep(self._chance.expovariate(1 / 2.5))
-                    (fault,) = self._chance.choices(list(faults), list(faults.values()))
-                    self.faults[fault.__name__.strip("_")] += 1
-                    fault()
+            until = trio.current_time() + self.seconds
+            while trio.current_time() < until or self._accepted < self.messages:
+                await trio.sleep(self._chance.expovariate(1 / 2.5))
+                (fault,) = self._chance.choices(list(faults), list(faults.values()))
+                self.faults[fault.__name__.strip("_")] += 1
+                fault()
 
     def _node(self) -> str:
         """One that nothing is done to now; the registration service seldom."""
@@ -192,12 +222,14 @@ class Chaos:
             if node not in self._down:
                 self._kill_for(node, self._chance.choice([0.0, 1.0, 2.0]))
 
-    def _kill_for(self, node: str, seconds: float) -> None:
+    def _kill_for(self, node: str, seconds: float, *, with_power: bool = False) -> None:
         self._down.add(node)
 
         async def kill() -> None:
             if node in self.nodes.processes:
                 self.nodes.stop(node, signal.SIGKILL)
+            if with_power:
+                cut_power(self.nodes.data / "nodes" / node, self._chance)
             await trio.sleep(seconds)
             self.nodes.start([node], HERE)
             self._down.discard(node)
@@ -217,6 +249,45 @@ class Chaos:
             self._down.discard(node)
 
         self._harm.start_soon(pause)
+
+    def _cut_power(self) -> None:
+        node = self._node()
+        if node:
+            self._kill_for(node, self._chance.choice([0.0, 1.0]), with_power=True)
+
+    def _cut_all_power(self) -> None:
+        for node in self.nodes.node_ids:
+            if node not in self._down:
+                self._kill_for(node, self._chance.choice([0.0, 1.0]), with_power=True)
+
+    def _fill_disk(self) -> None:
+        self._fail_disk(["full"], [1.0, 4.0])
+
+    def _break_disk(self) -> None:
+        self._fail_disk(["unwritten", "unsynced"], [0.5, 2.0])
+
+    def _fail_disk(self, words: Sequence[str], seconds: Sequence[float]) -> None:
+        """Whoever ends for it is started again."""
+        node, word, most = self._node(), self._chance.choice(words), self._chance.choice(seconds)
+        if not node:
+            return
+        self._down.add(node)
+        self._failing.add(node)
+
+        async def fail() -> None:
+            self.machines[node].fail(word)
+            await trio.sleep(most)
+            self.machines[node].fail("")
+            await trio.sleep(RECOVERY_SECONDS)
+            self._failing.discard(node)
+            self._down.discard(node)
+
+        self._harm.start_soon(fail)
+
+    def _set_clock(self) -> None:
+        """Of a machine, and it stays so."""
+        if node := self._node():
+            self.machines[node].set_clock(self._chance.randint(-CLOCK_SECONDS, CLOCK_SECONDS))
 
     def _cut(self) -> None:
         self._harm.start_soon(self._proxy().cut)
@@ -248,15 +319,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.survival.chaos")
     parser.add_argument("--seconds", type=float, default=60.0, help="of faults (default: 60)")
     parser.add_argument("--seed", type=int, default=1, help="of the faults (default: 1)")
+    parser.add_argument(
+        "--messages", type=int, default=0, help="go on until so many are accepted (default: 0)"
+    )
     parser.add_argument("--rate", type=float, default=500.0, help="messages a second (500)")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as directory:
-        chaos = Chaos(given.seconds, given.seed, given.rate, Path(directory))
+        chaos = Chaos(given.seconds, given.seed, given.rate, Path(directory), given.messages)
         verdict = trio.run(chaos.run)
         if not verdict.is_good or chaos.unexpected:
             for log in sorted(Path(directory).glob("*.log")):
                 print(f"--- {log.name}\n{log.read_text()[-3000:]}")
-    print(json.dumps({**asdict(verdict), "faults": chaos.faults, "unexpected": chaos.unexpected}))
+    print(
+        json.dumps(
+            {
+                **asdict(verdict),
+                "faults": chaos.faults,
+                "unexpected": chaos.unexpected,
+                "ended_for_disks": chaos.ended_for_disks,
+            }
+        )
+    )
     return 0 if verdict.is_good else 1
 
 

@@ -36,7 +36,8 @@ class SeparateNodes:
     ``limits`` are lines of the topology file.  ``directory`` gets a topology file and a log for
     each process, and the data.
 
-    ``through``: at which ports clients and other nodes find a node, if not at its own.
+    ``environments``: what is in that of single nodes besides.  ``through``: at which ports clients
+    and other nodes find a node, if not at its own.
     """
 
     directory: Path
@@ -44,7 +45,7 @@ class SeparateNodes:
     links: Sequence[tuple[str, str]] = ()
     limits: str = ""
     is_proxied: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,7 +87,7 @@ class SeparateNodes:
                 self.processes[node] = subprocess.Popen(
                     [*command, "--insecure", "--data", str(self.data)],
                     cwd=code,
-                    env={**os.environ, **self.environment, "PYTHONPATH": str(code)},
+                    env={**os.environ, **self.environments.get(node, {}), "PYTHONPATH": str(code)},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=log,

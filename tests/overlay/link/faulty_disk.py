@@ -26,14 +26,19 @@ def faulty_disk(directory: Path) -> dict[str, str]:
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler here")
-    library = directory / "faulty_disk.so"
-    source = Path(__file__).with_name("faulty_disk.c")
-    if not library.exists():
-        made = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
-        subprocess.run(made, check=True)
+    library = preloaded(directory, Path(__file__).with_suffix(".c"), compiler)
     fault = directory / "fault"
     fault.write_text("")
     return {**os.environ, "LD_PRELOAD": str(library), "FAULT": str(fault)}
+
+
+def preloaded(directory: Path, source: Path, compiler: str) -> Path:
+    """The library that a C file is."""
+    library = directory / f"{source.stem}.so"
+    if not library.exists():
+        made = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
+        subprocess.run(made, check=True)
+    return library
 
 
 def run_with(disk: dict[str, str], store: Path, script: str) -> str:
