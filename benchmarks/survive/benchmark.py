@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive,
         default=0,
-        help="the chaos goes on until so many are acknowledged; 1,000,000 take an hour (default: 0)",
+        help="the chaos goes on until so many are acknowledged (default: 0)",
     )
     parser.add_argument(
         "--rate",
