@@ -44,11 +44,7 @@ class Postgres(TrialServer):
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
-    try:
-        programs()
-    except UserError as error:
-        pytest.skip(str(error))
-    user = _user() if os.geteuid() == 0 else None
+    user = postgres_user()
     folder = Path(tempfile.mkdtemp(prefix="onyx-pg"))
     try:
         if user is not None:
@@ -59,7 +55,14 @@ def running_postgres() -> Iterator[Postgres]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _user() -> str:
+def postgres_user() -> str | None:
+    """Who runs a server, if not this account; skipped where nobody can."""
+    try:
+        programs()
+    except UserError as error:
+        pytest.skip(str(error))
+    if os.geteuid() != 0:
+        return None
     for name in _USERS:
         try:
             pwd.getpwnam(name)

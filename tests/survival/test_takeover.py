@@ -18,6 +18,7 @@ from overlay.stores import StoreOptions
 from overlay.topology import parse_topology
 from tests.onyx.networks import SAFETY_SECONDS, is_running, small_topology_text
 from tests.postgres import LEASE_SECONDS, Postgres
+from tests.survival.replicas import replicated_postgres
 from tests.survival.standbys import standbys
 
 
@@ -64,6 +65,18 @@ async def test_who_stands_still_is_replaced_and_ends_when_it_wakes_up(
         assert net.epochs[node] == [1, 2]
         assert any("not this process's any more (epoch 1)" in line for line in net.lines)
         await net.wait_delivered(len(net.delivered) + 50)
+
+
+async def test_a_synchronous_replica_takes_the_place_of_a_primary_that_is_lost(
+    tmp_path: Path,
+) -> None:
+    with replicated_postgres() as server:
+        async with standbys(server, tmp_path / "data", LEASE_SECONDS) as net, net.traffic():
+            await net.wait_delivered(50)
+            await trio.to_thread.run_sync(server.lose_primary)
+            await trio.to_thread.run_sync(server.promote)
+            published = len(net.published)
+            await net.wait_delivered(published + 50)
 
 
 async def test_a_network_starts_a_server_of_its_own(tmp_path: Path) -> None:
