@@ -46,6 +46,8 @@ PROFILES = [
 BURST = 20  # messages of a source that are published without a pause
 CLOCK_SECONDS = 3 * 86_400  # by which a clock is wrong at most
 RECOVERY_SECONDS = 3.0  # in which nothing else is done to a machine whose disk has failed
+BETWEEN = 100  # messages that are accepted between two faults
+STANDSTILL_SECONDS = 15.0  # if they are, in that time
 CALM_SECONDS = 120.0  # behind the faults, for what is still on its way
 
 
@@ -199,9 +201,17 @@ class Chaos:
             until = trio.current_time() + self.seconds
             while trio.current_time() < until or self._accepted < self.messages:
                 await trio.sleep(self._chance.expovariate(1 / 2.5))
+                with trio.move_on_after(STANDSTILL_SECONDS):
+                    await self._go_on(BETWEEN)
                 (fault,) = self._chance.choices(list(faults), list(faults.values()))
                 self.faults[fault.__name__.strip("_")] += 1
                 fault()
+
+    async def _go_on(self, count: int) -> None:
+        """Until so many messages more are accepted: a slow machine takes fewer faults a minute."""
+        most = self._accepted + count
+        while self._accepted < most:
+            await trio.sleep(0.1)
 
     def _node(self) -> str:
         """One that nothing is done to now; the registration service seldom."""
