@@ -48,7 +48,7 @@ CLOCK_SECONDS = 3 * 86_400  # by which a clock is wrong at most
 RECOVERY_SECONDS = 3.0  # in which nothing else is done to a machine whose disk has failed
 BETWEEN = 100  # messages that are accepted between two faults
 STANDSTILL_SECONDS = 15.0  # if they are, in that time
-CALM_SECONDS = 120.0  # behind the faults, for what is still on its way
+CALM_SECONDS = 60.0  # behind the faults, without anything of what is still on its way
 
 
 @dataclass
@@ -118,10 +118,12 @@ class Chaos:
                 await self._do_harm()
                 self._over.set()
                 self.say("the faults are over")
-            with trio.move_on_after(CALM_SECONDS):
-                due = self.ledger.due()
-                while self.ledger.deliveries < due:
+            due = self.ledger.due()
+            with trio.move_on_after(CALM_SECONDS) as calm:
+                while (before := self.ledger.deliveries) < due:
                     await trio.sleep(0.3)
+                    if self.ledger.deliveries > before:
+                        calm.deadline = trio.current_time() + CALM_SECONDS
             return self.ledger.verdict()
 
     async def _publish(self, source: DataSource) -> None:
