@@ -19,7 +19,7 @@ from onyx.results import Results
 from tests.survival.separate_nodes import HERE, SeparateNodes
 
 FORMER = "6628d55f94296bec2e9ce203365bfdbbf0559b6a"
-"""The commit of the last release; it is the first that negotiates versions."""
+"""The last release where the history has no tag; it is the first that negotiates versions."""
 PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
 INTERVAL_SECONDS = 0.02  # from message to message
 BETWEEN = 10  # deliveries to each user between two upgrades, so that versions are mixed in use
@@ -29,17 +29,33 @@ class HistoryMissing(Exception):
     """The last release cannot be had; says why."""
 
 
-def former_code(folder: Path) -> None:
-    """Put the code of the last release there, not compiled.  HistoryMissing."""
-    command = ["git", "-C", str(HERE), "archive", FORMER, *PACKAGES]
+def former_code(folder: Path) -> str:
+    """Put the code of the last release there, not compiled; which it is.  HistoryMissing.
+
+    It is the last tag before this commit, or FORMER.  A clone without history is given it, if the
+    repository that it is of can be reached."""
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
+        former = _git("describe", "--tags", "--abbrev=0", "HEAD^").decode().strip()
+    except HistoryMissing:
+        former = FORMER
+    try:
+        packed = _git("archive", former, *PACKAGES)
+    except HistoryMissing:
+        _git("fetch", "--quiet", "--depth=1", "origin", former)
+        packed = _git("archive", former, *PACKAGES)
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(folder, filter="data")
+    return former
+
+
+def _git(*words: str) -> bytes:
+    try:
+        done = subprocess.run(["git", "-C", str(HERE), *words], capture_output=True, check=False)
     except FileNotFoundError:
         raise HistoryMissing("there is no git here") from None
     if done.returncode:
         raise HistoryMissing(f"the history is not here: {done.stderr.decode().strip()}")
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+    return done.stdout
 
 
 @dataclass
