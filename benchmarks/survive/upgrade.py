@@ -34,4 +34,5 @@ def measure_upgrade(report: Report, options: argparse.Namespace) -> None:
         "upgrade_median_s", "  due to be published to taken, median", median(traffic.seconds), "s"
     )
     report.figure("upgrade_p99_s", "  99th percentile", quantiles(traffic.seconds, n=100)[98], "s")
+    report.figure("upgrade_away_s", "  a process is away, the longest", max(traffic.away), "s")
     report.figure("upgrade_max_s", "  the latest", max(traffic.seconds), "s")

@@ -67,6 +67,8 @@ class Traffic:
     taken: dict[str, list[bytes]] = field(default_factory=dict)  # by host broker
     seconds: list[float] = field(default_factory=list)
     """From when a message was due to be published to when a user had it."""
+    away: list[float] = field(default_factory=list)
+    """From when a process was told to stop to when the one in its place was ready."""
 
     def __post_init__(self) -> None:
         self._stopping = self._has_stopped = False
@@ -144,8 +146,11 @@ async def upgrade(directory: Path, former: Path, seed: int) -> Traffic:
             await nursery.start(traffic.publish)
             await traffic.go_on(BETWEEN)
             for node in random.Random(seed).sample(nodes.node_ids, len(nodes.node_ids)):
+                stopped_at = trio.current_time()
                 assert nodes.stop(node) == 0, nodes.log(node)
                 nodes.start([node], HERE)
+                await nodes.wait_ready_again(node)
+                traffic.away.append(trio.current_time() - stopped_at)
                 await traffic.go_on(BETWEEN)
             late = await user.add_profile("/m[n > 0]", location=(10.0, 0.0))
             assert late.host == "B2"
