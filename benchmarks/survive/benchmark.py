@@ -57,6 +57,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="messages a second that are published in the chaos (default: 1,000)",
     )
     parser.add_argument(
+        "--dead-seconds",
+        metavar="N",
+        type=positive,
+        default=10,
+        help="that a broker is dead (default: 10; 600 are promised)",
+    )
+    parser.add_argument(
         "--kills", metavar="N", type=positive, default=20, help="of each publisher (default: 20)"
     )
     parser.add_argument("--seed", metavar="N", type=int, default=1)

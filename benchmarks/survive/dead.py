@@ -25,7 +25,7 @@ STAR = [("B1", "B2"), ("B1", "B3"), ("B1", "B4")]
 DEAD = "B2"
 BACKLOG_BYTES = 64 * 1024
 MESSAGE_BYTES = 1024
-SECONDS = 10.0  # alive, then dead
+SECONDS = 10.0  # alive
 RATE_MAX = 200  # messages a second
 BACK_SECONDS = 120.0
 
@@ -72,7 +72,9 @@ def measure_dead(report: Report, options: argparse.Namespace) -> None:
     over that before; WrongAnswers if any message is missing, doubled or out of order at the end."""
     rate = min(options.rate, RATE_MAX)
     with tempfile.TemporaryDirectory() as directory:
-        before, during, waited = trio.run(_measure, Path(directory), rate)
+        measured = trio.run(_measure, Path(directory), rate, options.dead_seconds)
+    before, during, waited = measured
+    report.condition("dead_seconds", "a broker is dead for so many", options.dead_seconds)
     report.condition("dead_rate", "messages a second, beside a dead broker", rate)
     report.figure("others_p99_s", "users elsewhere, published to taken, 99 %", before, "s")
     report.figure("others_dead_p99_s", "  while a broker is dead", during, "s")
@@ -80,7 +82,7 @@ def measure_dead(report: Report, options: argparse.Namespace) -> None:
     report.figure("dead_back_s", "all that waited for it is taken after", waited, "s")
 
 
-async def _measure(directory: Path, rate: float) -> tuple[float, float, float]:
+async def _measure(directory: Path, rate: float, seconds: float) -> tuple[float, float, float]:
     limits = f"[limits]\nlink_backlog_bytes_max = {BACKLOG_BYTES}"
     with SeparateNodes(directory, 4, STAR, limits) as nodes:
         nodes.start(nodes.node_ids, CODE)
@@ -98,7 +100,7 @@ async def _measure(directory: Path, rate: float) -> tuple[float, float, float]:
                 alive = await traffic.publish(SECONDS, rate)
                 await traffic.until([*there, *others], alive[-1])
                 nodes.stop(DEAD, signal.SIGKILL)
-                dead = await traffic.publish(SECONDS, rate)
+                dead = await traffic.publish(seconds, rate)
                 await traffic.until(others, dead[-1])
                 nodes.start([DEAD], CODE)
                 back = trio.current_time()
