@@ -142,7 +142,7 @@ def test_a_token_is_a_user_without_a_certificate(
         with use_credentials(None), DataSource.register(registration, name="toms") as source:
             assert source.publish(b"<tom/>").accepted
             assert next(tom.results(profile.id)).results == [b"<tom/>"]
-        assert shell.lines("token", "revoke", name) == [f"{name} is revoked"]
+            assert shell.lines("token", "revoke", name) == [f"{name} is revoked"]
     with (
         use_credentials(file),
         pytest.raises(RequestFailed, match="not authenticated"),
