@@ -68,6 +68,8 @@ OUTSIDE = (
     "this User has no connection outside of its block; write async with User(...) as client: and "
     "use it inside"
 )
+LIVE_SECONDS = 60.0
+"""For which a change of one profile is waited for; a broker that is away keeps nobody longer."""
 
 
 class User:
@@ -112,7 +114,7 @@ class User:
         location: Location | None = None,
         near: bool = False,
         wait: bool = True,
-        timeout_seconds: float | None = None,
+        timeout_seconds: float | None = LIVE_SECONDS,
         key: str = "",
         policy: DeliveryPolicy = USUAL,
     ) -> ProfileInfo:
@@ -120,8 +122,8 @@ class User:
         ``location`` even where a plan would have it elsewhere.
 
         ProfileNotAccepted, with line, column and what was expected, when the text is refused.
-        After ``timeout_seconds`` it returns all the same: ``live`` is false then, and ``missing``
-        names the brokers that do not have the profile yet.
+        After ``timeout_seconds`` (None: however long it takes) it returns all the same: ``live`` is
+        false then, and ``missing`` names the brokers that do not have the profile yet.
 
         ``key`` names the profile, in any process: as long as it is there, to add it again under
         the same key gives the same one, as it is by now.  RequestFailed "other-content" where it
@@ -130,20 +132,19 @@ class User:
 
         ``policy``: how what waits for it is kept, and what is rejected comes again.
         """
-        waits_here = wait and timeout_seconds is None
         info = await self._registration.add_profile(
             *(text,),
             user=self.name,
             location=location,
             near=near,
-            wait=waits_here,
+            wait=wait,
+            timeout_seconds=timeout_seconds,
             key=key,
             policy=policy,
         )
         if not wait or info.live:
             return info
-        arguments = _waiting(info.id, wait, timeout_seconds)
-        _, result = await self._ask_host(info.id, "profile.live", arguments)
+        _, result = await self._ask_host(info.id, "profile.live", _waiting(info.id, wait, 0.0))
         return replace(info, live=result["live"], missing=tuple(result.get("missing", ())))
 
     def add_profiles(
@@ -226,7 +227,7 @@ class User:
         text: str,
         *,
         wait: bool = True,
-        timeout_seconds: float | None = None,
+        timeout_seconds: float | None = LIVE_SECONDS,
     ) -> ProfileInfo:
         """Replace the text; when it is refused (ProfileNotAccepted) the old one stays.
 
@@ -260,7 +261,7 @@ class User:
         return policy_of(result["policy"])
 
     async def remove_profile(
-        self, profile_id: str, *, wait: bool = False, timeout_seconds: float | None = None
+        self, profile_id: str, *, wait: bool = False, timeout_seconds: float | None = LIVE_SECONDS
     ) -> tuple[str, ...]:
         """Remove a profile with all that was not delivered; RequestFailed "unknown-profile".
 

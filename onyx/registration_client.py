@@ -245,10 +245,12 @@ class RegistrationClient(NetworkClient):
         location: Location | None = None,
         near: bool = False,
         wait: bool = True,
+        timeout_seconds: float | None = None,
         key: str = "",
         policy: DeliveryPolicy = USUAL,
     ) -> ProfileInfo:
-        """Register a profile; returns when its host broker has it, with ``wait`` when it is live.
+        """Register a profile; returns when its host broker has it, with ``wait`` when it is live,
+        or ``timeout_seconds`` later.
 
         ``near``: its host broker shall be near ``location``, whatever plan there is.  The profile
         of this user that an earlier call with the same ``key`` made is the one that is returned,
@@ -256,6 +258,8 @@ class RegistrationClient(NetworkClient):
         ProfileNotAccepted when its text is refused.
         """
         arguments: dict[str, object] = {"text": text, "user": user, "near": near, "wait": wait}
+        if timeout_seconds is not None:
+            arguments["timeout"] = timeout_seconds
         if key:
             arguments["key"] = key
         if policy != USUAL:

@@ -68,6 +68,7 @@ def choose_root_broker(
     size: int,
     volume_by_root: Mapping[str, float],
     without: Collection[str] = (),
+    rather_not: Collection[str] = (),
 ) -> str:
     """The root broker for a source at ``location`` (latitude, longitude in degrees).
 
@@ -76,12 +77,14 @@ def choose_root_broker(
     ``volume_by_root``  bytes a second already expected from the sources of each root broker
 
     ``without``         brokers that are no candidates, but not all
+    ``rather_not``      brokers that are chosen only where there is no other
 
     Among the brokers with enough bandwidth the nearest; if none has enough, the one that is
     exceeded least.
     """
     ranked = rank_root_brokers(topology, trees, location, rate, size, volume_by_root)
-    return next(each.broker for each in ranked if each.broker not in without)
+    found = [each.broker for each in ranked if each.broker not in without]
+    return next((broker for broker in found if broker not in rather_not), found[0])
 
 
 def rank_root_brokers(
@@ -116,18 +119,21 @@ def choose_host_broker(
     location: tuple[float, float] | None,
     profiles_by_broker: Mapping[str, int],
     among: Collection[str] | None = None,
+    rather_not: Collection[str] = (),
 ) -> str:
     """The host broker for a profile whose user is at ``location`` (latitude, longitude).
 
     The nearest broker with room; of equally near ones (or when no location is given) the one
     least loaded in proportion to its capacity.  PlacementError when every broker is full.
-    ``among``: brokers of which one has room, if only they will do.
+    ``among``: brokers of which one has room, if only they will do; ``rather_not``: brokers that are
+    chosen only where there is no other.
     """
 
-    def preference(broker: BrokerNode) -> tuple[float, float, str]:
+    def preference(broker: BrokerNode) -> tuple[bool, float, float, str]:
         load = profiles_by_broker.get(broker.id, 0) / broker.capacity
         # Rounded to a metre: brokers in the same building are equally near.
-        return round(_distance_km(location, broker), 3), load, broker.id
+        far = round(_distance_km(location, broker), 3)
+        return broker.id in rather_not, far, load, broker.id
 
     brokers = brokers_with_room(topology, profiles_by_broker)
     return min(

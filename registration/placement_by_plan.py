@@ -10,7 +10,7 @@ nothing; what was meant for it goes where there is room, and is counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from overlay.link.part import Part
@@ -43,7 +43,11 @@ class PlanPlacement(Part):
 
     section = "placement"
 
-    def __init__(self, topology: Topology, rows: RowLog) -> None:
+    def __init__(
+        self, topology: Topology, rows: RowLog, away: Collection[str] = frozenset()
+    ) -> None:
+        """``away``: brokers that are not chosen where there are others."""
+        self._away = away
         self._topology = topology
         self._rows = rows
         self._placer: Placer | None = None
@@ -89,18 +93,26 @@ class PlanPlacement(Part):
         """
         if self._placer is None or near:
             self._counters["by_location"] += 1
-            return choose_host_broker(self._topology, location, profiles_by_broker)
+            return self._by_location(location, profiles_by_broker)
         plan = self._placer.plan
         placement = self._placer.place(text)
         hosts = {plan.broker_of(placement.partition)}
         if placement.pattern is None and location is not None:
             hosts = {plan.broker_of(partition) for partition in plan.dont_care}
         free = {broker.id for broker in brokers_with_room(self._topology, profiles_by_broker)}
+        free = (free - set(self._away)) or free
         if hosts & free:
             self._counters["by_content" if placement.pattern else "dont_care"] += 1
             return choose_host_broker(self._topology, location, profiles_by_broker, hosts & free)
         self._counters["overflow"] += 1
-        return choose_host_broker(self._topology, location, profiles_by_broker)
+        return self._by_location(location, profiles_by_broker)
+
+    def _by_location(
+        self, location: tuple[float, float] | None, profiles_by_broker: Mapping[str, int]
+    ) -> str:
+        return choose_host_broker(
+            self._topology, location, profiles_by_broker, rather_not=self._away
+        )
 
     @property
     def partitions(self) -> int:

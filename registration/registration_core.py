@@ -36,6 +36,7 @@ from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.token_holders import TokenHolders
 from overlay.link.work_mark import AT, BEHIND, IDLE, MARK, WorkMark
 from overlay.topology import Topology
+from registration.absent_brokers import AbsentBrokers
 from registration.access_control import AccessControl
 from registration.audit_log import AuditLog
 from registration.batch_requests import BatchRequests
@@ -120,7 +121,8 @@ class RegistrationCore:
         )
         self._taxonomies = Taxonomies(topology, self._links, self._rows, audit)
         reports = LinkReports(self.shapes, self._rows, audit)
-        placement = PlanPlacement(topology, self._rows)
+        absent = AbsentBrokers(self.shapes, self.connected, topology.limits.link_down_after_s)
+        placement = PlanPlacement(topology, self._rows, absent.away)
         self._shares = MeasuredShares(topology, placement, self._links, self._rows)
         application = PlanApplication(
             topology, self.catalog, placement, self.moves, self._rows, self.connected
@@ -137,14 +139,17 @@ class RegistrationCore:
             *(self._access.table, server.principal, server.is_bounded, self._slice.is_over),
         )
         self._schemas = SchemaReading(server.handle)
-        roots = SourceRoots(self.catalog, self._links, self._rows, self.shapes.draining)
+        roots = SourceRoots(
+            self.catalog, self._links, self._rows, self.shapes.draining, absent.away
+        )
         changes_of_sources = SourceChanges(
             *(self.shapes, self.catalog, roots, self._links, self._rows, self._access.table),
             *(server.answer, self._slice.is_over),
         )
         sources = SourceRequests(self.catalog, changes_of_sources, self._schemas, server)
         requests = RegistrationRequests(
-            self.shapes, self.catalog, news, batches, sources, server, self.statistics
+            *(self.shapes, self.catalog, news, batches, sources, server, self.statistics),
+            absent.away,
         )
         verbs |= {**requests.verbs, **batches.verbs}
         verbs |= PlanRequests(placement, self._shares, application, census).verbs
@@ -190,6 +195,7 @@ class RegistrationCore:
                 changes_of_sources,
                 Relays(self._links),
                 processes,
+                absent,
                 audit,
                 self._access,
                 self._taxonomies,

@@ -19,7 +19,9 @@ the first one made, and makes nothing twice.  ``source.register`` and ``profile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import inf
+from typing import NamedTuple
 
 from overlay.access import Right
 from overlay.delivery_policy import USUAL
@@ -53,6 +55,15 @@ LIST_MAX = 10_000
 LIST_TEXTS_MAX = 200  # a text may have 64 KB, a frame 16 MB
 
 
+class _Waiting(NamedTuple):
+    """``wait`` until a profile is live, no longer than ``until``; then it is answered as it is."""
+
+    connection: int
+    request: str
+    wait: bool = False
+    until: float = inf
+
+
 class RegistrationRequests(Part):
     """Answers requests from the catalog, and changes it."""
 
@@ -67,17 +78,20 @@ class RegistrationRequests(Part):
         sources: SourceRequests,
         server: RequestServer,
         statistics: Callable[[], Result],
+        away: Collection[str],
     ) -> None:
-        """``use_topology`` must be called before anything is asked."""
+        """``use_topology`` must be called before anything is asked; ``away``: brokers that are not
+        chosen where there are others."""
         self._sources = sources
+        self._away = away
         self._shapes = shapes
         self._news = news
         self._batches = batches
         self._catalog = catalog
         self._server = server
         self._statistics = statistics
-        # source or profile id -> (connection, request, wait until live)
-        self._waiting: dict[str, list[tuple[int, str, bool]]] = {}
+        self._waiting: dict[str, list[_Waiting]] = {}  # by source or profile
+        self._next_deadline = inf  # no later than any of them
         # profile id -> (connection, request, version; 0: until it is gone)
         self._awaiting: dict[str, list[tuple[int, str, int]]] = {}
 
@@ -106,8 +120,8 @@ class RegistrationRequests(Part):
 
     def answer_source(self, entry: SourceEntry) -> None:
         """A source is ready: tell those who wait."""
-        for connection, request, _ in self._waiting.pop(entry.source, ()):
-            self._server.answer(connection, request, self._sources.result(entry))
+        for waiting in self._waiting.pop(entry.source, ()):
+            self._server.answer(waiting.connection, waiting.request, self._sources.result(entry))
 
     def answer_profiles(self, entries: Sequence[ProfileEntry]) -> None:
         """Profiles are placed, changed or live: tell those whose wait is over."""
@@ -124,10 +138,23 @@ class RegistrationRequests(Part):
         for profile in profiles:
             for connection, request, _ in self._awaiting.pop(profile, ()):
                 self._server.answer(connection, request, {"gone": True})
-            for connection, request, _ in self._waiting.pop(profile, ()):
-                self._server.answer(connection, request, {"profile": profile, "removed": True})
+            for waiting in self._waiting.pop(profile, ()):
+                removed: Result = {"profile": profile, "removed": True}
+                self._server.answer(waiting.connection, waiting.request, removed)
         self._batches.removed(set(profiles))
         self._answer_batches()
+
+    def tick(self, now: float) -> None:
+        """Time goes on: answer those who have waited long enough for a profile that is placed."""
+        if now < self._next_deadline:
+            return
+        for profile in [p for p, some in self._waiting.items() if any(w.wait for w in some)]:
+            self._answer_waiting(self._catalog.profiles[profile])
+        ends = (w.until for some in self._waiting.values() for w in some if w.wait)
+        self._next_deadline = min((until for until in ends if until > now), default=inf)
+
+    def _now(self) -> float:
+        return 0.0 if self.agenda is None else self.agenda.now
 
     def gone(self, arrival: Arrival) -> None:
         """Nobody waits on a connection that is gone."""
@@ -135,7 +162,7 @@ class RegistrationRequests(Part):
         self._waiting = {
             key: left
             for key, waiting in self._waiting.items()
-            if (left := [entry for entry in waiting if entry[0] != connection])
+            if (left := [entry for entry in waiting if entry.connection != connection])
         }
         self._awaiting = {
             key: still
@@ -179,7 +206,7 @@ class RegistrationRequests(Part):
                 self._catalog.keys.put(entry.source, key)
         if entry.ready:
             return self._sources.result(entry)
-        self._waiting.setdefault(entry.source, []).append((connection, request.request, False))
+        self._waiting.setdefault(entry.source, []).append(_Waiting(connection, request.request))
         return None
 
     def _new_source(self, request: Request, settings: SourceSettings, owner: str) -> SourceEntry:
@@ -190,6 +217,7 @@ class RegistrationRequests(Part):
         root = choose_root_broker(
             *(self._topology, self._trees, *where, self._catalog.volume_by_root),
             self._shapes.draining,
+            self._away,
         )
         source = self._catalog.ids.new("s")
         entry = SourceEntry(
@@ -225,7 +253,12 @@ class RegistrationRequests(Part):
         wait = bool(request.arguments.get("wait"))
         if _settled(entry, wait):
             return self._added_result(entry)
-        self._waiting.setdefault(entry.profile, []).append((connection, request.request, wait))
+        deadline = inf
+        if "timeout" in request.arguments:
+            deadline = self._now() + number_argument(request, "timeout", 0.0)
+        waiting = _Waiting(connection, request.request, wait, deadline)
+        self._waiting.setdefault(entry.profile, []).append(waiting)
+        self._next_deadline = min(self._next_deadline, deadline)
         return None
 
     def _new_profile(self, request: Request, user: str, is_bounded: bool) -> ProfileEntry:
@@ -245,11 +278,12 @@ class RegistrationRequests(Part):
 
     def _answer_waiting(self, entry: ProfileEntry) -> None:
         left = []
-        for connection, request, wait in self._waiting.pop(entry.profile):
-            if _settled(entry, wait):
-                self._server.answer(connection, request, self._added_result(entry))
+        for waiting in self._waiting.pop(entry.profile):
+            if _settled(entry, waiting.wait) or (entry.placed and waiting.until <= self._now()):
+                result = self._added_result(entry)
+                self._server.answer(waiting.connection, waiting.request, result)
             else:
-                left.append((connection, request, wait))
+                left.append(waiting)
         if left:
             self._waiting[entry.profile] = left
 

@@ -67,11 +67,17 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
     section = "catalog"
 
     def __init__(
-        self, catalog: Catalog, links: LinkLayer, rows: RowLog, draining: Collection[str]
+        self,
+        catalog: Catalog,
+        links: LinkLayer,
+        rows: RowLog,
+        draining: Collection[str],
+        away: Collection[str],
     ) -> None:
-        """``draining``: brokers that are to leave; ``use_topology`` must be called before
-        anything happens."""
+        """``draining``: brokers that are to leave, ``away``: that are not there; ``use_topology``
+        must be called before anything happens."""
         self._draining = draining
+        self._away = away
         self._catalog = catalog
         self._links = links
         self._rows = rows
@@ -146,7 +152,7 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         topology = self._topology
         root = choose_root_broker(
             *(topology, broadcast_trees(topology), entry.location, entry.rate, entry.size),
-            *(self._catalog.volume_by_root, self._draining),
+            *(self._catalog.volume_by_root, self._draining, self._away),
         )
         entry = replace(entry, root=root, told=entry.version)
         self._catalog.put_source(entry)

@@ -48,7 +48,7 @@ from onyx.cli.values import (
 )
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.client_values import ProfileInfo
-from onyx.clients import User
+from onyx.clients import LIVE_SECONDS, User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, ProfileNotAccepted, UsageError
 from onyx.registration_client import RegistrationClient
 from overlay.delivery_policy import USUAL
@@ -185,8 +185,14 @@ def _add_wait(parser: argparse.ArgumentParser, help_text: str) -> None:
         "--timeout",
         metavar="SECONDS",
         type=not_negative,
-        help="with --wait: wait no longer, name the brokers that are missing, exit code 69",
+        help="with --wait: wait no longer (60; of a file of many however long it takes), name the "
+        "brokers that are missing, exit code 69",
     )
+
+
+def _patience(arguments: argparse.Namespace) -> float:
+    """With a change of one profile."""
+    return LIVE_SECONDS if arguments.timeout is None else float(arguments.timeout)
 
 
 def run_add(arguments: argparse.Namespace) -> int:
@@ -217,7 +223,7 @@ def run_add(arguments: argparse.Namespace) -> int:
                         location=arguments.location,
                         near=arguments.near,
                         wait=arguments.wait,
-                        timeout_seconds=arguments.timeout,
+                        timeout_seconds=_patience(arguments),
                         key=arguments.key,
                         policy=policy,
                     )
@@ -252,7 +258,7 @@ def run_update(arguments: argparse.Namespace) -> int:
                     arguments.profile,
                     text,
                     wait=arguments.wait,
-                    timeout_seconds=arguments.timeout,
+                    timeout_seconds=_patience(arguments),
                 )
             except ProfileNotAccepted as refusal:
                 _report_refusal(arguments.file, refusal, arguments.json)
@@ -326,7 +332,7 @@ def run_remove(arguments: argparse.Namespace) -> int:
         async with User(registration_address(arguments)) as client:
             for profile in arguments.profiles:
                 missing = await client.remove_profile(
-                    profile, wait=arguments.wait, timeout_seconds=arguments.timeout
+                    profile, wait=arguments.wait, timeout_seconds=_patience(arguments)
                 )
                 late += bool(missing)
                 if arguments.json:

@@ -9,7 +9,7 @@ import pytest
 
 from formats import SchemaRefused
 from formats.schema_questions import ReadSchema, SchemaFound
-from overlay.link.events import DiskRoom, SchemaAnswered
+from overlay.link.events import DiskRoom, SchemaAnswered, TimePassed
 from overlay.link.frames import (
     PlaceProfiles,
     ProfilesChanged,
@@ -58,6 +58,11 @@ class Setting:
         self.beside.core = self._new_core("run2", self.beside.stored())
         for peer in [*self.brokers.values(), self.client]:
             peer.connect()
+
+    def pass_time(self, seconds: float) -> None:
+        self.beside.tell(TimePassed())
+        self.beside.now += seconds
+        self.beside.tell(TimePassed())
 
     def request(self, request: str, verb: str, **arguments: object) -> Response | None:
         """With a request id of one's own."""
@@ -132,6 +137,40 @@ def test_a_profile_is_answered_when_placed_and_with_wait_when_live() -> None:
     placed["p2"].send("registration", ProfilesLive([("p2", 1)]))
     second = setting.client.answer("q2")
     assert second is not None and second.result["live"] is True
+
+
+def test_who_waits_for_a_profile_is_answered_in_time() -> None:
+    setting = Setting()
+    ask = {"text": "/a", "user": "ann", "wait": True, "timeout": 5.0}
+    assert setting.request("q1", "profile.add", **ask) is None
+    _, broker = setting.holder(PlaceProfiles)
+    setting.pass_time(10.0)
+    assert setting.client.answer("q1") is None  # it has no host yet
+    broker.send("registration", ProfilesPlaced(["p1"]))
+    answer = setting.client.answer("q1")
+    assert answer is not None and answer.result["live"] is False
+
+
+def test_what_is_new_goes_to_brokers_that_are_there() -> None:
+    """Even where the one that is away is nearest; it keeps what it has."""
+    setting = Setting()
+    nearest = setting.topology.broker("B4")
+    location = [nearest.place.latitude, nearest.place.longitude] if nearest.place else None
+    setting.brokers["B4"].disconnect()
+    setting.pass_time(setting.topology.limits.link_down_after_s - 1)
+    setting.request("q1", "profile.add", text="/a", location=location)
+    setting.pass_time(1)
+    setting.request("q2", "profile.add", text="/b", location=location)
+    setting.request("q3", "source.register", location=location)
+    catalog = setting.core.catalog
+    assert [catalog.profiles[p].host == "B4" for p in ("p1", "p2")] == [True, False]
+    assert catalog.sources["s1"].root != "B4"
+    for name, peer in setting.brokers.items():
+        if name != "B4":
+            peer.disconnect()
+    setting.pass_time(setting.topology.limits.link_down_after_s)
+    setting.request("q4", "profile.add", text="/c", location=location)
+    assert catalog.profiles["p3"].host == "B4"  # where none is there, each will do
 
 
 def test_a_repeated_request_makes_nothing_twice() -> None:

@@ -1,0 +1,42 @@
+"""AbsentBrokers: which brokers are away for long; new sources and profiles go to others.
+
+A broker that has its profiles and sources keeps them; it is only not chosen, as long as any other
+will do.  A service that has just started waits as long before it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from overlay.link.part import Part
+from registration.shape_changes import ShapeChanges
+
+
+class AbsentBrokers(Part):
+    """``away``: their ids, always the same set."""
+
+    section = "processes"
+
+    def __init__(
+        self, shapes: ShapeChanges, connected: Callable[[str], bool], after_s: float
+    ) -> None:
+        """``connected``: whether a peer ("broker/B2") is there; ``after_s`` seconds without one is
+        away."""
+        self.away: set[str] = set()
+        self._shapes = shapes
+        self._connected = connected
+        self._after_s = after_s
+        self._since: dict[str, float] = {}
+
+    def tick(self, now: float) -> None:
+        """Time goes on."""
+        brokers = self._shapes.topology.broker_ids
+        missing = {broker for broker in brokers if not self._connected(f"broker/{broker}")}
+        self._since = {broker: self._since.get(broker, now) for broker in missing}
+        self.away.clear()
+        for broker, since in self._since.items():
+            if now - since >= self._after_s:
+                self.away.add(broker)
+
+    def statistics(self) -> Mapping[str, object]:
+        return {"away": sorted(self.away)}
