@@ -76,7 +76,7 @@ from overlay.link.events import (
     SchemaAnswered,
     TimePassed,
 )
-from overlay.link.frames import Hello, Message
+from overlay.link.frames import Hello, Message, SourceAnnounced
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
 from overlay.link.principal import Principal, nobody
@@ -248,7 +248,7 @@ class BrokerCore:
                 self.trained,
                 SourceAnnouncements(
                     *(self.control, self.query, self.trained, self.moves, self.data.validation),
-                    *(keys, self.data.last_numbers, self._links),
+                    *(keys, self.data.last_numbers, self._links, watch.is_long_gone),
                 ),
                 requests,
                 self.data.archive,
@@ -395,9 +395,11 @@ class BrokerCore:
             sender = place_of_sender(arrival, self.control, self.trees)
         if sender == OVER:
             self._counters["tree-over"] += 1
+            if isinstance(frame, SourceAnnounced):
+                self.control.learn_source(frame, arrival.key)
         elif taker is None or sender not in taker.senders:
             self._refuse(arrival, FrameRefused("not-expected"))
-        elif isinstance(frame, ORDERED) and arrival.key in self.trees.waiting:
+        elif isinstance(frame, ORDERED) and self.trees.must_wait(arrival.key, arrival):
             self.trees.hold(arrival)
         else:
             self._hand_on(arrival)

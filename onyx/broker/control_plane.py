@@ -99,6 +99,7 @@ class ControlPlane(Part):
         self._current = ""  # the tree that messages published here go down, once one is in use
         self.closure: Callable[[str], Closure | None] = _unclosed  # by tree; see taxonomies.py
         self.tell_used: list[Callable[[str], None]] = []  # that tree, before anything goes down it
+        self.tell_ready: Callable[[str], None] = lambda source: None
         # source -> the tree it was announced on, and the children whose TreeReady is missing
         self._awaited: dict[str, tuple[str, set[str]]] = {}
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
@@ -247,6 +248,11 @@ class ControlPlane(Part):
         """Of a source that has one."""
         return _schema_of(self.sources[source])
 
+    def is_ready(self, source: str) -> bool:
+        """Whether everybody below has said what they want of a source, or is not waited for."""
+        entry = self.sources.get(source)
+        return entry is not None and entry.ready
+
     def add_source(self, frame: SourceAnnounced, tree: str) -> SourceEntry | None:
         """Take a source into the catalog and pass it on along ``tree``; None at the root broker
         when it is known already.
@@ -289,11 +295,13 @@ class ControlPlane(Part):
         if entry is not None:
             self._drop(entry)
 
-    def learn_source(self, frame: SourceAnnounced) -> None:
-        """Another root broker's source, from the registration service: this broker has joined
-        after it was announced."""
+    def learn_source(self, frame: SourceAnnounced, ended: str = "") -> None:
+        """Another root broker's source, of which nobody waits to hear: this broker has joined after
+        it was announced, or the tree has ``ended``, that those below have it by as well."""
         if frame.source not in self.sources:
-            self._put_source(replace(_entry_of(frame), ready=True))
+            self._put_ready(_entry_of(frame))
+            for child in self.children(ended) if self.shapes.knows(ended) else ():
+                self._links.send(f"broker/{child}", ended, frame)
 
     def await_children(self, entry: SourceEntry, tree: str) -> None:
         """Begin to wait for the children's TreeReady; to be called when this broker's own
@@ -306,6 +314,29 @@ class ControlPlane(Part):
         # The branches of a tree are called by trees that began with the same version.
         if entry is not None and child in children and version_of(frame.root) == version_of(tree):
             self._set_awaited(entry, tree, children - {child})
+
+    def awaited(self) -> list[tuple[str, str, str]]:
+        """(source, tree, child) of each TreeReady that is missing."""
+        return [
+            (source, tree, child)
+            for source, (tree, children) in self._awaited.items()
+            for child in sorted(children)
+        ]
+
+    def go_on_without(self, source: str, child: str) -> None:
+        """A child's TreeReady is not waited for."""
+        tree, children = self._awaited[source]
+        self._set_awaited(self.sources[source], tree, children - {child})
+
+    def has_told(self, branch: Branch) -> bool:
+        """Whether a child has said all that it wants on a branch: it was ready there for another
+        source."""
+        return any(
+            entry.ready
+            and self.shapes.agreed.tree(entry.root) in branch.roots
+            and branch.broker not in self._awaited.get(source, ("", set()))[1]
+            for source, entry in self.sources.items()
+        )
 
     def drop_sources(self, roots: Collection[str]) -> None:
         """Root brokers are lost, and their sources with them."""
@@ -345,7 +376,7 @@ class ControlPlane(Part):
 
     def _report_ready(self, entry: SourceEntry, tree: str) -> None:
         """This broker's whole subtree is ready for the source."""
-        self._put_source(replace(entry, ready=True))
+        self._put_ready(entry)
         branch = self.branch(tree)
         if branch is None:
             said = SourceReady(source=entry.source, version=entry.version)
@@ -399,6 +430,10 @@ class ControlPlane(Part):
             self.validated.add(entry.source)
         else:
             self.validated.discard(entry.source)
+
+    def _put_ready(self, entry: SourceEntry) -> None:
+        self._put_source(replace(entry, ready=True))
+        self.tell_ready(entry.source)
 
     def _put_source(self, entry: SourceEntry) -> None:
         self._know_source(entry)

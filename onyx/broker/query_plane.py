@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from onyx.broker.child_routes import ChildRoutes
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.delta_portions import delta_portions, row_key
@@ -40,26 +41,16 @@ from overlay.link.query_frames import PROFILES_MAX
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.routing_table import RoutingTable
 from overlay.routing.table_budget import table_budget
 from registration.catalog import REGISTRATION_KEY
-from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.readings import Readings
 from yfilter.engine.routing_templates import routing_query_of
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_accepted, parse_profile
 from yfilter.matcher import Matcher, check_profile
-
-
-class _RouteRow(NamedTuple):
-    """A disjunct that a child wants on a branch."""
-
-    branch: str
-    link: str
-    disjunct: str
 
 
 class _ToldRow(NamedTuple):
@@ -73,7 +64,6 @@ class _TreeRow(NamedTuple):
     open: bool
 
 
-ROUTES = Table("route", _RouteRow)
 TOLD = Table("told", _ToldRow)
 TREES = Table("tree", _TreeRow)
 
@@ -108,6 +98,7 @@ class QueryPlane(Part):
         self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
         # Whether the table has the profiles' routing queries; there may be nobody to tell.
         self._is_mapping = False
+        self.routes = ChildRoutes(control, rows, self.table, self._note)
         self._news: dict[str, DeltaSum] = {}  # by own branch: what the parent does not know yet
         self._behind: list[LiveMarker] = []  # what must come after it
         self.tell_live: list[Callable[[LiveVersion], None]] = []
@@ -150,11 +141,7 @@ class QueryPlane(Part):
             self.table.restore_told(one.branch, self.table.pool.parse(one.disjunct))
         for disjuncts in wanted:
             self._note(self.table.change_local(disjuncts, ()))
-        for _, route in rows.take(ROUTES):
-            disjunct = self.table.pool.parse(route.disjunct)
-            branch = self._control.branch_of(route.link, route.branch)
-            self.table.keep_child(branch)
-            self._note(self.table.change_child(branch, (disjunct,), ()))
+        self.routes.restore(rows)
         self._note(self.table.settle())
         self.transformation.settle()
         self.matcher.prepare()
@@ -313,20 +300,7 @@ class QueryPlane(Part):
             self._news.pop(name, None)
             for disjunct in disjuncts:
                 TOLD.delete(self._rows, row_key(name, "", disjunct.text))
-        for branch, disjuncts in wanted.items():
-            for disjunct in disjuncts:
-                ROUTES.delete(self._rows, row_key(branch.name, branch.broker, disjunct.text))
-
-    def forget_child(self, child: str) -> None:
-        """A child is lost, and wants nothing any more."""
-        of_child: dict[Branch, list[Conjunction]] = {}
-        for branch, disjunct in self.table.entries():
-            if branch.broker == child:
-                of_child.setdefault(branch, []).append(disjunct)
-        for branch, disjuncts in of_child.items():
-            self._note(self.table.change_child(branch, (), disjuncts))
-            for disjunct in disjuncts:
-                ROUTES.delete(self._rows, row_key(branch.name, child, disjunct.text))
+        self.routes.forget(wanted)
 
     def _handle_delta(self, frame: RoutingDelta, arrival: Arrival) -> None:
         """A child's routing query changes."""
@@ -341,12 +315,7 @@ class QueryPlane(Part):
         """ProfileRefused when it is none, KeyError when no open tree has the branch."""
         branch = self._control.branch_of(child, frame.root)
         delta = parse_delta(frame.added, frame.removed, self.table.pool.parse)
-        self._note(self.table.change_child(branch, delta.added, delta.removed))
-        for disjunct in delta.added:
-            row = _RouteRow(branch.name, child, disjunct.text)
-            ROUTES.put(self._rows, row_key(branch.name, child, disjunct.text), row)
-        for disjunct in delta.removed:
-            ROUTES.delete(self._rows, row_key(branch.name, child, disjunct.text))
+        self.routes.change(branch, delta)
 
     def _handle_marker(self, frame: LiveMarker, arrival: Arrival) -> None:
         """Say that it has come as far as this, and pass it on towards the roots; nobody waits for

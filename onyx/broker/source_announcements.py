@@ -2,12 +2,12 @@
 of it later, and the answers on their way up (control_plane.py has the picture).
 
 Interests go up ahead of ``TreeReady``: so when it has come from all children, the root knows what
-everybody wants.
+everybody wants.  A child that is away for long is not waited for (child_routes.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.last_numbers import LastNumbers
@@ -48,12 +48,15 @@ class SourceAnnouncements(Part):
         keys: PublishKeys,
         last_numbers: LastNumbers,
         links: LinkLayer,
+        is_long_gone: Callable[[str, float], bool],
     ) -> None:
+        """``is_long_gone(neighbour, now)``: nobody waits for it."""
         self._moves = moves
         self._validation = validation
         self._keys = keys
         self._last_numbers = last_numbers
         self._links = links
+        self._is_long_gone = is_long_gone
         self._control = control
         self._query = query
         self._trained = trained
@@ -66,6 +69,16 @@ class SourceAnnouncements(Part):
         yield takes(
             SourceGone, "parent", lambda frame, arrival: self._forget(frame.source, frame.root)
         )
+
+    def tick(self, now: float) -> None:
+        """Go on without the children that are away for long."""
+        for source, tree, child in self._control.awaited():
+            if self._is_long_gone(child, now):
+                branch = self._control.branch_of(child, tree)
+                if not self._control.has_told(branch):
+                    self._query.routes.presume(branch)
+                self._query.flush()
+                self._control.go_on_without(source, child)
 
     def _handle_announced(self, frame: SourceAnnounced, arrival: Arrival) -> None:
         tree = arrival.key
@@ -125,5 +138,7 @@ class SourceAnnouncements(Part):
         self._last_numbers.forget(source)
 
     def _handle_ready(self, frame: TreeReady, arrival: Arrival) -> None:
+        if self._query.routes.presumed:
+            self._query.routes.confirm(self._control.branch_of(arrival.sender, frame.root))
         self._query.flush()
         self._control.handle_tree_ready(frame, arrival.sender)

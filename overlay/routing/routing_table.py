@@ -160,6 +160,10 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
             self._below[branch].entries for branch in self._trees.get(root, ())
         )
 
+    def wanted_on(self, branch: Branch) -> Collection[Conjunction]:
+        """The routing query of a child's branch that is kept."""
+        return self._below[branch].entries
+
     def statistics(self) -> dict[str, int]:
         """``table_bytes`` of the entries, ``told_bytes`` of what the parents keep for this broker;
         ``shared_entries``: how many more there would be, did each tree have its own."""

@@ -17,14 +17,14 @@ MESSAGE = b'<m a="1">' + b"<part>x</part>" * 70 + b"</m>"  # of about a KiB
 class DeadBrokerScenario(Scenario):
     """Without other faults; the limits are such that messages of a KiB soon reach them."""
 
-    def __init__(self, seed: int, *, away_bytes_max: int) -> None:
+    def __init__(self, seed: int, *, away_bytes_max: int, down_after_s: float = 10_000.0) -> None:
         super().__init__(seed, brokers=5)
         self.net.faulty = False
         limits = replace(
             self.topology.limits,
             link_backlog_bytes_max=KIB,
             link_away_bytes_max=away_bytes_max,
-            link_down_after_s=10_000.0,
+            link_down_after_s=down_after_s,
         )
         self.topology = replace(self.topology, limits=limits)
 
@@ -95,3 +95,55 @@ def test_beyond_the_quota_only_the_sources_with_users_behind_a_dead_broker_wait(
     assert scenario.accepted(wanted) == 65
     assert not scenario.missing()
     assert not scenario.wrong()
+
+
+def presumed(scenario: DeadBrokerScenario) -> int:
+    """How many branches want everything as long as nobody says what they want."""
+    cores = [scenario._core(broker) for broker in scenario.topology.broker_ids]
+    return sum(len(core.query.routes.presumed) for core in cores)
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_new_sources_and_profiles_do_not_wait_for_a_dead_broker(seed: int) -> None:
+    """Nothing is lost or doubled when it is back, though its neighbours and the registration
+    service have been started again meanwhile."""
+    scenario = DeadBrokerScenario(seed, away_bytes_max=1024 * KIB, down_after_s=4.0)
+    net = scenario.net
+    dead = scenario.random.choice(scenario.topology.broker_ids)
+    for _ in range(6):
+        scenario.add_profile("/m")
+    scenario.add_profile("/nobody")
+    earlier = scenario.register_source()
+    scenario.publish_many(earlier, 5)
+    node = net.nodes[f"broker/{dead}"]
+    net.crash(node, 300.0)
+    net.run_until(lambda: False, 10.0)
+    sources = [scenario.register_source() for _ in range(2)]
+    assert dead not in {source.root for source in sources}
+    for source in sources:
+        scenario.publish_many(source, 10)
+    for broker in scenario.topology.neighbours(dead):
+        net.crash(net.nodes[f"broker/{broker}"], 1.0)
+    net.crash(net.nodes[f"registration/{scenario.topology.registration[0].id}"], 1.0)
+    net.run_until(lambda: False, 8.0)
+    asked = net.now
+    location = [scenario.random.uniform(-90, 90), scenario.random.uniform(-180, 180)]
+    added = scenario.ask(
+        *(scenario.registrar, "profile.add"), text="/m", location=location, wait=True, timeout=5.0
+    )
+    assert added["host"] != dead
+    assert net.now < asked + 10.0
+    alive = {broker for broker in scenario.topology.broker_ids if broker != dead}
+    for source in sources:
+        scenario.publish_many(source, 10)
+        alive -= scenario.behind(source, dead)
+    net.run_until(lambda: False, 20.0)
+    assert node.core is None
+    late = {source.source for source in sources}
+    assert not [each for each in scenario.missing_at(alive) if each[1] in late]
+    scenario.wait(lambda: node.core is not None, "it does not come back")
+    scenario.settle()
+    assert not scenario.missing()
+    assert not scenario.wrong()
+    assert not scenario.unexplained()
+    assert not presumed(scenario)

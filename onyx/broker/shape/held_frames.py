@@ -1,7 +1,8 @@
-"""HeldFrames: what came down a new tree while the old one still brings messages.
+"""HeldFrames: what came down a tree ahead of what it has to wait for.
 
 A new tree may be faster than the old one.  So that nobody gets a source's messages out of order, a
-broker lets what comes down a tree wait until the tree before it has ended here; each frame is kept
+broker lets what comes down a tree wait until the tree before it has ended here, and until it is
+ready for their source, which it may not be where it was away when that came; each frame is kept
 on disk, and its tree's acknowledgements are withheld, so that no more than one window of a
 neighbour ever waits.
 """
@@ -9,7 +10,6 @@ neighbour ever waits.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
@@ -55,10 +55,19 @@ class HeldFrames:
         HELD.put(self._rows, key, _HeldRow(arrival.peer, frame))
         self._waiting.setdefault(arrival.key, deque()).append((key, arrival))
 
-    def take(self, tree: str) -> Iterator[Arrival]:
-        """The frames of a tree that waits no longer."""
-        waiting = self._waiting.pop(tree, deque())
-        while waiting:
-            key, arrival = waiting.popleft()
-            HELD.delete(self._rows, key)
-            yield arrival
+    @property
+    def trees(self) -> tuple[str, ...]:
+        """Of which frames are here."""
+        return tuple(self._waiting)
+
+    def first(self, tree: str) -> Arrival | None:
+        """The frame of a tree that is next."""
+        waiting = self._waiting.get(tree)
+        return waiting[0][1] if waiting else None
+
+    def drop_first(self, tree: str) -> None:
+        """It waits no longer."""
+        waiting = self._waiting[tree]
+        HELD.delete(self._rows, waiting.popleft()[0])
+        if not waiting:
+            del self._waiting[tree]

@@ -108,13 +108,15 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self._links = links
         self._rows = rows
         self._hand_on = hand_on
+        control.tell_ready = self.heard
         self._tell_ended = ended
         self._held = HeldFrames(rows)
         self._awaited: dict[str, set[str]] = {}  # new tree -> children whose BranchReady is missing
         self.ending: set[str] = set()  # no more comes but what was given back, or is held
         self._ended: set[str] = set()  # as long as their origin is known
         self.waiting: set[str] = set()  # open trees with an older one of the same root, that has
-        # to end before what comes down them is taken
+        # to end before what comes down them is taken, and those of
+        self._unheard: dict[str, str] = {}  # tree -> the source that has to be ready first
 
     def frames(self) -> Iterable[Taker]:
         yield takes(TreeBegun, "parent", lambda f, arrival: self.happen(f.root, TreeEvent.BEGUN))
@@ -134,6 +136,8 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self.ending.update(tree for tree, _ in rows.take(ENDING))
         self._ended.update(tree for tree, _ in rows.take(ENDED))
         self._find_waiting()
+        for tree in self._held.trees:
+            self.must_wait(tree, self._held.first(tree))
 
     # --- a version of the shape -----------------------------------------------------------
 
@@ -186,7 +190,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         if not lost:
             return
         for broker in lost:
-            self._query.forget_child(broker)
+            self._query.routes.forget_child(broker)
             self._links.forget(f"broker/{broker}")
         for tree in self._query.table.roots:
             if self._control.parent(tree) in lost and self._query.table.is_open(tree):
@@ -195,6 +199,24 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self._drop_lost_sources()
 
     # --- frames of trees ------------------------------------------------------------------
+
+    def must_wait(self, tree: str, arrival: Arrival | None) -> bool:
+        """Whether a frame that came down a tree has to be held."""
+        if tree in self.waiting:
+            return True
+        source = "" if arrival is None else getattr(arrival.frame, "source", "")
+        if not source or self._control.is_ready(source):
+            return False
+        self._unheard[tree] = source
+        self.waiting.add(tree)
+        return True
+
+    def heard(self, source: str) -> None:
+        """A source is ready here."""
+        for tree in [tree for tree, unheard in self._unheard.items() if unheard == source]:
+            del self._unheard[tree]
+            self._find_waiting()
+            self._take_held(tree)
 
     def hold(self, arrival: Arrival) -> None:
         """A frame of a tree that must wait."""
@@ -243,6 +265,8 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self._await(tree, set(children))
 
     def _strike_child(self, tree: str, child: str) -> None:
+        if self._query.routes.presumed:
+            self._query.routes.confirm(self._control.branch_of(child, tree))
         awaited = self._awaited[tree]
         if child in awaited:
             self._query.flush()
@@ -293,10 +317,15 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self._trained.end_tree(tree, left)
         self._find_waiting()
         if left:
-            for arrival in self._held.take(left[0]):
-                self._hand_on(arrival)
-            self.end_if_complete(left[0])
+            self._take_held(left[0])
         self._drop_lost_sources()
+
+    def _take_held(self, tree: str) -> None:
+        """What was held of a tree that waits no longer."""
+        while (arrival := self._held.first(tree)) and not self.must_wait(tree, arrival):
+            self._held.drop_first(tree)
+            self._hand_on(arrival)
+        self.end_if_complete(tree)
 
     def _forget(self, tree: str) -> None:
         self._ended.remove(tree)
@@ -317,6 +346,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         for tree in sorted(self._query.table.roots, key=version_of):
             by_root.setdefault(root_of(tree), []).append(tree)
         self.waiting = {tree for trees in by_root.values() for tree in trees[1:]}
+        self.waiting.update(self._unheard)
 
     # --- the protocol ---------------------------------------------------------------------
 
