@@ -46,6 +46,7 @@ from onyx.broker.policy_changes import PolicyChanges
 from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.senders import ORDERED, OVER, place_of_sender
+from onyx.broker.shape.bypasses import Bypasses
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.shape.source_releases import MOVED
@@ -206,8 +207,10 @@ class BrokerCore:
             self._hand_on,
         )
         budgets.last = lambda: self.data.local.last
-        trace = MessageTrace(self.control, self.query, self.data)
-        cuts = TransformationRequests(self.control, transformation)
+        trace, cuts = (
+            MessageTrace(self.control, self.query, self.data),
+            TransformationRequests(self.control, transformation),
+        )
         self._archive_reads = ArchiveReads(self.control, topology.archive, self._links)
         policies = PolicyChanges(self.mailboxes, self._links, self.control.registration)
         requests = BrokerRequests(
@@ -215,11 +218,15 @@ class BrokerCore:
             *(self.data.finish, self.statistics, limits, self._rows, dead, self._access.table),
             *(self._archive_reads, self.taxonomies.said_in, policies),
         )
+        self._bypasses = Bypasses(
+            self.control, self._links, self._rows, limits.link_backlog_bytes_max
+        )
         self.trees = TreeVersions(
             self.control,
             self.query,
             self.trained,
             self.data.give_backs,
+            self._bypasses,
             self._links,
             self._rows,
             self._hand_on,
@@ -267,6 +274,7 @@ class BrokerCore:
                 self.query,
                 above,
                 observers,
+                self._bypasses,
                 self.trees,
                 ShapeStages(self.control, self.query, self.trees, self._links, self._rows),
             )
@@ -319,9 +327,12 @@ class BrokerCore:
         events = self._agenda.events
         while events:
             event = events.popleft()
-            if isinstance(event, RowsRead) and event.space in READ_SPACES:
-                self.mailboxes.handle_read(event)
-                continue
+            if isinstance(event, RowsRead):
+                if event.space in READ_SPACES:
+                    self.mailboxes.handle_read(event)
+                    continue
+                if self._bypasses.handle_read(event):
+                    continue
             if isinstance(event, Evaluated):
                 self.mailboxes.handle_evaluated(event)
                 continue
@@ -441,7 +452,7 @@ class BrokerCore:
     def _check_hello(self, arrival: Arrival) -> None:
         """Sources are validated against the catalog."""
         role, _, name = arrival.peer.partition("/")
-        if role == "broker" and name not in self.control.shapes.neighbours():
+        if role == "broker" and not self._is_neighbour(name):
             self._links.refuse(
                 arrival.connection, "unknown-broker", f"{name!r} is no neighbour of {self.identity}"
             )
@@ -464,6 +475,10 @@ class BrokerCore:
             )
         elif self._dead.felled and (why := self._dead.bar(arrival)):
             self._links.refuse(arrival.connection, "too-many-errors", why)
+
+    def _is_neighbour(self, broker: str) -> bool:
+        shapes = self.control.shapes
+        return broker in shapes.neighbours() or broker in shapes.beside_lost
 
     def _publishes_here(self, source: str) -> bool:
         entry = self.control.sources.get(source)

@@ -94,17 +94,6 @@ class ChildRoutes:
             self._unmark(branch)
             self._change(branch, Delta((), (self._everything(),)))
 
-    def forget_child(self, child: str) -> None:
-        """It is lost, and wants nothing any more."""
-        of_child: dict[Branch, list[Conjunction]] = {}
-        for branch, disjunct in self._table.entries():
-            if branch.broker == child:
-                of_child.setdefault(branch, []).append(disjunct)
-        for branch, disjuncts in of_child.items():
-            self._change(branch, Delta((), tuple(disjuncts)))
-        for branch in [branch for branch in self.presumed if branch.broker == child]:
-            self._unmark(branch)
-
     def forget(self, wanted: Mapping[Branch, Iterable[Conjunction]]) -> None:
         """What was wanted on branches that no tree has any more, which the table has forgotten."""
         for branch, disjuncts in wanted.items():

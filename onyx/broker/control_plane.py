@@ -160,10 +160,12 @@ class ControlPlane(Part):
         """The next broker on the way to the root broker; None at the root itself."""
         return self.tree(tree).parent.get(self.identity)
 
+    def giver(self, tree: str) -> str | None:
+        """Who passes messages on to this broker: its parent, or the next above that is left."""
+        return self.shapes.above_lost.get(tree) or self.parent(tree)
+
     def children(self, tree: str) -> tuple[str, ...]:
-        children = self.tree(tree).children.get(self.identity, ())
-        lost = self.shapes.lost
-        return tuple(child for child in children if child not in lost) if lost else children
+        return self.tree(tree).children.get(self.identity, ())
 
     def branch(self, tree: str) -> Branch | None:
         """This broker with all below it on a tree; None at the root."""

@@ -50,6 +50,9 @@ class KnownShapes:
         self._links: dict[tuple[str, str], Link] = {}  # by their ends, as asked for
         self.lost: set[str] = set()  # brokers that others may wait for, and nothing comes from
         self._branches: dict[int, Branches] = {}  # by the version that the trees began with
+        self.above_lost: dict[str, str] = {}  # tree -> the next that is left above a lost parent
+        self.below_lost: dict[str, dict[str, tuple[str, ...]]] = {}
+        """Tree -> lost child of this broker -> the next that are left below it."""
 
     def restore(self, rows: StoredRows) -> None:
         stored = {}
@@ -217,6 +220,38 @@ class KnownShapes:
     def _find_lost(self) -> None:
         agreed = [shape for v, shape in self._shapes.items() if v <= self._agreed]
         self.lost = {broker for shape in agreed[1:] for broker in shape.lost}
+
+        self.above_lost.clear()
+        self.below_lost.clear()
+        names = {n for s in agreed if self.lost for n in map(s.tree, s.tree_versions) if n}
+        for name in names:
+            self._look_past_lost(name, self.tree(name))
+
+    def _look_past_lost(self, name: str, tree: BroadcastTree) -> None:
+        above = tree.parent.get(self._identity)
+        if above in self.lost:
+            while above in self.lost:
+                above = tree.parent[above]
+            if above is not None:
+                self.above_lost[name] = above
+        for child in tree.children.get(self._identity, ()):
+            if child in self.lost:
+                below = [child]
+                for broker in below:
+                    if broker in self.lost:
+                        below += tree.children[broker]
+                left = tuple(broker for broker in below if broker not in self.lost)
+                self.below_lost.setdefault(name, {})[child] = left
+
+    def past_lost(self, tree: str) -> set[str]:
+        """The brokers that this one is a parent of on a tree, as those in between are lost."""
+        return {broker for below in self.below_lost.get(tree, {}).values() for broker in below}
+
+    @property
+    def beside_lost(self) -> set[str]:
+        """All that this broker talks to in the place of lost ones."""
+        below = {broker for tree in self.below_lost for broker in self.past_lost(tree)}
+        return below | set(self.above_lost.values())
 
     def _put_stages(self) -> None:
         STAGES.put(self._rows, "versions", _Stages(self._agreed, self._settled))

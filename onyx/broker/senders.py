@@ -13,6 +13,7 @@ from overlay.link.frames import (
     TaxonomiesInForce,
     TreeBegun,
     TreeEnded,
+    Undecoded,
 )
 from overlay.link.link_layer import Arrival
 from overlay.link.move_frames import WatershedReached
@@ -64,6 +65,8 @@ def place_of_sender(arrival: Arrival, control: ControlPlane, trees: TreeVersions
         host is not None and (not known.has_broker(host) or host == root_of(tree))
     ):
         return ""
-    if name == control.parent(tree):
+    if name == control.giver(tree):
         return "parent"
+    if name in known.past_lost(tree):
+        return "child" if isinstance(arrival.frame, Undecoded) else ""
     return "child" if name in control.children(tree) else ""

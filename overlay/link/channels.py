@@ -123,6 +123,16 @@ class SendingChannel:
             following += 1
         return range(first, following)
 
+    def window_end(self, first: int, limits: LinkLimits) -> int:
+        """The last frame of a window that begins with one that waits."""
+        last, size = first, self._size(first)
+        while last < self.last and last - first < limits.window_frames:
+            size += self._size(last + 1)
+            if size > limits.window_bytes:
+                break
+            last += 1
+        return last
+
     def put_back(self, sequence: int, data: bytes) -> None:
         """A frame as it was read; passed over when it is needed no longer."""
         if self.floor < sequence <= self.last and sequence not in self._frames:

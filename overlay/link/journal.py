@@ -162,6 +162,19 @@ class Journal:
         self.delivery_rate.acknowledged(before - channel.in_flight_bytes, now)
         self._refresh(channel)
 
+    def read_again(self, channel: SendingChannel, first: int) -> ReadRows:
+        """What is to be read for a window of frames, whether they are in memory or not; ``frames``
+        are what comes."""
+        last = channel.window_end(first, self._limits)
+        return ReadRows(OUTBOX, self._frame_key(channel, first), self._frame_key(channel, last))
+
+    def frames(self, rows: RowsRead) -> Iterator[tuple[int, Frame]]:
+        """(number, frame) of what was read of a channel."""
+        _, flow, key, _ = parse_frame_key(rows.first)
+        channel = self.sending[flow, key]
+        for row, data in rows.rows:
+            yield parse_frame_key(row)[-1] + channel.shift, decode(data[LENGTH_BYTES:]).frame
+
     def transmissions(self, now: float) -> Iterator[tuple[Flow, bytes]]:
         """What may go on the wire now: (flow to queue in, encoded frame), channel by channel in
         turn.  Raises a fatal ProtocolError for a frame that this peer does not accept."""

@@ -35,6 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from overlay.link.admission import check_principal
 from overlay.link.arrival import ANYONE, Arrival, always
+from overlay.link.channels import SendingChannel
 from overlay.link.epochs import Epochs
 from overlay.link.errors import ProtocolError
 from overlay.link.events import (
@@ -282,10 +283,14 @@ class LinkLayer:
         session = self._connected.get(peer)
         return None if session is None else session.connection
 
+    def sending(self, peer: str, flow: Flow, key: str) -> SendingChannel | None:
+        """A channel to a peer, if there is one."""
+        journal = self._journals.get(peer)
+        return None if journal is None else journal.sending.get((flow, key))
+
     def backlog_bytes(self, peer: str, flow: Flow, key: str) -> int:
         """Bytes of the channel's frames that the peer has not acknowledged."""
-        journal = self._journals.get(peer)
-        channel = None if journal is None else journal.sending.get((flow, key))
+        channel = self.sending(peer, flow, key)
         return 0 if channel is None else channel.backlog_bytes
 
     def backlogs(self, peer: str, flow: Flow) -> list[int]:
@@ -304,8 +309,7 @@ class LinkLayer:
     def acknowledged(self, peer: str, flow: Flow, key: str) -> int:
         """The highest number in an Ack that came in this run, 0 if none: what it covers is
         settled, also as to refusals (a hello only says that it was received)."""
-        journal = self._journals.get(peer)
-        channel = None if journal is None else journal.sending.get((flow, key))
+        channel = self.sending(peer, flow, key)
         return 0 if channel is None else channel.confirmed
 
     def peer_formats(self, peer: str) -> Sequence[str]:

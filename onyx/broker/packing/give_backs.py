@@ -62,7 +62,7 @@ class GiveBacks:
 
     def give_back(self, frame: Message, refusal: FormatError) -> bool:
         """Return a message that cannot be read to the parent; False when it is just bad."""
-        parent = self._control.parent(frame.root)
+        parent = self._control.giver(frame.root)
         if refusal.code not in _NO_MEANS or parent is None:
             return False
         self._counters["given_back"] += 1

@@ -34,6 +34,7 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.query_plane import QueryPlane
+from onyx.broker.shape.bypasses import Bypasses
 from onyx.broker.shape.held_frames import HeldFrames
 from overlay.link.events import Flow
 from overlay.link.frames import BranchReady, TreeBegun, TreeEnded
@@ -94,6 +95,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         query: QueryPlane,
         trained: CompressionDictionaries,
         give_backs: GiveBacks,
+        bypasses: Bypasses,
         links: LinkLayer,
         rows: RowLog,
         hand_on: Callable[[Arrival], None],
@@ -105,6 +107,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self._query = query
         self._trained = trained
         self._give_backs = give_backs
+        self._bypasses = bypasses
         self._links = links
         self._rows = rows
         self._hand_on = hand_on
@@ -165,11 +168,17 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         return (
             all(map(self._shapes.agreed.has_tree, self._query.table.roots))
             and not self._held
+            and self._bypasses.are_done()
             and all(
                 self._links.journal(f"broker/{peer}").is_drained(Flow.MESSAGE, self._ended)
-                for peer in self._shapes.neighbours()
+                for peer in self._peers()
             )
         )
+
+    def _peers(self) -> set[str]:
+        """Who is told of trees that end."""
+        shapes = self._shapes
+        return (shapes.neighbours() | shapes.beside_lost) - shapes.lost
 
     def forget_ended(self) -> None:
         """The trees that no version has any more are needed nowhere."""
@@ -180,22 +189,28 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
                 self._links.journal(f"broker/{peer}").forget_channels(gone)
             else:
                 self._links.forget(f"broker/{peer}")
+        self._bypasses.forget(gone)
         for tree in gone:
             self.happen(tree, TreeEvent.SETTLED)
 
     def leave_lost(self) -> None:
-        """Brokers died for good: nothing comes from them, nothing waits for them.  What one had
-        passed on before goes its way, also down its own tree."""
+        """Brokers died for good: nothing comes from them.  What one had passed on before goes its
+        way, also down its own tree; what waits for it goes past it (bypasses.py)."""
         lost = self._shapes.lost
         if not lost:
             return
         for broker in lost:
-            self._query.routes.forget_child(broker)
-            self._links.forget(f"broker/{broker}")
+            connection = self._links.connection_of(f"broker/{broker}")
+            if connection is not None:
+                self._links.refuse(connection, "lost", f"{broker} was given up for good")
         for tree in self._query.table.roots:
             if self._control.parent(tree) in lost and self._query.table.is_open(tree):
                 self._give_backs.end_tree(tree)
-                self.happen(tree, TreeEvent.LAST_CAME)
+                if tree not in self._shapes.above_lost:
+                    self.happen(tree, TreeEvent.LAST_CAME)
+                else:
+                    self.end_if_complete(tree)
+        self._bypasses.flush_soon()
         self._drop_lost_sources()
 
     # --- frames of trees ------------------------------------------------------------------

@@ -73,12 +73,13 @@ class Tunnels(Part):
                 self._close(self.open[broker], tell=True)
         if not self._links.connected(self._control.registration):
             return
-        for broker in sorted(self._control.shapes.neighbours()):
+        neighbours = self._control.shapes.neighbours()
+        for broker in sorted(neighbours | self._control.shapes.beside_lost):
             if (
                 self._control.identity < broker
                 and broker not in self.open
                 and self._is_needed(broker)
-                and self._watch.is_long_gone(broker, now)
+                and (broker not in neighbours or self._watch.is_long_gone(broker, now))
             ):
                 self._open(broker, int(now * 1000), f"broker/{broker}")
 
@@ -121,8 +122,12 @@ class Tunnels(Part):
     # --- helpers --------------------------------------------------------------------------
 
     def _is_needed(self, broker: str) -> bool:
-        """Whether a link was in use and is not any more, and that is not settled yet."""
-        return self._control.shapes.is_retiring(broker)
+        """Whether a link was in use and is not any more, or a broker between is lost, and that is
+        not settled yet."""
+        shapes = self._control.shapes
+        return shapes.is_retiring(broker) or (
+            broker in shapes.beside_lost and broker not in shapes.neighbours()
+        )
 
     def _open(self, broker: str, number: int, dialled: str) -> _Tunnel:
         self.opened += 1

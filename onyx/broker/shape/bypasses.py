@@ -1,0 +1,154 @@
+"""Bypasses: what waits for a broker that is lost goes on to those behind it.
+
+On the trees of before, the next broker above a lost one takes its place::
+
+    B1 ─Message─> B2 ✗ ─ ─ ─> B3        B1 keeps on disk what B2 has not acknowledged, and what is
+     └──── tunnel, or link ────^        still to come down the tree; B3 gets all of that from B1
+
+B3 has had some of it from B2, and passes over what it has by its numbers (last_numbers.py).  What
+only B2 had, taken and not passed on, is lost with it.
+
+The channel to the lost broker stays as it is, and is read as it grows, by the window; its last
+frame is ``TreeEnded``.  How far it has been read is durable, for each broker that gets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.delta_portions import row_key
+from overlay.link.channels import SendingChannel
+from overlay.link.events import Flow, RowsRead
+from overlay.link.frame import Frame
+from overlay.link.frames import (
+    DictionaryTrained,
+    Message,
+    TaxonomiesInForce,
+    TreeEnded,
+)
+from overlay.link.link_layer import LinkLayer
+from overlay.link.move_frames import WatershedReached
+from overlay.link.part import Part
+from overlay.link.row_log import RowLog
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from overlay.routing.broadcast_tree import BroadcastTree
+
+PASSED_ON = (Message, DictionaryTrained, TaxonomiesInForce, WatershedReached, TreeEnded)
+
+
+@dataclass(frozen=True, slots=True)
+class _CopiedRow:
+    """Up to which number of the channel to ``lost`` on a tree a broker has been sent all."""
+
+    tree: str
+    lost: str
+    to: str
+    through: int
+
+
+COPIED = Table("bypass", _CopiedRow)
+
+
+class Bypasses(Part):
+    """Of this broker's children that are lost."""
+
+    section = "trees"
+
+    def __init__(
+        self, control: ControlPlane, links: LinkLayer, rows: RowLog, backlog_bytes_max: int
+    ) -> None:
+        """``backlog_bytes_max``: waiting for a broker on a tree, before more is read for it."""
+        self._shapes = control.shapes
+        self._links = links
+        self._rows = rows
+        self._backlog_bytes_max = backlog_bytes_max
+        self._copied: dict[tuple[str, str, str], int] = {}  # by tree, lost child, and who gets it
+        self._reading: tuple[str, str, str] | None = None  # tree, lost child, first row
+        self._passed_on = 0
+
+    def restore(self, rows: StoredRows) -> None:
+        for _, row in rows.take(COPIED):
+            self._copied[row.tree, row.lost, row.to] = row.through
+        self.flush_soon()
+
+    def flush(self) -> None:
+        """Go on, as long as a broker is lost and that is not settled."""
+        if not self._shapes.below_lost:
+            return
+        self.flush_soon()
+        if self._reading is not None:
+            return
+        for tree, lost, channel in self._channels():
+            through = self._through(tree, lost, channel)
+            if through < channel.last and not self._is_full(tree, lost):
+                asked = self._links.journal(f"broker/{lost}").read_again(channel, through + 1)
+                self._reading = tree, lost, asked.first
+                self.ask_shell(asked)
+                return
+
+    def handle_read(self, event: RowsRead) -> bool:
+        """What was asked for; False if somebody else has asked."""
+        if self._reading is None or self._reading[2] != event.first:
+            return False
+        tree, lost, _ = self._reading
+        self._reading = None
+        self.flush_soon()
+        if lost in self._shapes.below_lost.get(tree, {}):
+            shape = self._shapes.tree(tree)
+            for sequence, frame in self._links.journal(f"broker/{lost}").frames(event):
+                self._copy(shape, tree, lost, sequence, frame)
+        return True
+
+    def are_done(self) -> bool:
+        """Whether all that waits for lost brokers is on its way."""
+        return all(
+            self._through(tree, lost, channel) == channel.last
+            for tree, lost, channel in self._channels()
+        )
+
+    def forget(self, trees: Collection[str]) -> None:
+        """They have ended everywhere."""
+        for key in [key for key in self._copied if key[0] in trees]:
+            del self._copied[key]
+            COPIED.delete(self._rows, row_key(*key))
+
+    def statistics(self) -> Mapping[str, object]:
+        return {"passed_by": self._passed_on}
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _channels(self) -> Iterator[tuple[str, str, SendingChannel]]:
+        """(tree, lost child, channel) where somebody is behind it."""
+        for tree, children in self._shapes.below_lost.items():
+            for lost, below in children.items():
+                channel = self._links.sending(f"broker/{lost}", Flow.MESSAGE, tree)
+                if below and channel is not None:
+                    yield tree, lost, channel
+
+    def _through(self, tree: str, lost: str, channel: SendingChannel) -> int:
+        below = self._shapes.below_lost[tree][lost]
+        return max(channel.floor, min(self._copied.get((tree, lost, to), 0) for to in below))
+
+    def _is_full(self, tree: str, lost: str) -> bool:
+        return any(
+            self._links.backlog_bytes(f"broker/{to}", Flow.MESSAGE, tree) > self._backlog_bytes_max
+            for to in self._shapes.below_lost[tree][lost]
+        )
+
+    def _copy(
+        self, shape: BroadcastTree, tree: str, lost: str, sequence: int, frame: Frame
+    ) -> None:
+        if isinstance(frame, Message):  # as the lost broker would have passed it on
+            frame = replace(frame, hops=frame.hops + 1)
+        host = getattr(frame, "host", None)
+        for to in self._shapes.below_lost[tree][lost]:
+            if sequence <= self._copied.get((tree, lost, to), 0):
+                continue
+            if isinstance(frame, PASSED_ON) and (host is None or to in shape.path(host)):
+                self._links.send(f"broker/{to}", tree, frame)
+                self._passed_on += 1
+            self._copied[tree, lost, to] = sequence
+            COPIED.put(self._rows, row_key(tree, lost, to), _CopiedRow(tree, lost, to, sequence))
