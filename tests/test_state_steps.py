@@ -64,7 +64,7 @@ from registration.moves import Move, MoveEvent, Moves
 from registration.placement_by_plan import PlanPlacement
 from registration.shape_changes import ShapeChanges, ShapeEvent
 from registration.source_roots import RootEvent, SourceRoots
-from tests.onyx.broker.test_broker_core import FIGURE4, SF, Setting
+from tests.onyx.broker.test_broker_core import FIGURE4, SF, Setting, announced
 from tests.onyx.broker.test_profile_moves import Moving
 from tests.test_state_pictures import PICTURES
 
@@ -362,7 +362,9 @@ class Rooting(LogWorld):
         super().__init__()
         self.catalog = Catalog(self.log)
         self.catalog.put_source(SourceEntry("s1", "news", "B4", ready=True))
-        self.machine = self.roots = SourceRoots(self.catalog, of_registration(), self.log, set())
+        self.machine = self.roots = SourceRoots(
+            self.catalog, of_registration(), self.log, set(), set()
+        )
         self.roots.use_topology(FIGURE4)
         self.causes = {
             RootEvent.LEAVES: lambda: self.roots.leave(self.root),
@@ -502,6 +504,7 @@ class BelowRoot(ShapeWorld):
     def __init__(self) -> None:
         super().__init__()
         self.setting.place(SF)
+        self.setting.registration.send("registration", announced())
         self.machine = trees = self.setting.core.trees
         parent = self.setting.brokers["B1"]
         unreadable = Message(

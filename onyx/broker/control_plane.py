@@ -37,6 +37,7 @@ from formats import (
 from formats.graph.striping import Closure
 from onyx.broker.gone_sources import GoneSources
 from onyx.broker.known_shapes import KnownShapes
+from overlay.link.arrival import Arrival
 from overlay.link.frames import (
     SourceAnnounced,
     SourceChanged,
@@ -163,6 +164,10 @@ class ControlPlane(Part):
     def giver(self, tree: str) -> str | None:
         """Who passes messages on to this broker: its parent, or the next above that is left."""
         return self.shapes.above_lost.get(tree) or self.parent(tree)
+
+    def is_past(self, arrival: Arrival) -> bool:
+        """Whether a frame from above came past a parent that is lost."""
+        return arrival.sender != self.parent(arrival.key)
 
     def children(self, tree: str) -> tuple[str, ...]:
         return self.tree(tree).children.get(self.identity, ())

@@ -77,7 +77,7 @@ from overlay.link.slices import Slice, never
 from overlay.link.stored_rows import StoredRows
 from overlay.link.work_mark import BEHIND
 from overlay.routing.message_sample import SAMPLE_EVERY
-from overlay.transformation.reflection import NOTHING, WHOLE
+from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import (
     Match,
@@ -157,7 +157,6 @@ class DataPlane(Part):
         self._dry_codebook = Codebook(control, trained)  # its counts are of no message's way
         self.last_numbers = LastNumbers(rows)
         self._kind: type[Message] = Message  # of what is handled from the parent
-        self._reflects: dict[str, int] = {}  # by tree, of the last message from the parent
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
         self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
@@ -252,7 +251,7 @@ class DataPlane(Part):
             self._counters["unwanted"] += 1
             return
         if frame.reflects != WHOLE:
-            frame = self._as_parent_counts(frame, arrival)
+            frame = self.last_numbers.counted(frame, self._control.is_past(arrival))
         if frame.format == NOT_EVALUATED:
             self._tell_not_evaluated(frame)
             return
@@ -277,14 +276,6 @@ class DataPlane(Part):
         if not (taken.links or taken.local):
             self._note_useless(parcel)
         self._act(parcel, taken)
-
-    def _as_parent_counts(self, frame: Message, arrival: Arrival) -> Message:
-        """What was cut for a parent that is lost (shape/bypasses.py) says by which of the parent's
-        changes; it reflects at least those of this broker's that the message before did."""
-        if arrival.sender == self._control.parent(frame.root):
-            self._reflects[frame.root] = frame.reflects
-            return frame
-        return replace(frame, reflects=self._reflects.get(frame.root, NOTHING))
 
     def _tell_not_evaluated(self, frame: Message) -> None:
         """Everybody, here and below, as nobody knows who would have got it."""

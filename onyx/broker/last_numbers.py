@@ -12,12 +12,13 @@ behind the commit, so it is not asked about.  Durable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from overlay.link.frames import Message
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
+from overlay.transformation.reflection import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class LastNumbers:
     def __init__(self, rows: RowLog) -> None:
         self._rows = rows
         self._last: dict[str, dict[str, int]] = {}
+        self._reflects: dict[str, int] = {}  # by tree, of the last that was cut for this broker
 
     def restore(self, rows: StoredRows) -> None:
         for _, row in rows.take(LAST_NUMBERS):
@@ -57,7 +59,17 @@ class LastNumbers:
             if last.pop(source, None) is not None:
                 LAST_NUMBERS.delete(self._rows, f"{tree}|{source}")
 
+    def counted(self, frame: Message, is_past: bool) -> Message:
+        """A message that was cut; one that ``is_past`` a lost parent (shape/bypasses.py) says by
+        which of the parent's changes, and reflects at least those of this broker's that the one
+        before did."""
+        if not is_past:
+            self._reflects[frame.root] = frame.reflects
+            return frame
+        return replace(frame, reflects=self._reflects.get(frame.root, NOTHING))
+
     def end_tree(self, tree: str) -> None:
         """Nothing comes down a tree any more."""
+        self._reflects.pop(tree, None)
         for source in self._last.pop(tree, ()):
             LAST_NUMBERS.delete(self._rows, f"{tree}|{source}")

@@ -44,7 +44,9 @@ class LinkBacklogs(Part):
 
     def tick(self, now: float) -> None:
         limit = self._limits.link_backlog_bytes_max
-        for broker in self._control.shapes.neighbours():
+        neighbours = self._control.shapes.neighbours()
+        self._behind &= neighbours
+        for broker in neighbours:
             if not self._links.connected(f"broker/{broker}"):
                 self._behind.add(broker)
             elif broker in self._behind and max(self._waiting(broker), default=0) <= limit:

@@ -117,6 +117,15 @@ def _short_disks(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> l
     ]
 
 
+def _away(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
+    return [
+        f"{broker} is away for long: what is for it waits on its neighbours' disks, and what is "
+        f"new goes to others; if it never comes back: onyx broker lost {broker}"
+        for _, statistics in found.values()
+        for broker in (statistics or {}).get("processes", {}).get("away", ())
+    ]
+
+
 def run(arguments: argparse.Namespace) -> int:
     found = trio.run(_collect, arguments)
     if arguments.json:
@@ -133,7 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
         for node, (_, statistics) in found.items():
             if kept := (statistics or {}).get("dead", {}).get("kept"):
                 print(f"\n{node} has failed at {counted(kept, 'input')}: onyx dead list")
-        for line in (*_short_disks(found), *_suspended(found), *_slowed(found)):
+        for line in (*_away(found), *_short_disks(found), *_suspended(found), *_slowed(found)):
             print(f"\n{line}")
         for node, (_, statistics) in found.items():
             for child, choice in _choices(statistics).items():

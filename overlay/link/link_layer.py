@@ -285,8 +285,7 @@ class LinkLayer:
 
     def sending(self, peer: str, flow: Flow, key: str) -> SendingChannel | None:
         """A channel to a peer, if there is one."""
-        journal = self._journals.get(peer)
-        return None if journal is None else journal.sending.get((flow, key))
+        return self._journals[peer].sending.get((flow, key)) if peer in self._journals else None
 
     def backlog_bytes(self, peer: str, flow: Flow, key: str) -> int:
         """Bytes of the channel's frames that the peer has not acknowledged."""

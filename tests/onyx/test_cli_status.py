@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onyx.cli.status import HEADING, _row, _slowed, _suspended
+from onyx.cli.status import HEADING, _away, _row, _slowed, _suspended
 
 
 def test_what_waits_is_for_brokers_and_for_users() -> None:
@@ -46,6 +46,11 @@ def test_profiles_that_are_suspended_are_named() -> None:
         "B3": ("127.0.0.1:3", None),
     }
     assert _suspended(found) == ["B1: p1: it is suspended"]
+
+
+def test_brokers_that_are_away_for_long_are_named() -> None:
+    (line,) = _away({"R1": ("127.0.0.1:1", {"processes": {"away": ["B3"]}}), "B3": ("", None)})
+    assert line.startswith("B3 is away for long")
 
 
 def test_users_who_are_slowed_are_named() -> None:

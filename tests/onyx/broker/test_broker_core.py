@@ -76,18 +76,18 @@ class Setting:
         validation: str = "off",
         compression: Sequence[tuple[str, bytes]] = (),
         kind: str = "dtd",
+        ready: bool = True,
     ) -> None:
-        frame = SourceAnnounced(
-            source=source, name="news", root=root, location=None, rate=1.0, size=1,
-            schema_name=f"news.{kind}" if schema else "", schema_kind=kind if schema else "",
-            validation=validation, compression=list(compression), payload=schema,
-        )  # fmt: skip
+        """``ready``: so are those below, where another broker is the root."""
+        frame = announced(source, root, schema, validation, compression, kind)
         if root == self.identity:
             self.registration.send("registration", frame)
         else:
             parent = self.core.control.parent(root)
             assert parent is not None
             self.brokers[parent].send(root, frame)
+            if ready:
+                self.children_ready(source, root)
 
     def children_ready(self, source: str = "s1", root: str = "B1") -> None:
         for child in self.core.control.children(root):
@@ -109,6 +109,21 @@ class Setting:
             peer.connect()
 
 
+def announced(
+    source: str = "s1",
+    root: str = "B1",
+    schema: bytes = b"",
+    validation: str = "off",
+    compression: Sequence[tuple[str, bytes]] = (),
+    kind: str = "dtd",
+) -> SourceAnnounced:
+    return SourceAnnounced(
+        source=source, name="news", root=root, location=None, rate=1.0, size=1,
+        schema_name=f"news.{kind}" if schema else "", schema_kind=kind if schema else "",
+        validation=validation, compression=list(compression), payload=schema,
+    )  # fmt: skip
+
+
 def delta(*paths: str, root: str = "B1", removed: tuple[str, ...] = ()) -> RoutingDelta:
     return RoutingDelta(root=root, added=query(*paths), removed=query(*removed))
 
@@ -127,7 +142,7 @@ def message(xml: bytes = NEWS, number: int = 1, fmt: WireFormat = WireFormat.BIN
 
 def test_a_source_is_passed_on_and_reported_ready_only_behind_all_children() -> None:
     setting = Setting()
-    setting.announce()
+    setting.announce(ready=False)
     for child in ("B5", "B6"):
         assert [f.source for f in setting.brokers[child].take(SourceAnnounced)] == ["s1"]
     setting.brokers["B5"].send("B1", TreeReady(root="B1", source="s1"))
@@ -147,7 +162,7 @@ def test_the_root_reports_to_the_registration_service() -> None:
 def test_interests_go_up_before_tree_ready() -> None:
     setting = Setting()
     setting.place(SF)
-    setting.announce()
+    setting.announce(ready=False)
     setting.brokers["B5"].send("B1", delta("/nitf/body"))
     setting.children_ready()
     got = [
@@ -521,7 +536,7 @@ def test_trees_that_have_a_branch_in_common_are_told_once() -> None:
     (marker,) = setting.brokers["B1"].take(LiveMarker)
     assert (marker.root, marker.roots) == ("B1", ["B1", "B2", "B3"])
     for root in ("B2", "B3"):
-        sent = replace(message(b"<nitf><body/></nitf>"), root=root)
+        sent = replace(message(b"<nitf><body/></nitf>"), root=root, source=f"s-{root}")
         setting.brokers["B1"].send(root, sent)
         assert [frame.root for frame in setting.brokers["B5"].take(Message)] == [root]
     reached = LiveReached("B1", "B4", marker.marker, "B1", marker.roots)

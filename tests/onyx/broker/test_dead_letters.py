@@ -196,7 +196,7 @@ def test_a_core_says_what_it_is_at(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [(AT, at), (AT, "local delivery of message 7 of s1")]
     seen.clear()
     setting.brokers["B5"].send("B1", delta("//new"))
-    assert seen[0] == (BEHIND, "routing-delta from broker/B5, number 3 of channel 'B1'")
+    assert seen[0] == (BEHIND, "routing-delta from broker/B5, number 4 of channel 'B1'")
     assert setting.core._dead.mark[0] == IDLE
 
 

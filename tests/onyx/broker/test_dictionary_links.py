@@ -113,8 +113,9 @@ def test_it_is_the_same_after_a_restart() -> None:
 
 @pytest.mark.parametrize("fmt", [WireFormat.DICTIONARY, WireFormat.DICTIONARY_ZLIB])
 def test_a_message_whose_dictionary_is_unknown_goes_back_to_the_parent(fmt: WireFormat) -> None:
-    """As after the loss of the disk: links and trees are there, the source is not."""
+    """As the schema is, from which it is derived."""
     beside = Setting(TOPOLOGY)
+    beside.announce()
     beside.place("/nitf")
     sent = message(fmt=fmt)
     beside.brokers["B1"].send("B1", sent)
@@ -165,6 +166,7 @@ def test_what_nobody_can_read_is_counted_and_goes_back_as_it_came() -> None:
 
 def test_what_comes_back_and_cannot_be_read_again_is_given_up() -> None:
     beside = Setting(TOPOLOGY)
+    beside.announce()
     beside.place("/nitf")
     sent = message(fmt=WireFormat.DICTIONARY)
     beside.brokers["B1"].send("B1", sent)
