@@ -256,9 +256,10 @@ class ControlPlane(Part):
         return _schema_of(self.sources[source])
 
     def is_ready(self, source: str) -> bool:
-        """Whether everybody below has said what they want of a source, or is not waited for."""
+        """Whether everybody below has said what they want of a source, or is not waited for; of one
+        that is gone nothing is waited for."""
         entry = self.sources.get(source)
-        return entry is not None and entry.ready
+        return source in self.gone_sources if entry is None else entry.ready
 
     def add_source(self, frame: SourceAnnounced, tree: str) -> SourceEntry | None:
         """Take a source into the catalog and pass it on along ``tree``; None at the root broker

@@ -155,7 +155,7 @@ class DataPlane(Part):
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
         self._dry_codebook = Codebook(control, trained)  # its counts are of no message's way
-        self.last_numbers = LastNumbers(rows)
+        self.last_numbers = LastNumbers(rows, control.gone_sources)
         self._kind: type[Message] = Message  # of what is handled from the parent
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
         self._formats = LinkFormats(control, links, trained, self.give_backs, clock)

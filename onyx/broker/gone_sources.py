@@ -42,7 +42,7 @@ class GoneSources:
         self._gone: dict[str, _GoneRow] = {}  # the oldest first
         self._order = 0
 
-    def __contains__(self, source: str) -> bool:
+    def __contains__(self, source: object) -> bool:
         return source in self._gone
 
     def __iter__(self) -> Iterator[str]:

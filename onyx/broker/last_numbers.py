@@ -12,6 +12,7 @@ behind the commit, so it is not asked about.  Durable.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from overlay.link.frames import Message
@@ -34,7 +35,9 @@ LAST_NUMBERS = Table("last-number", _LastNumberRow)
 class LastNumbers:
     """By tree and source."""
 
-    def __init__(self, rows: RowLog) -> None:
+    def __init__(self, rows: RowLog, gone: Container[str] = ()) -> None:
+        """``gone``: sources of which the last message has come."""
+        self._gone = gone
         self._rows = rows
         self._last: dict[str, dict[str, int]] = {}
         self._reflects: dict[str, int] = {}  # by tree, of the last that was cut for this broker
@@ -46,6 +49,8 @@ class LastNumbers:
     def is_new(self, frame: Message) -> bool:
         """Whether a message has not come before; it has from now on."""
         tree, source, number = frame.root, frame.source, frame.number
+        if source in self._gone:
+            return False
         last = self._last.setdefault(tree, {})
         if number <= last.get(source, 0):
             return False

@@ -25,6 +25,8 @@ from overlay.link.frame import Frame
 from overlay.link.frames import (
     DictionaryTrained,
     Message,
+    SourceChanged,
+    SourceGone,
     TaxonomiesInForce,
     TreeEnded,
 )
@@ -36,7 +38,10 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.routing.broadcast_tree import BroadcastTree
 
-PASSED_ON = (Message, DictionaryTrained, TaxonomiesInForce, WatershedReached, TreeEnded)
+PASSED_ON = (
+    *(Message, SourceChanged, SourceGone),
+    *(DictionaryTrained, TaxonomiesInForce, WatershedReached, TreeEnded),
+)
 
 
 @dataclass(frozen=True, slots=True)

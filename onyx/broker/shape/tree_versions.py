@@ -37,7 +37,7 @@ from onyx.broker.query_plane import QueryPlane
 from onyx.broker.shape.bypasses import Bypasses
 from onyx.broker.shape.held_frames import HeldFrames
 from overlay.link.events import Flow
-from overlay.link.frames import BranchReady, TreeBegun, TreeEnded
+from overlay.link.frames import BranchReady, MessageAgain, TreeBegun, TreeEnded
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
@@ -219,7 +219,9 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         """Whether a frame that came down a tree has to be held."""
         if tree in self.waiting:
             return True
-        source = "" if arrival is None else getattr(arrival.frame, "source", "")
+        if arrival is None or isinstance(arrival.frame, MessageAgain):
+            return False
+        source = getattr(arrival.frame, "source", "")
         if not source or self._control.is_ready(source):
             return False
         self._unheard[tree] = source
