@@ -248,7 +248,7 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
         values["policies"] = st.lists(st.tuples(*policy), max_size=3)
     if cls is PublishOnce:
         values["key"] = st.binary(min_size=DIGEST_BYTES, max_size=DIGEST_BYTES)
-    if cls is SourceAnnounced:
+    if cls in (SourceAnnounced, SourceChanged):
         values["validation"] = st.sampled_from(["off", "report", "reject"])
         place = st.tuples(st.floats(-90, 90), st.floats(-180, 180))
         values["location"] = st.none() | place
