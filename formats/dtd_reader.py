@@ -13,6 +13,7 @@ from typing import Any
 
 from formats.dtd import read_declarations
 from formats.names import XML_NAMESPACE
+from formats.schema_files import SchemaFiles
 from formats.schema_model import (
     ANY,
     ANY_ELEMENTS,
@@ -39,20 +40,20 @@ _OCCURRENCES = {
 }
 
 
-def read_dtd(data: bytes, *, is_whole: bool) -> SchemaModel:
+def read_dtd(files: SchemaFiles) -> SchemaModel:
     """The model of a DTD that ``read_schema`` has accepted."""
-    return _DtdReader(data).read(is_whole)
+    return _DtdReader(files).read(files.is_whole)
 
 
 class _DtdReader:
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, files: SchemaFiles) -> None:
         self._model = SchemaModel()
         self._contents: dict[str, Any] = {}
         # By element and name as written: what is declared first is binding.
         self._attributes: dict[str, dict[str, tuple[str, str | None, bool]]] = {}
         self._namespaces: dict[str, set[str]] = {}  # by prefix, as xmlns attributes say
         self._numbers: dict[str, int] = {}
-        read_declarations(data, self._contents.setdefault, self._add_attribute)
+        read_declarations(files, self._contents.setdefault, self._add_attribute)
 
     def read(self, is_whole: bool) -> SchemaModel:
         model = self._model

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 from lxml import etree
 
 from formats.names import XML_NAMESPACE
-from formats.schema import RELAXNG
+from formats.schema_document import RELAXNG
 from formats.schema_model import (
     ANY,
     ANY_CONTENT,
@@ -38,13 +38,16 @@ _OCCURRENCES = {
     RELAXNG + "oneOrMore": (1, inf),
 }
 _TEXTS = frozenset(RELAXNG + name for name in ("text", "data", "value", "list"))
-_ELSEWHERE = (RELAXNG + "externalRef", RELAXNG + "include", RELAXNG + "parentRef")
+_ELSEWHERE = (RELAXNG + "externalRef", RELAXNG + "include")
+_GRAMMAR, _START, _PARENT = RELAXNG + "grammar", RELAXNG + "start", RELAXNG + "parentRef"
+_REFERENCES = (RELAXNG + "ref", _PARENT)
+_Pattern: TypeAlias = tuple[Any, str]  # the grammar that it is of, and its name
 _STRING_TYPES = frozenset((None, "token", "string", "normalizedString", "NMTOKEN", "NCName"))
 _EMPTY = Content()
 
 
 def read_relaxng(root: Any) -> SchemaModel:
-    """The model of a schema document; a grammar in another is as good as in another document."""
+    """The model of a schema document (``relaxng_documents.py``)."""
     return _RelaxNgReader(root).read()
 
 
@@ -52,10 +55,10 @@ class _RelaxNgReader:
     def __init__(self, root: Any) -> None:
         self._root = root
         self._model = SchemaModel()
-        self._defined: dict[str, list[Any]] = {}
+        self._defined: dict[_Pattern, list[Any]] = {}
         for define in root.iter(RELAXNG + "define"):
-            self._defined.setdefault(_trimmed(define.get("name")), []).append(define)
-        self._contents: dict[str, Content] = {}  # by name of the pattern
+            self._defined.setdefault(_meant(define), []).append(define)
+        self._contents: dict[_Pattern, Content] = {}
         self._numbers: dict[Any, int] = {}
 
     def read(self) -> SchemaModel:
@@ -67,12 +70,9 @@ class _RelaxNgReader:
             content = self._all_in(element, 0)
             text = max(content.text, TextContent.WHITE_SPACE)
             model.declarations[number].content = replace(content, text=text)
-        grammars = list(self._root.iter(RELAXNG + "grammar"))
-        starts = self._root.iter(RELAXNG + "start") if grammars else (self._root,)
-        found = {number for start in starts for number in _numbers_in(self._pattern(start, 0))}
+        found = set(_numbers_in(self._pattern(self._root, 0)))
         model.roots = model.outermost = tuple(sorted(found))
-        elsewhere = next(self._root.iter(*_ELSEWHERE), None)
-        model.is_whole = len(grammars) <= 1 and elsewhere is None
+        model.is_whole = next(self._root.iter(*_ELSEWHERE), None) is None
         return model
 
     def _pattern(self, pattern: Any, depth: int) -> Content:
@@ -86,8 +86,11 @@ class _RelaxNgReader:
             return self._attribute(pattern)
         if tag in _TEXTS:
             return Content(text=TextContent.ANY)
-        if tag == RELAXNG + "ref":
-            return self._named(_trimmed(pattern.get("name")), depth)
+        if tag in _REFERENCES:
+            return self._named(_meant(pattern), depth)
+        if tag == _GRAMMAR:
+            starts = [part for part in pattern.iter(_START) if _grammar_of(part) is pattern]
+            return _combined(starts, [self._all_in(start, depth) for start in starts])
         if tag == RELAXNG + "choice":
             parts = (self._pattern(part, depth + 1) for part in _patterns_in(pattern))
             return _together(parts, is_choice=True)
@@ -102,14 +105,13 @@ class _RelaxNgReader:
     def _all_in(self, pattern: Any, depth: int) -> Content:
         return _together(self._pattern(part, depth + 1) for part in _patterns_in(pattern))
 
-    def _named(self, name: str, depth: int) -> Content:
-        if name not in self._contents:
-            self._contents[name] = _EMPTY  # where it refers to itself, which it may not
-            defines = self._defined.get(name, ())
-            is_choice = not any(define.get("combine") == "interleave" for define in defines)
+    def _named(self, meant: _Pattern, depth: int) -> Content:
+        if meant not in self._contents:
+            self._contents[meant] = _EMPTY  # where it refers to itself, which it may not
+            defines = self._defined.get(meant, [])
             parts = [self._all_in(define, depth + 1) for define in defines]
-            self._contents[name] = _together(parts, is_choice=is_choice) if parts else ANY_CONTENT
-        return self._contents[name]
+            self._contents[meant] = _combined(defines, parts) if parts else ANY_CONTENT
+        return self._contents[meant]
 
     def _attribute(self, attribute: Any) -> Content:
         patterns = list(_patterns_in(attribute))
@@ -124,7 +126,7 @@ class _RelaxNgReader:
             )
         )
 
-    def _values(self, patterns: list[Any], seen: frozenset[str]) -> Values:
+    def _values(self, patterns: list[Any], seen: frozenset[_Pattern]) -> Values:
         """The values listed by a choice of strings; None for any other patterns."""
         found: set[str] = set()
         for pattern in patterns:
@@ -134,15 +136,34 @@ class _RelaxNgReader:
             parts: Values = None
             if pattern.tag == RELAXNG + "choice":
                 parts = self._values(list(_patterns_in(pattern)), seen)
-            elif pattern.tag == RELAXNG + "ref" and len(seen) < DEPTH_MAX:
-                name = _trimmed(pattern.get("name"))
-                defines = self._defined.get(name, ()) if name not in seen else ()
+            elif pattern.tag in _REFERENCES and len(seen) < DEPTH_MAX:
+                meant = _meant(pattern)
+                defines = self._defined.get(meant, ()) if meant not in seen else ()
                 inside = [part for define in defines for part in _patterns_in(define)]
-                parts = self._values(inside, seen | {name}) if inside else None
+                parts = self._values(inside, seen | {meant}) if inside else None
             if parts is None:
                 return None
             found |= parts
         return frozenset(found)
+
+
+def _grammar_of(part: Any) -> Any:
+    """The one that a part of it stands in directly."""
+    return next(part.iterancestors(_GRAMMAR), None)
+
+
+def _meant(part: Any) -> _Pattern:
+    """The pattern that a ``define`` defines, or that a reference is to."""
+    grammar = _grammar_of(part)
+    if part.tag == _PARENT and grammar is not None:
+        grammar = _grammar_of(grammar)
+    return grammar, _trimmed(part.get("name"))
+
+
+def _combined(parts: list[Any], contents: list[Content]) -> Content:
+    """Several definitions of one name."""
+    is_choice = not any(part.get("combine") == "interleave" for part in parts)
+    return _together(contents, is_choice=is_choice)
 
 
 def _together(parts: Iterable[Content], *, is_choice: bool = False) -> Content:

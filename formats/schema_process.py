@@ -40,7 +40,7 @@ from formats.schema_questions import (
 from formats.validation import TOO_COSTLY, Validator
 
 MEMORY_BYTES = 512 * 1024 * 1024
-READ_SECONDS = 2.0  # of processor time, to read and to compile a schema
+READ_SECONDS = 4.0  # of processor time, to read and to compile a schema
 CHECK_SECONDS = 0.25  # to hold one message against a compiled one
 ENOUGH_SECONDS = 0.05  # for the messages of one question, the last of which may take longer
 _READING = "reading the schema", READ_SECONDS

@@ -15,7 +15,7 @@ import msgpack
 from formats.allowed_content import read_allowed_content
 from formats.dictionary import derive_dictionary
 from formats.errors import SchemaRefused
-from formats.schema import Schema, SchemaKind, read_schema, stands_alone
+from formats.schema import Schema, SchemaKind, read_schema, what_is_unread
 from formats.validation import Validator, Violation
 
 
@@ -37,10 +37,11 @@ class CheckMessages:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFound:
-    """It can; ``is_whole``: it refers to no other document, so that messages can be validated."""
+    """It can; ``unread``: what it refers to and has not.  Only without that can messages be
+    validated."""
 
     kind: SchemaKind
-    is_whole: bool
+    unread: tuple[str, ...] = ()
 
 
 Finding: TypeAlias = Violation | SchemaRefused | None
@@ -86,14 +87,14 @@ def _found(schema: Schema) -> SchemaFound:
     """All is made of it that is ever made of a schema elsewhere, so that its cost is known."""
     derive_dictionary(schema)
     read_allowed_content(schema)
-    return SchemaFound(schema.kind, stands_alone(schema))
+    return SchemaFound(schema.kind, what_is_unread(schema))
 
 
 def pack_answer(found: SchemaAnswer) -> bytes:
     """For a pipe: plain values only, as whoever reads schemas is not trusted."""
     fields: tuple[object, ...]
     if isinstance(found, SchemaFound):
-        fields = "found", found.kind, found.is_whole
+        fields = "found", found.kind, found.unread
     elif isinstance(found, SchemaRefused):
         fields = "refused", *_plain(found)
     else:
@@ -115,8 +116,9 @@ def _plain(found: Violation | SchemaRefused) -> tuple[object, ...]:
 def unpack_answer(data: bytes) -> SchemaAnswer:
     """ValueError for what is no answer."""
     match msgpack.unpackb(data):
-        case ["found", ("dtd" | "xsd" | "relaxng") as kind, bool(is_whole)]:
-            return SchemaFound(cast("SchemaKind", kind), is_whole)
+        case ["found", ("dtd" | "xsd" | "relaxng") as kind, [*unread]]:
+            if all(isinstance(each, str) for each in unread):
+                return SchemaFound(cast("SchemaKind", kind), tuple(unread))
         case ["refused", *fields]:
             if isinstance(refusal := _finding(fields), SchemaRefused):
                 return refusal

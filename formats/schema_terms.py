@@ -1,8 +1,8 @@
 """The words that a schema gives away: names, prefixes, namespaces, and values from fixed lists.
 
 A reader of the schema document, not of what it means: a word too many costs a dictionary a few
-bytes, one that is missing travels in the message.  What a schema refers to elsewhere stays
-unread.  The result depends on nothing but the bytes of the schema.
+bytes, one that is missing travels in the message.  What a schema refers to and has
+not stays unread.  The result depends on nothing but the bytes of the schema.
 
 =========  ==============================================  ====================================
 kind       names                                           values
@@ -26,7 +26,9 @@ from lxml import etree
 
 from formats.dtd import read_declarations
 from formats.names import XML_NAMESPACE
-from formats.schema import RELAXNG, XSD, Schema, parse_schema_document
+from formats.schema import Schema, read_roots
+from formats.schema_document import RELAXNG, XSD
+from formats.schema_files import SchemaFiles
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ def read_terms(schema: Schema) -> SchemaTerms:
     """The words of a schema that ``read_schema`` has accepted."""
     terms = SchemaTerms()
     if schema.kind == "dtd":
-        _read_dtd(schema.data, terms)
+        _read_dtd(schema.files(), terms)
     else:
         _read_document(schema, terms)
     terms.names.discard("")
@@ -55,16 +57,16 @@ def read_terms(schema: Schema) -> SchemaTerms:
 
 
 def _read_document(schema: Schema, terms: SchemaTerms) -> None:
-    root = parse_schema_document(schema.data)
     read: Callable[[Any, SchemaTerms], None] = _read_xsd if schema.kind == "xsd" else _read_relaxng
-    for element in root.iter(etree.Element):
+    roots = read_roots(schema, schema.files())
+    for element in (part for root in roots for part in root.iter(etree.Element)):
         read(element, terms)
         for prefix, namespace in element.nsmap.items():
             if prefix and namespace in terms.names:
                 terms.names.add(prefix)
 
 
-def _read_dtd(data: bytes, terms: SchemaTerms) -> None:
+def _read_dtd(files: SchemaFiles, terms: SchemaTerms) -> None:
     def attribute(_element: str, name: str, kind: str, default: str | None, _required: int) -> None:
         if name == "xmlns" or name.startswith("xmlns:"):
             terms.names.update((name.partition(":")[2], default or ""))
@@ -74,7 +76,7 @@ def _read_dtd(data: bytes, terms: SchemaTerms) -> None:
         if kind.startswith("("):
             terms.values.update(kind[1:-1].split("|"))
 
-    read_declarations(data, lambda name, _model: terms.add_qualified(name), attribute)
+    read_declarations(files, lambda name, _model: terms.add_qualified(name), attribute)
 
 
 def _read_xsd(element: Any, terms: SchemaTerms) -> None:

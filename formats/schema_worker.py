@@ -1,6 +1,6 @@
 """SchemaWorker: asks a process of its own about schemas, so that none costs more than its limits.
 
-The process (schema_process.py) has 512 MB of memory, 2 s of processor time to read a schema and
+The process (schema_process.py) has 512 MB of memory, 4 s of processor time to read a schema and
 0.25 s to hold a message against it.  It is started with the first question, and again after it
 died; it ends with whoever started it.
 """

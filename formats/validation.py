@@ -7,7 +7,6 @@ as the answer may cost anything (schema_questions.py).
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from lxml import etree
 
 from formats.errors import SchemaRefused
-from formats.schema import Schema, parse_schema_document, stands_alone
+from formats.schema import Schema, compile_schema, stands_alone
 
 TOO_COSTLY = "schema-too-costly"
 
@@ -41,16 +40,10 @@ class Validator:
     """One compiled schema; not to be shared between threads."""
 
     def __init__(self, schema: Schema) -> None:
-        """SchemaRefused, or ``ValueError`` for a schema that needs others (``can_validate``)."""
-        if not can_validate(schema):
-            raise ValueError(f"{schema.name} refers to other documents, which are not read")
-        self._schema: Any
-        if schema.kind == "dtd":
-            self._schema = etree.DTD(io.BytesIO(schema.data))
-        else:
-            tree = parse_schema_document(schema.data)
-            make = etree.XMLSchema if schema.kind == "xsd" else etree.RelaxNG
-            self._schema = make(tree)
+        """SchemaRefused, or ``ValueError`` for a schema that lacks some (``can_validate``)."""
+        self._schema: Any = compile_schema(schema)
+        if self._schema is None:
+            raise ValueError(f"{schema.name} refers to other documents, which are not in it")
 
     def check(self, text: bytes) -> Violation | None:
         """The first violation of a message as it was written, None when it is valid.
@@ -71,7 +64,7 @@ class Validator:
 
 
 def can_validate(schema: Schema) -> bool:
-    """Whether the schema is whole: what it takes from elsewhere is never read."""
+    """Whether the schema is whole: all that it refers to is in it."""
     return stands_alone(schema)
 
 

@@ -8,7 +8,7 @@ types derived from it, stands beside it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from lxml import etree
 
 from formats.names import XML_NAMESPACE
-from formats.schema import XSD
+from formats.schema_document import XSD
 from formats.schema_model import (
     ANY_CONTENT,
     ANY_ELEMENTS,
@@ -44,9 +44,7 @@ _INSTANCE_CONTENT = Content(
         for name in ("type", "nil", "schemaLocation", "noNamespaceSchemaLocation")
     )
 )
-_ELSEWHERE = frozenset(
-    XSD + name for name in ("include", "redefine", "override", "openContent", "defaultOpenContent")
-) | {XSD + "alternative"}
+_NOT_READ = tuple(XSD + name for name in ("openContent", "defaultOpenContent", "alternative"))
 _GLOBALS = ("element", "attribute", "complexType", "simpleType", "group", "attributeGroup")
 _CONTENTS = (XSD + "simpleContent", XSD + "complexContent")
 _DERIVATIONS = (XSD + "extension", XSD + "restriction")
@@ -60,20 +58,14 @@ _INSTEAD_MAX = 256  # types that may be put in the place of one; of more it is n
 _EMPTY = Content(text=TextContent.WHITE_SPACE)
 
 
-def read_xsd(root: Any) -> SchemaModel:
-    """The model of a schema document; xml:lang and the like it may take from elsewhere."""
-    return _XsdReader(root).read()
-
-
-def _is_elsewhere(part: Any) -> bool:
-    is_import = part.tag == XSD + "import"
-    return part.tag in _ELSEWHERE or (is_import and part.get("namespace") != XML_NAMESPACE)
+def read_xsd(roots: Sequence[Any], *, is_whole: bool) -> SchemaModel:
+    """The model of a schema's documents (``xsd_documents.py``); ``is_whole``: none is missing."""
+    return _XsdReader(roots).read(is_whole)
 
 
 class _XsdReader:
-    def __init__(self, root: Any) -> None:
-        self._root = root
-        self._target = root.get("targetNamespace", "")
+    def __init__(self, roots: Sequence[Any]) -> None:
+        self._roots = roots
         self._model = SchemaModel()
         self._numbers: dict[Any, int] = {}
         self._unknown: dict[Name, int] = {}  # declarations of elements that are not in the document
@@ -83,7 +75,7 @@ class _XsdReader:
         self._members: dict[Name, list[Any]] = defaultdict(list)  # by head
         self._derived: dict[Name, list[Any]] = defaultdict(list)  # by base
         self._simple_contents: list[Any] = []
-        for part in root.iterchildren(etree.Element):
+        for part in (part for root in roots for part in root.iterchildren(etree.Element)):
             kind = str(part.tag).removeprefix(XSD)
             if kind in _GLOBALS and part.get("name"):
                 self._globals.setdefault((kind, self._name(part)), part)
@@ -92,9 +84,9 @@ class _XsdReader:
             if kind == "complexType":
                 self._note_derivation(part)
 
-    def read(self) -> SchemaModel:
+    def read(self, is_whole: bool) -> SchemaModel:
         model = self._model
-        for element in self._root.iter(XSD + "element"):
+        for element in (part for root in self._roots for part in root.iter(XSD + "element")):
             if element.get("name"):
                 name = self._name(element)
                 self._numbers[element] = model.add(Declaration((name,), name))
@@ -104,7 +96,9 @@ class _XsdReader:
             declaration.instead = (_INSTANCE_CONTENT, *instead)
         elements = [part for (kind, _), part in self._globals.items() if kind == "element"]
         model.roots = model.outermost = tuple(self._numbers[element] for element in elements)
-        model.is_whole = not any(map(_is_elsewhere, self._root.iter(etree.Element)))
+        model.is_whole = is_whole and not any(
+            next(root.iter(*_NOT_READ), None) is not None for root in self._roots
+        )
         return model
 
     def _note_derivation(self, part: Any) -> None:
@@ -117,11 +111,13 @@ class _XsdReader:
     def _name(self, declaration: Any) -> Name:
         """The name of a declaration with a name; local ones are qualified on demand."""
         local = declaration.get("name", "").strip()
-        if declaration.getparent() is self._root:
-            return Name(self._target, local)
+        root = declaration.getroottree().getroot()
+        target = root.get("targetNamespace", "")
+        if declaration.getparent() is root:
+            return Name(target, local)
         kind = str(declaration.tag).removeprefix(XSD)
-        form = declaration.get("form") or self._root.get(f"{kind}FormDefault", "unqualified")
-        return Name(self._target if form == "qualified" else "", local)
+        form = declaration.get("form") or root.get(f"{kind}FormDefault", "unqualified")
+        return Name(target if form == "qualified" else "", local)
 
     # -- elements and their types
 

@@ -25,8 +25,9 @@ class SourceInfo:
     once every broker knows it; ``validation`` what its root broker does about messages against its
     schema ("off", "report" or "reject"); ``compression`` the forms of message for which it
     came with a compression dictionary; ``base`` the IRI that relative ones in its graphs are
-    relative to, "" for none; ``version`` counts its updates from 1; ``owner`` is who registered it
-    ("user/ann", "" without TLS); ``removed`` while it is on its way out.
+    relative to, "" for none; ``schema_unread`` what its schema refers to and has not; ``version``
+    counts its updates from 1; ``owner`` is who registered it ("user/ann", "" without TLS);
+    ``removed`` while it is on its way out.
 
     When it was updated: the names of what has ``changed``; with another schema, ``warned``: how
     many profiles can match no message of any source any more, and could before, of so many that
@@ -53,6 +54,7 @@ class SourceInfo:
     looked_at: int = 0
     warned: int = 0
     warnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    schema_unread: tuple[str, ...] = ()
 
     @classmethod
     def from_result(cls, result: Mapping[str, Any]) -> SourceInfo:
@@ -78,6 +80,7 @@ class SourceInfo:
             looked_at=result.get("looked_at", 0),
             warned=result.get("warned", 0),
             warnings={profile: tuple(texts) for profile, texts in result.get("warnings", ())},
+            schema_unread=tuple(result.get("schema_unread", ())),
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import trio
 
+from formats.errors import SchemaRefused
 from onyx.background import background_tasks
 from onyx.client_values import Location, PlanProgress, ProfileInfo, SourceInfo, TaxonomyInfo
 from onyx.errors import (
@@ -152,8 +153,9 @@ class RegistrationClient(NetworkClient):
         """Register a data source; returns when every broker knows it.
 
         ``rate`` messages a second and ``size`` bytes a message are what it expects to publish;
-        ``schema`` is the file of its DTD, XML Schema or RELAX NG; ``validate`` says what the root
-        broker does about a message against it: "off" (nothing), "report" or "reject";
+        ``schema`` is the file of its DTD, XML Schema or RELAX NG, or where it consists of several a
+        folder, zip file or OASIS catalog of them, and behind ``#`` the main one; ``validate`` says
+        what the root broker does about a message against it: "off" (nothing), "report" or "reject";
         ``compression`` names files with zstd dictionaries, by the form of message that each is for
         ("text", "binary", "dictionary"); ``base`` is the IRI that relative ones in its graphs are
         relative to.  The source that an earlier call with the same ``key``
@@ -491,7 +493,17 @@ def request_failed(error: RemoteError) -> RequestFailed:
 
 
 async def _schema_arguments(schema: Path) -> dict[str, object]:
-    return {"schema_name": schema.name, "schema": await _read_file(schema)}
+    name, data = await _read_schema(schema)
+    return {"schema_name": name, "schema": data}
+
+
+async def _read_schema(path: Path) -> tuple[str, bytes]:
+    from onyx.schema_path import read_schema_path  # noqa: PLC0415 - lxml
+
+    try:
+        return await trio.to_thread.run_sync(read_schema_path, path)
+    except SchemaRefused as refusal:
+        raise UnreadableInput(f"{path}: {refusal}") from None
 
 
 async def _read_file(path: Path) -> bytes:

@@ -52,6 +52,7 @@ class SourceRow:
     ready: bool = False
     owner: str = ""
     base: str = ""
+    schema_unread: tuple[str, ...] = ()
     version: int = 1
     told: int = 1
     in_force: int = 1
@@ -68,14 +69,15 @@ class SourceEntry:
     """A data source.
 
     ``location`` (latitude, longitude) in degrees or None; ``rate`` messages a second and ``size``
-    bytes a message as the source expects them; ``schema`` the text of its DTD, XSD or RELAX NG
-    (empty: none), ``validation`` what its root broker does about messages that are not valid
-    ("off", "report" or "reject"); ``compression`` the compression dictionaries that it came with,
-    (form, dictionary) each.  ``request`` is the client's own id of the registration, so that a
-    repeated request finds the entry instead of making another.  ``ready`` says that every broker
-    knows the source and has sent its interests up the tree: from then on messages are accepted.
-    ``owner``: the principal that registered it, "" without TLS.  ``base``: the IRI that relative
-    ones in its graphs are relative to, "" for none.
+    bytes a message as the source expects them; ``schema`` the bytes of its DTD, XSD or RELAX NG,
+    a bundle where it has several documents (empty: none), ``schema_unread`` what those refer to and
+    have not, which brokers are not told, ``validation`` what its root broker does about messages
+    that are not valid ("off", "report" or "reject"); ``compression`` the compression dictionaries
+    that it came with, (form, dictionary) each.  ``request`` is the client's own id of the
+    registration, so that a repeated request finds the entry instead of making another.  ``ready``
+    says that every broker knows the source and has sent its interests up the tree: from then on
+    messages are accepted.  ``owner``: the principal that registered it, "" without TLS.  ``base``:
+    the IRI that relative ones in its graphs are relative to, "" for none.
 
     ``version`` counts its updates from 1.  At the registration service, ``told`` is the one that
     its root broker was told last, ``in_force`` the one that every broker is known to have, and
@@ -98,6 +100,7 @@ class SourceEntry:
     ready: bool = False
     owner: str = ""
     base: str = ""
+    schema_unread: tuple[str, ...] = ()
     version: int = 1
     told: int = 1
     in_force: int = 1

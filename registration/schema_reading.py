@@ -17,7 +17,7 @@ from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused
 
-WAITING_MAX = 16  # schemas that are being read; each may take 2 s and has up to 4 MB
+WAITING_MAX = 16  # schemas that are being read; each may take 4 s and has up to 4 MB
 ANSWERS_MAX = 256
 
 
@@ -33,13 +33,13 @@ class SchemaReading(Part):
 
     def read(
         self, name: str, data: bytes, connection: int, request: Request
-    ) -> tuple[Schema, bool] | None:
-        """The schema, and whether it refers to no other document; None: the request is handled
-        again when that is known.  RequestRefused."""
+    ) -> tuple[Schema, tuple[str, ...]] | None:
+        """The schema, and what it refers to and has not; None: the request is handled again when
+        that is known.  RequestRefused."""
         key = sha256(name.encode() + b"\0" + data).hexdigest()
         found = self._answers.get(key)
         if isinstance(found, SchemaFound):
-            return Schema(name, found.kind, data), found.is_whole
+            return Schema(name, found.kind, data), found.unread
         if isinstance(found, SchemaRefused):
             raise RequestRefused("schema-refused", f"{name}: {found}")
         if key not in self._waiting:

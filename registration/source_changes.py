@@ -143,6 +143,7 @@ class SourceChanges(Part):
             "size": entry.size,
             "schema_name": entry.schema_name,
             "schema_kind": entry.schema_kind,
+            "schema_unread": list(entry.schema_unread),
             "validation": entry.validation,
             "compression": [form for form, _ in entry.compression],
             "base": entry.base,

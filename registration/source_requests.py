@@ -59,6 +59,7 @@ class SourceSettings(NamedTuple):
     schema_name: str
     schema_kind: str
     schema: bytes
+    schema_unread: tuple[str, ...]
     validation: str
     compression: tuple[tuple[str, bytes], ...]
     base: str
@@ -95,12 +96,13 @@ class SourceRequests:
     def settings(self, connection: int, request: Request) -> SourceSettings | None:
         """What a request says, the rest by default; None: it is handled again when its schema is
         read."""
-        schema, is_whole = None, False
+        schema: Schema | None = None
+        unread: tuple[str, ...] = ()
         if name_argument(request, "schema_name", default=""):
             read = self._schema_argument(connection, request)
             if read is None:
                 return None
-            schema, is_whole = read
+            schema, unread = read
         return SourceSettings(
             location=location_argument(request),
             rate=number_argument(request, "rate", 1.0),
@@ -108,7 +110,8 @@ class SourceRequests:
             schema_name=schema.name if schema else "",
             schema_kind=schema.kind if schema else "",
             schema=schema.data if schema else b"",
-            validation=_validation_argument(request, Validation.OFF, schema, is_whole),
+            schema_unread=unread,
+            validation=_validation_argument(request, Validation.OFF, schema, unread),
             compression=_compression_argument(request),
             base=_base_argument(request),
         )
@@ -165,14 +168,15 @@ class SourceRequests:
             read = self._schema_wanted(entry, connection, request)
             if read is None:
                 return None
-            schema, is_whole = read
+            schema, unread = read
             wanted = replace(
                 wanted,
                 schema_name=schema.name if schema else "",
                 schema_kind=schema.kind if schema else "",
                 schema=schema.data if schema else b"",
+                schema_unread=unread,
                 validation=_validation_argument(
-                    request, Validation(entry.validation), schema, is_whole
+                    request, Validation(entry.validation), schema, unread
                 ),
             )
         return self._changes.update(entry, wanted, connection, request.request)
@@ -243,21 +247,23 @@ class SourceRequests:
 
     def _schema_wanted(
         self, entry: SourceEntry, connection: int, request: Request
-    ) -> tuple[Schema | None, bool] | None:
-        """The schema that a source is to have, and whether it is whole; None: ask again."""
+    ) -> tuple[Schema | None, tuple[str, ...]] | None:
+        """The schema that a source is to have, and what that has not; None: ask again."""
         if "schema_name" in request.arguments:
             if not name_argument(request, "schema_name"):
-                return None, False
+                return None, ()
             return self._schema_argument(connection, request)
         if not entry.schema:
-            return None, False
+            return None, ()
         known = self._schemas.read(entry.schema_name, entry.schema, connection, request)
         if known is None:
             return None
         kind = cast("SchemaKind", entry.schema_kind)
         return Schema(entry.schema_name, kind, entry.schema), known[1]
 
-    def _schema_argument(self, connection: int, request: Request) -> tuple[Schema, bool] | None:
+    def _schema_argument(
+        self, connection: int, request: Request
+    ) -> tuple[Schema, tuple[str, ...]] | None:
         name = name_argument(request, "schema_name")
         data = request.arguments.get("schema", b"")
         if not isinstance(data, bytes) or len(data) > SCHEMA_BYTES_MAX:
@@ -279,7 +285,7 @@ def _one(name: str, alike: list[SourceEntry]) -> SourceEntry:
 
 
 def _validation_argument(
-    request: Request, default: Validation, schema: Schema | None, is_whole: bool
+    request: Request, default: Validation, schema: Schema | None, unread: tuple[str, ...]
 ) -> str:
     """``validate``: off, report or reject, which take a whole schema."""
     value = request.arguments.get("validate", default.value)
@@ -288,8 +294,8 @@ def _validation_argument(
         raise RequestRefused(
             "bad-argument", f"'validate' must be one of {', '.join(modes)}, not {value!r}"
         )
-    if value != Validation.OFF and not is_whole:
-        reason = "there is no schema" if schema is None else "it refers to other documents"
+    if value != Validation.OFF and (schema is None or unread):
+        reason = "there is no schema" if schema is None else unread[0]
         raise RequestRefused("schema-refused", f"messages cannot be validated: {reason}")
     return value
 

@@ -13,15 +13,16 @@ from math import isinf
 from pathlib import Path
 
 from formats.errors import SchemaRefused
-from formats.schema import SCHEMA_BYTES_MAX, Schema, read_schema
+from formats.schema import Schema, what_is_unread
 from onyx.cli.plan_apply import add_apply_verbs
 from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan
 from onyx.cli.plan_network import add_network_verbs
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
-from onyx.cli.values import positive, print_json, read_input, read_text, table
+from onyx.cli.values import positive, print_json, read_text, say_unread, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_CANNOT_CREATE, EXIT_DATA, EXIT_NO_INPUT, EXIT_OK, UserError
 from onyx.plan_report import coverage_svg, load_svg, plan_report
+from onyx.schema_path import load_schema
 from overlay.topology import Topology, load_topology
 from registration.planning.plan import Placer, Plan
 from registration.planning.plan_file import plan_id, to_json
@@ -256,7 +257,9 @@ def _partitions(topology: Topology | None) -> int:
 
 def _read_schema(path: Path) -> Schema:
     try:
-        return read_schema(path.name, read_input(str(path), SCHEMA_BYTES_MAX))
+        schema = load_schema(path)
+        say_unread(path, what_is_unread(schema))
+        return schema
     except SchemaRefused as refusal:
         raise UserError(f"{path}: {refusal}", EXIT_DATA) from None
 

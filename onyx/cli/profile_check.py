@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from formats import SchemaRefused, read_schema
+from formats import SchemaRefused
 from formats.allowed_content import read_allowed_content
-from onyx.cli.values import check_once, print_json, read_input, read_text
+from formats.schema import what_is_unread
+from onyx.cli.values import check_once, print_json, read_text, say_unread
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK
+from onyx.schema_path import load_schema
 from yfilter import ProfileRefused
 from yfilter.language.schema_check import SchemaCheck, SchemaWarning
 from yfilter.matcher import check_profile
@@ -17,6 +19,7 @@ from yfilter.matcher import check_profile
 EXAMPLES = """\
   onyx profile check storms.xq
   onyx profile check profiles/*.xq --schema orders.dtd --strict
+  onyx profile check delays.xq --schema siri/xsd#siri.xsd
   echo '/order/item[prise < 20]' | onyx profile check - --schema orders.xsd
 """
 SCHEMA_HELP = "warn of a step that no message valid against this DTD, XSD or RELAX NG has"
@@ -33,7 +36,7 @@ def add_check(verbs: Subparsers) -> None:
         examples=EXAMPLES,
     )
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
-    parser.add_argument("--schema", metavar="FILE", help=SCHEMA_HELP)
+    parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)
     parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
     set_run(parser, run_check)
@@ -70,8 +73,10 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def schema_check(name: str) -> SchemaCheck:
-    """The check against the schema in a file; SchemaRefused."""
-    return SchemaCheck(read_allowed_content(read_schema(name, read_input(name))))
+    """The check against a schema; SchemaRefused.  What of it is not there is printed."""
+    schema = load_schema(name)
+    say_unread(name, what_is_unread(schema))
+    return SchemaCheck(read_allowed_content(schema))
 
 
 def warning_object(warning: SchemaWarning | None) -> dict[str, object] | None:

@@ -43,7 +43,7 @@ def add_explain(verbs: Subparsers) -> None:
     parser.add_argument("--message", metavar="FILE", help="a message to try it on")
     add_media_type_argument(parser)
     add_base_argument(parser)
-    parser.add_argument("--schema", metavar="FILE", help=SCHEMA_HELP)
+    parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)
     parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     set_run(parser, run_explain)

@@ -17,6 +17,7 @@ from onyx.cli.values import (
     location,
     not_negative,
     print_json,
+    say_unread,
     table,
 )
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
@@ -29,6 +30,7 @@ REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
   onyx source register --name orders --rate 50 --size 4000 --schema orders.dtd --validate reject
   onyx source register --name quotes --compression text=quotes.zdict
+  onyx source register --name buses --schema siri/xsd#siri.xsd --validate report
   onyx source register --name orders --schema orders-2.dtd --ensure   from a script, each time
 """
 
@@ -85,7 +87,11 @@ def _add_register(verbs: Subparsers) -> None:
         help="of a message, on average (default 1024)",
     )
     parser.add_argument(
-        "--schema", metavar="FILE", type=Path, help="DTD, XML Schema or RELAX NG of the messages"
+        "--schema",
+        metavar="PATH",
+        type=Path,
+        help="DTD, XML Schema or RELAX NG of the messages: a file; where they are several, a "
+        "folder, zip file or OASIS catalog, with the main one behind # (cda.zip#cda/CDA.xsd)",
     )
     parser.add_argument(
         "--validate",
@@ -129,6 +135,7 @@ def _add_register(verbs: Subparsers) -> None:
 def run_register(arguments: argparse.Namespace) -> int:
     """Print the id of a new source, alone on standard output, so that a script can take it."""
     source = trio.run(_register, arguments)
+    say_unread(arguments.schema, source.info.schema_unread)
     if arguments.json:
         print_json(source_changes.source_facts(source.info))
     else:

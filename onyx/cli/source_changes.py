@@ -9,7 +9,14 @@ from pathlib import Path
 import trio
 
 from onyx.cli.network_option import add_client_arguments, registration_address
-from onyx.cli.values import LOCATION_HELP, counted, location, not_negative, print_json
+from onyx.cli.values import (
+    LOCATION_HELP,
+    counted,
+    location,
+    not_negative,
+    print_json,
+    say_unread,
+)
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.client_values import SourceInfo
 from onyx.errors import EXIT_OK, UsageError
@@ -66,7 +73,7 @@ def _add_update(verbs: Subparsers) -> None:
     parser.add_argument("--rate", metavar="R", type=not_negative, help="messages a second")
     parser.add_argument("--size", metavar="BYTES", type=not_negative, help="of a message")
     schema = parser.add_mutually_exclusive_group()
-    schema.add_argument("--schema", metavar="FILE", type=Path, help="of the messages from now on")
+    schema.add_argument("--schema", metavar="PATH", type=Path, help="of the messages from now on")
     schema.add_argument("--no-schema", action="store_true", help="they have none from now on")
     parser.add_argument(
         "--validate", metavar="MODE", choices=("off", "report", "reject"), help=VALIDATE_HELP
@@ -94,6 +101,7 @@ def run_show(arguments: argparse.Namespace) -> int:
         "location": place_of(source),
         "expects": f"{source.rate:g} messages a second of {source.size:,} bytes",
         "schema": schema if source.schema_name else "-",
+        **{f"not read {n}": each for n, each in enumerate(source.schema_unread, 1)},
         "compression": ", ".join(source.compression) or "-",
         "base": source.base or "-",
         "ready": state_of(source),
@@ -120,7 +128,10 @@ def run_update(arguments: argparse.Namespace) -> int:
                 validate=arguments.validate,
             )
 
-    report_changes(trio.run(update), as_json=arguments.json)
+    updated = trio.run(update)
+    if arguments.schema is not None:
+        say_unread(arguments.schema, updated.schema_unread)
+    report_changes(updated, as_json=arguments.json)
     return EXIT_OK
 
 

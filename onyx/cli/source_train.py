@@ -16,12 +16,12 @@ from formats import (
     derive_dictionary,
     encode,
     parse_text,
-    read_schema,
     train,
 )
 from onyx.cli.values import check_once, expand, positive, print_json, read_input
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UnwritableOutput, UsageError
+from onyx.schema_path import load_schema
 from overlay.limits import TrainingLimits
 
 EXAMPLES = """\
@@ -132,7 +132,7 @@ def _words(schema: str | None) -> Dictionary:
     if schema is None:
         return EMPTY_DICTIONARY
     try:
-        read = read_schema(Path(schema).name, read_input(schema))
+        read = load_schema(schema)
     except FormatError as refusal:
         raise UnreadableInput(f"{schema}: {refusal}") from None
     return derive_dictionary(read) or EMPTY_DICTIONARY

@@ -40,6 +40,20 @@ def location(text: str) -> tuple[float, float]:
     return latitude, longitude
 
 
+def say_unread(path: object, unread: Sequence[str]) -> None:
+    """What a schema refers to that is not there, on standard error."""
+    for each in unread:
+        print(f"onyx: {path}: {each}", file=sys.stderr)
+    if unread:
+        is_outside = any(" ../" in each for each in unread)
+        hint = (
+            "give the folder that holds all of it, and behind # the main document"
+            if is_outside
+            else "what is not there may be anything, and messages cannot be validated"
+        )
+        print(f"onyx: {path}: {hint}", file=sys.stderr)
+
+
 def broker_argument(topology: Topology, broker: str, file: Path) -> str:
     """The id of a broker of the topology in a file; UsageError if there is none."""
     if broker not in topology.broker_ids:

@@ -114,7 +114,7 @@ def test_it_asks_nothing_more_when_it_is_closed(worker: SchemaWorker) -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        SchemaFound("relaxng", True),
+        SchemaFound("relaxng", ("a.rng, line 1: includes b.rng, which is not there",)),
         SchemaRefused("malformed", "it is", 3, 4),
         MessagesChecked((None, Violation("no", 1, 2), SchemaRefused("schema-too-costly", "it is"))),
     ],

@@ -315,7 +315,7 @@ def test_nobody_waits_while_a_schema_is_read() -> None:
     assert question.question == ReadSchema("news.dtd", DTD)
     answer = setting.request("q3", "source.list")
     assert answer is not None and answer.result["sources"] == []
-    setting.beside.tell(SchemaAnswered(question.key, SchemaFound("dtd", True)))
+    setting.beside.tell(SchemaAnswered(question.key, SchemaFound("dtd")))
     _, broker = setting.holder(SourceAnnounced)
     for source in ("s1", "s2"):
         broker.send("registration", SourceReady(source=source))
