@@ -12,10 +12,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import trio
+
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, BenchmarkError, WrongAnswers, positive
 from benchmarks.report import Report
+from benchmarks.restart_cost import restart_cost
 from benchmarks.samples import median
+from benchmarks.status_cost import status_cost
 from onyx.cli.main import VERBS
 from onyx.release import version
 
@@ -23,6 +27,20 @@ from onyx.release import version
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declares the options of the benchmark."""
     parser.add_argument("--runs", metavar="N", type=positive, default=20, help="of each command")
+    parser.add_argument(
+        "--subscribers",
+        metavar="N",
+        type=positive,
+        default=100_000,
+        help="of the broker that is asked how it is (default 100,000)",
+    )
+    parser.add_argument(
+        "--profiles",
+        metavar="N",
+        type=positive,
+        default=600_000,
+        help="of the broker that is killed and started again (default 600,000)",
+    )
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -56,6 +74,23 @@ def run(options: argparse.Namespace) -> Report:
         against="python_cpu_s",
     )  # fmt: skip
     report.detail("verbs_help_cpu_s", verbs)
+    status = status_cost(options.subscribers)
+    few = status_cost(options.subscribers // 100)
+    report.condition("subscribers", "subscribers of the broker", options.subscribers)
+    report.figure("summary_bytes_100k", "the answer to onyx status", status.answer_bytes, "bytes")
+    report.figure("summary_ms_100k", "processor time of the broker for it", status.cpu_ms, "ms")
+    report.figure("summary_ms_1k", "with a hundredth of them", few.cpu_ms, "ms")
+    restart = trio.run(restart_cost, options.profiles)
+    report.condition("profiles", "profiles of the broker that is started again", options.profiles)
+    report.figure(
+        "restart_600k_s", "the broker killed, until it is ready again", restart.broker_s, "s"
+    )
+    report.figure("restart_600k_cpu_s", "its processor time", restart.broker_cpu_s, "s")
+    report.figure(
+        "restart_registration_600k_s", "the registration service likewise",
+        restart.registration_s, "s",
+    )  # fmt: skip
+    report.detail("restart", {"profiles_added_s": restart.added_s})
     report.remark("processor time of the process, user and system; medians; of verbs one run each")
     return report
 
@@ -79,6 +114,6 @@ OPERATE = Benchmark(
     name="operate",
     summary="what the program costs whoever runs it",
     add_options=add_options,
-    quick=("--runs", "3"),
+    quick=("--runs", "3", "--subscribers", "1000", "--profiles", "2000"),
     run=run,
 )

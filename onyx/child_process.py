@@ -28,6 +28,7 @@ from typing import Literal, TypeAlias
 import trio
 
 from onyx.errors import EXIT_CANNOT_CREATE, EXIT_CONFIG, EXIT_STORE, EXIT_SYSTEM, LaunchError
+from onyx.start_progress import StartProgress
 
 State: TypeAlias = Literal["starting", "ready", "waiting", "stopped"]
 
@@ -85,7 +86,7 @@ class ChildProcess:
         self.restarts = 0
         self.failures = 0  # in a row
         self.pause_seconds = 0.0  # between the last death and the next start
-        self.restored = (0, 0)  # rows of its store, of how many; as far as it has said
+        self.came = StartProgress()  # as far as it has said
         self.came_further_at = 0.0
         self.exit_code: int | None = None  # of the last one that ended; negative: by a signal
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
@@ -173,7 +174,7 @@ class ChildProcess:
         finally:
             os.close(ready_write)
         self._process = process
-        self.restored = (0, 0)
+        self.came = StartProgress()
         self.came_further_at = trio.current_time()
         self._report("started", self)
         ready_at: list[float] = []
@@ -212,8 +213,8 @@ class ChildProcess:
                         return
                     self.came_further_at = trio.current_time()
                     word, *numbers = line.split()
-                    if word == b"restored":
-                        self.restored = (int(numbers[0]), int(numbers[1]))
+                    if len(numbers) == 2:
+                        self.came.note(word.decode(), int(numbers[0]), int(numbers[1]))
                         self._report("restoring", self)
                         continue
                     ready_at.append(trio.current_time())

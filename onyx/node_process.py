@@ -4,7 +4,8 @@ It runs in the foreground (``onyx up FILE --broker B1``) or as a child of the la
 
     launcher ──listening socket──> child     bound before the child exists, kept over its restarts
              ──lifeline──────────> child     end of file: the launcher is gone, stop
-             <──"restored 7 100"─  child     so many rows of its store taken back, of so many
+             <──"restored 7 100"─  child     so many rows of its store taken back, of so many;
+                                             likewise "read", "profiles", "interests"
              <──────────"ready"──  child     listening, store open, all peers connected
              <─────────log lines─  child     its standard output and standard error
 
@@ -40,6 +41,7 @@ from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
 from onyx.node_store import taken_store
 from onyx.open_files import allow_connections
+from onyx.start_progress import StartProgress
 from onyx.store_errors import store_errors
 from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.lost_stores import STORE_LOST
@@ -51,7 +53,7 @@ from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
 
 READY = b"ready\n"
-RESTORED = "restored {} {}\n"
+CAME_FURTHER = "{} {} {}\n"
 PROGRESS_SECONDS = 0.5  # between two words of progress
 SWITCH_SECONDS = 0.0005
 """How long a thread that commits waits for the interpreter, at each of its statements."""
@@ -197,10 +199,12 @@ class _Told:
         self._waiting = waiting
         self._progress = progress
         self._is_ready = self._is_waiting = False
+        self._came = StartProgress()
 
     def reports(self) -> tuple[Callable[[], None], Progress]:
         """``ready`` and ``progress`` of a life that begins."""
         self._vitals.hindrance = "it starts"
+        self._came = StartProgress()
         return self.ready, _now_and_then(self.progress)
 
     def ready(self) -> None:
@@ -211,11 +215,12 @@ class _Told:
             self._is_ready = True
             self._ready()
 
-    def progress(self, taken: int, total: int) -> None:
-        log.info("%d of %d rows restored", taken, total)
-        self._vitals.hindrance = f"{taken} of {total} rows are restored"
+    def progress(self, what: str, done: int, total: int) -> None:
+        self._came.note(what, done, total)
+        log.info("%s", self._came)
+        self._vitals.hindrance = f"it starts: {self._came}"
         if not self._is_ready:
-            self._progress(taken, total)
+            self._progress(what, done, total)
 
     def waiting(self) -> None:
         if not self._is_waiting:
@@ -288,9 +293,9 @@ async def _run_child(arguments: argparse.Namespace) -> None:
             os.write(arguments.ready_fd, READY)
             os.close(arguments.ready_fd)
 
-    def tell_progress(taken: int, total: int) -> None:
+    def tell_progress(what: str, done: int, total: int) -> None:
         if not is_told:
-            os.write(arguments.ready_fd, RESTORED.format(taken, total).encode())
+            os.write(arguments.ready_fd, CAME_FURTHER.format(what, done, total).encode())
 
     await run_node_process(
         topology,
@@ -309,11 +314,11 @@ def _now_and_then(progress: Progress) -> Progress:
     """The same, PROGRESS_SECONDS apart."""
     next_at = time.monotonic() + PROGRESS_SECONDS
 
-    def say(taken: int, total: int) -> None:
+    def say(what: str, done: int, total: int) -> None:
         nonlocal next_at
         if time.monotonic() >= next_at:
             next_at = time.monotonic() + PROGRESS_SECONDS
-            progress(taken, total)
+            progress(what, done, total)
 
     return say
 

@@ -105,8 +105,20 @@ class NetworkClient:
         return await call(connection, verb, arguments, self._patience_seconds, request)
 
     async def statistics(self) -> Result:
-        """What the process at the other end counts."""
+        """What the process at the other end counts, in short (docs/protocol.md)."""
         return await self.call("statistics")
+
+    async def statistics_of(
+        self, collection: str, *, match: str = "", first: int = 0
+    ) -> tuple[list[tuple[str, object]], int | None]:
+        """A page of what the statistics have many of ("links.connections"): (name, what is said of
+        it) of those with ``match`` in it, and the ``first`` of the next page, None after the last.
+
+        RequestFailed "unknown-statistics" where there is no such collection.
+        """
+        arguments = {"of": collection, "match": match, "first": first}
+        said = await self.call("statistics", arguments)
+        return [(name, entry) for name, entry in said["entries"]], said["next"]
 
     def _open(self) -> ClientConnection:
         if self._connection is None:

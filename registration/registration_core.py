@@ -31,6 +31,7 @@ from overlay.link.principal import Principal, nobody
 from overlay.link.request_server import RequestServer, Result, Verb
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
+from overlay.link.statistics_requests import StatisticsRequests
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.token_holders import TokenHolders
@@ -148,7 +149,8 @@ class RegistrationCore:
         )
         sources = SourceRequests(self.catalog, changes_of_sources, self._schemas, server)
         requests = RegistrationRequests(
-            *(self.shapes, self.catalog, news, batches, sources, server, self.statistics),
+            *(self.shapes, self.catalog, news, batches, sources, server),
+            StatisticsRequests(self.statistics, self._links),
             absent.away,
         )
         verbs |= {**requests.verbs, **batches.verbs}

@@ -19,7 +19,7 @@ the first one made, and makes nothing twice.  ``source.register`` and ``profile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ from overlay.link.request_server import (
     policy_argument,
     text_argument,
 )
+from overlay.link.statistics_requests import StatisticsRequests
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
@@ -77,7 +78,7 @@ class RegistrationRequests(Part):
         batches: BatchRequests,
         sources: SourceRequests,
         server: RequestServer,
-        statistics: Callable[[], Result],
+        statistics: StatisticsRequests,
         away: Collection[str],
     ) -> None:
         """``use_topology`` must be called before anything is asked; ``away``: brokers that are not
@@ -98,7 +99,7 @@ class RegistrationRequests(Part):
     @property
     def verbs(self) -> Mapping[str, Verb]:
         return {
-            "statistics": Verb(Right.OPERATE, lambda connection, request: self._statistics()),
+            "statistics": Verb(Right.OPERATE, self._statistics.handle),
             **self._sources.verbs,
             "source.register": Verb(Right.PUBLISH, self._register_source, as_oneself, adds=True),
             "profile.add": Verb(Right.OWN, self._add_profile, users_named, adds=True),

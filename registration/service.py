@@ -19,6 +19,7 @@ from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
 from overlay.link.held_core import HeldCore
 from overlay.link.journal_rows import OUTBOX
+from overlay.link.made_aside import made_aside
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.peer_watch import PeerWatch
@@ -51,23 +52,27 @@ async def run_registration(
     ``progress`` before that, as it takes back what is stored.  Connections have TLS where it has
     ``credentials``; ``issuer``: see TokenHolders."""
     instance = uuid.uuid4().hex
-    core = RegistrationCore(
-        topology,
-        identity,
-        instance,
-        store.rows(unread=(OUTBOX,)),
-        vitals.of_node(store, credentials),
-        progress,
-        ProcessorClock(),
-        partial(token_bytes, 32),
-        time.time,
-        limits.cautious_turns,
-        log.info,
-        issuer,
-        frozenset if credentials is None else lambda: credentials.revoked,
-        mark,
-        store.epoch,
-    )
+
+    def make_core(came_further: Progress) -> RegistrationCore:
+        return RegistrationCore(
+            topology,
+            identity,
+            instance,
+            store.rows(unread=(OUTBOX,)),
+            vitals.of_node(store, credentials),
+            came_further,
+            ProcessorClock(),
+            partial(token_bytes, 32),
+            time.time,
+            limits.cautious_turns,
+            log.info,
+            issuer,
+            frozenset if credentials is None else lambda: credentials.revoked,
+            mark,
+            store.epoch,
+        )
+
+    core = await made_aside(make_core, progress)
     vitals.statistics = core.statistics
     reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
     watch = PeerWatch(core, (), ready)

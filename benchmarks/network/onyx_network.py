@@ -68,12 +68,15 @@ class OnyxNetwork:
         self._pids[node] = (await self._event("ready", node))["pid"]
 
     async def _event(self, name: str, node: str = BROKER) -> Any:
-        with trio.move_on_after(_START_SECONDS):
-            while True:
+        event: Any = {}
+        while event.get("event") != name or event.get("node", node) != node:
+            with trio.move_on_after(_START_SECONDS) as waiting:
                 event = await self._launcher.answer()
-                if event["event"] == name and event.get("node", node) == node:
-                    return event
-        raise BenchmarkError(f"the network was not {name} within {_START_SECONDS:g} s")
+            if waiting.cancelled_caught:
+                raise BenchmarkError(
+                    f"the network was not {name}, and nothing happened for {_START_SECONDS:g} s"
+                )
+        return event
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ from overlay.link.door import Door
 from overlay.link.held_core import HeldCore
 from overlay.link.journal_rows import OUTBOX
 from overlay.link.lost_stores import STORE_LOST
+from overlay.link.made_aside import made_aside
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.peer_watch import PeerWatch
@@ -62,23 +63,27 @@ async def run_broker(
     if topology.archive.directory is not None:
         archive = MessageArchive(broker_id, topology.archive)
     reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
-    core = BrokerCore(
-        topology,
-        broker_id,
-        uuid.uuid4().hex,
-        store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
-        ProcessorClock(),
-        archive.statistics if archive else dict,
-        vitals.of_node(store, credentials),
-        time.time,
-        progress,
-        log.info,
-        limits.cautious_turns,
-        issuer,
-        (lambda serials: None) if credentials is None else credentials.revoke,
-        mark,
-        store.epoch,
-    )
+
+    def make_core(came_further: Progress) -> BrokerCore:
+        return BrokerCore(
+            topology,
+            broker_id,
+            uuid.uuid4().hex,
+            store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
+            ProcessorClock(),
+            archive.statistics if archive else dict,
+            vitals.of_node(store, credentials),
+            time.time,
+            came_further,
+            log.info,
+            limits.cautious_turns,
+            issuer,
+            (lambda serials: None) if credentials is None else credentials.revoke,
+            mark,
+            store.epoch,
+        )
+
+    core = await made_aside(make_core, progress)
     vitals.statistics = core.statistics
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]

@@ -42,6 +42,7 @@ from overlay.link.request_server import (
     texts_argument,
 )
 from overlay.link.row_log import RowLog
+from overlay.link.statistics_requests import StatisticsRequests
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
@@ -83,7 +84,7 @@ class BrokerRequests(Part):
             links,
             "a broker",
             {
-                "statistics": Verb(Right.OPERATE, lambda connection, request: statistics()),
+                "statistics": Verb(Right.OPERATE, StatisticsRequests(statistics, links).handle),
                 "sync": Verb(Right.KNOWN, self._sync),
                 "dump": Verb(Right.OPERATE, self._dump),
                 "observe": Verb(Right.OPERATE, self._observe),

@@ -18,7 +18,7 @@ from onyx.broker.child_routes import ChildRoutes
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.delta_portions import delta_portions, row_key
-from onyx.broker.hosted_profiles import HostedProfile, HostedRows
+from onyx.broker.hosted_profiles import HOSTED, HostedProfile, HostedRows
 from onyx.broker.live_wait import LiveVersion, LiveWaits
 from onyx.broker.suspensions import Suspensions
 from onyx.broker.transformation import Transformation
@@ -39,7 +39,7 @@ from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.portions import portions
 from overlay.link.query_frames import PROFILES_MAX
 from overlay.link.row_log import RowLog
-from overlay.link.stored_rows import StoredRows
+from overlay.link.stored_rows import INTERESTS, PROFILES, StoredRows
 from overlay.link.tables import Table
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.routing_table import RoutingTable
@@ -131,15 +131,16 @@ class QueryPlane(Part):
             self._map()
             self.table.keep_own(own)
         wanted = []
-        for hosted, parsed in self._hosted.restore(rows):
+        of_all = rows.number(HOSTED)
+        for hosted, parsed in rows.counted(PROFILES, self._hosted.restore(rows), of_all):
             self._place(hosted, parsed)
             if self._is_mapping:
                 wanted.append([*map(self.table.pool.share, routing_query_of(parsed))])
         self.suspensions.restore(rows)
         # Most of what was told is in the pool by now, and is not read again.
-        for one in told:
+        for one in rows.counted(INTERESTS, told, len(told)):
             self.table.restore_told(one.branch, self.table.pool.parse(one.disjunct))
-        for disjuncts in wanted:
+        for disjuncts in rows.counted(INTERESTS, wanted, len(wanted)):
             self._note(self.table.change_local(disjuncts, ()))
         self.routes.restore(rows)
         self._note(self.table.settle())

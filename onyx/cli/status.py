@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import trio
 
 from onyx.cli.drawing import bandwidth_text
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
-from onyx.cli.values import counted, print_json, table
+from onyx.cli.values import counted, positive, print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
@@ -43,12 +44,17 @@ Of a broker that has suspended profiles, as their users have spent the processor
 messages may cost them: which, and why ("onyx profile update" gives them another text). Of one
 that has slowed users, who have spent half of it: whom.
 
+What there is very much of is not all there ("cut" of --json says how much there is). Of one
+process --of shows all of a collection, or what has --match in its name, up to --limit.
+
 Exit code 69 when a process does not answer or is down.
 {NETWORK_HELP}"""
 
 EXAMPLES = """\
   onyx status --topology topologies/figure4.toml
   onyx status --broker B4 --json
+  onyx status --broker B4 --of links.connections --match subscriber/
+  onyx status --broker B4 --of budgets.suspended --limit 1000
 """
 
 HEADING = (
@@ -87,6 +93,16 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--broker", metavar="ID", help="only this broker")
     parser.add_argument(
         "--json", action="store_true", help="print all statistics, one object a process"
+    )
+    parser.add_argument(
+        "--of",
+        metavar="COLLECTION",
+        help="all that the process has of this, by its name in --json; without --broker the "
+        "registration service",
+    )
+    parser.add_argument("--match", metavar="TEXT", default="", help="with --of: names that have it")
+    parser.add_argument(
+        "--limit", metavar="N", type=positive, default=100, help="with --of (default 100)"
     )
     set_run(parser, run)
     add_network_arguments(parser)
@@ -127,6 +143,15 @@ def _away(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.of is not None:
+        entries = trio.run(_entries, arguments)
+        if arguments.json:
+            for name, entry in entries:
+                print_json({"of": arguments.of, "name": name, "says": entry})
+        else:
+            said = [(name, e if isinstance(e, str) else json.dumps(e)) for name, e in entries]
+            print(table((arguments.of.upper(), "SAYS"), said))
+        return EXIT_OK
     found = trio.run(_collect, arguments)
     if arguments.json:
         for node, (address, statistics) in found.items():
@@ -162,6 +187,35 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_UNAVAILABLE if missing else EXIT_OK
 
 
+async def _entries(arguments: argparse.Namespace) -> list[tuple[str, object]]:
+    """Page after page, so that nobody there waits long for it."""
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        if arguments.broker is None:
+            return await _all_pages(registration, arguments)
+        brokers = await registration.brokers()
+    async with NetworkClient(_address(arguments.broker, brokers)) as broker:
+        return await _all_pages(broker, arguments)
+
+
+async def _all_pages(
+    client: NetworkClient, arguments: argparse.Namespace
+) -> list[tuple[str, object]]:
+    found: list[tuple[str, object]] = []
+    first: int | None = 0
+    while first is not None and len(found) < arguments.limit:
+        page, first = await client.statistics_of(arguments.of, match=arguments.match, first=first)
+        found += page
+    return found[: arguments.limit]
+
+
+def _address(broker: str, brokers: Mapping[str, str]) -> str:
+    if broker not in brokers:
+        raise UsageError(
+            f"--broker {quote(broker)} is no broker there{did_you_mean(broker, brokers)}"
+        )
+    return brokers[broker]
+
+
 async def _collect(
     arguments: argparse.Namespace,
 ) -> dict[str, tuple[str, Statistics | None]]:
@@ -172,10 +226,7 @@ async def _collect(
         own = await registration.statistics()
         own_address = registration.at
     if arguments.broker is not None:
-        if arguments.broker not in brokers:
-            hint = did_you_mean(arguments.broker, brokers)
-            raise UsageError(f"--broker {quote(arguments.broker)} is no broker there{hint}")
-        brokers = {arguments.broker: brokers[arguments.broker]}
+        brokers = {arguments.broker: _address(arguments.broker, brokers)}
     answers: dict[str, Statistics | None] = {}
     down = own["processes"]["down"]
 

@@ -293,17 +293,16 @@ class _Events:
                 facts["failures"] = child.failures
                 facts["again_seconds"] = child.pause_seconds
             elif event == "restoring":
-                facts["restored"], facts["rows"] = child.restored
+                facts.update(child.came.reached)
             print_json(facts)
             return
-        taken, total = child.restored
         pause = f" in {child.pause_seconds:g} s, the others stay up"
         again = pause if child.failures > 1 or child.pause_seconds >= 1 else ""
         died = f"{child.node_id} died ({describe_exit(child.exit_code)}); starting it again{again}"
         text = {
             "died": died,
             "started": f"{child.node_id} is started again, process {child.pid}",
-            "restoring": f"{child.node_id} has restored {taken:,} of {total:,} rows of its store",
+            "restoring": f"{child.node_id} starts: {child.came}",
             "ready": f"{child.node_id} is ready again",
         }[event]
         print(f"onyx: {text}", file=sys.stderr, flush=True)

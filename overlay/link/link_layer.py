@@ -31,7 +31,8 @@ unless they were refused, so it queues behind the refusals, and waits for refusa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from overlay.link.admission import check_principal
 from overlay.link.arrival import ANYONE, Arrival, always
@@ -328,6 +329,14 @@ class LinkLayer:
         rows.extend(self._sends)
         self._sends.clear()
         return rows
+
+    def kept(self, name: str) -> Mapping[Any, Session | Journal] | None:
+        """All that the statistics show the first of: connections, or journals by peer."""
+        known: dict[str, Mapping[Any, Session | Journal]] = {
+            "connections": self._sessions,
+            "journals": self._journals,
+        }
+        return known.get(name)
 
     def statistics(self) -> dict[str, object]:
         return {

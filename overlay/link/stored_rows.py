@@ -14,13 +14,19 @@ from overlay.link.tables import Table
 
 R = TypeVar("R")
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Told how many rows of a store have been taken, of how many."""
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told how many of something there are again, of how many: of READ, ROWS, PROFILES, INTERESTS; 0 of
+how many: that is not known yet."""
 
+READ = "read"  # rows, from the store
+ROWS = "restored"  # rows, by the parts of a process
+PROFILES = "profiles"  # in the engine
+INTERESTS = "interests"  # in the routing table
 SAY_ROWS = 1_000  # between two words of progress
+T = TypeVar("T")
 
 
-def unsaid(taken: int, total: int) -> None:
+def unsaid(what: str, done: int, total: int) -> None:
     """Nobody wants to know."""
 
 
@@ -56,7 +62,7 @@ class StoredRows:
         self._count = 0
         by_space = {stream.space: stream for stream in streams}
         self._taken = set(by_space)
-        for space, key, value in rows:
+        for space, key, value in self.counted(READ, rows, 0):
             stream = by_space.get(space)
             if stream is None:
                 self._spaces.setdefault(space, []).append((key, value))
@@ -74,9 +80,20 @@ class StoredRows:
     def _read(self, table: Table[R], rows: list[tuple[str, bytes]]) -> Iterator[tuple[str, R]]:
         for key, value in rows:
             if self._count % SAY_ROWS == 0:
-                self._progress(self._count, self._total)
+                self._progress(ROWS, self._count, self._total)
             self._count += 1
             yield key, table.read(key, value)
+
+    def number(self, table: Table[R]) -> int:
+        """How many rows of a table there are to take."""
+        return len(self._spaces.get(table.space, ()))
+
+    def counted(self, what: str, things: Iterable[T], total: int) -> Iterator[T]:
+        """The same, of which whoever wants to know is told how many have been asked for."""
+        for count, each in enumerate(things):
+            if count % SAY_ROWS == 0:
+                self._progress(what, count, total)
+            yield each
 
     def check_taken(self) -> None:
         """StoreError when there are rows that no part has taken."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ import trio.testing
 from onyx.child_process import RestartPolicy
 from onyx.errors import LaunchError
 from onyx.launcher import _wait_all_ready
-from overlay.link.stored_rows import StoredRows
+from onyx.start_progress import StartProgress
+from overlay.link.made_aside import made_aside
+from overlay.link.stored_rows import Progress, StoredRows
 from overlay.link.tables import Table
 
 START_SECONDS = RestartPolicy().start_seconds
@@ -74,10 +77,44 @@ async def test_who_stands_still_is_given_up(autojump_clock: trio.testing.MockClo
 
 
 def test_rows_that_take_long_are_counted() -> None:
-    said: list[tuple[int, int]] = []
+    said: list[tuple[str, int, int]] = []
     few = [("few", str(number), b"\x07") for number in range(10)]
     many = [("many", f"{number:05}", b"\x08") for number in range(2_500)]
-    rows = StoredRows([*many, *few], lambda taken, total: said.append((taken, total)))
+    rows = StoredRows([*many, *few], lambda *far: said.append(far))
     assert len(list(rows.take(Table("few", int)))) == 10
     assert list(rows.take(Table("many", int))) == [(key, 8) for _, key, _ in many]
-    assert said == [(0, 2_510), (1_000, 2_510), (2_000, 2_510)]
+    assert list(rows.counted("profiles", range(3), 3)) == [0, 1, 2]
+    assert said == [
+        *(("read", count, 0) for count in (0, 1_000, 2_000)),
+        *(("restored", count, 2_510) for count in (0, 1_000, 2_000)),
+        ("profiles", 0, 3),
+    ]
+
+
+def test_how_far_a_start_is_is_said() -> None:
+    came = StartProgress()
+    came.note("read", 12_000, 0)
+    assert str(came) == "12,000 rows of its store are read"
+    came.note("restored", 11_000, 12_000)
+    came.note("profiles", 9_000, 10_000)
+    came.note("of-a-later-release", 1, 2)
+    assert str(came) == "11,000 of 12,000 rows are restored, 9,000 of 10,000 profiles are installed"
+
+
+async def test_whoever_makes_a_core_leaves_off_when_it_is_told_to() -> None:
+    came: list[int] = []
+
+    def make(progress: Progress) -> None:
+        for number in itertools.count():
+            progress("restored", number, 0)
+
+    with trio.CancelScope() as scope:
+
+        def come_further(what: str, done: int, total: int) -> None:
+            came.append(done)
+            if done == 3:
+                trio.from_thread.run_sync(scope.cancel)
+
+        await made_aside(make, come_further)
+    assert scope.cancelled_caught
+    assert came == [0, 1, 2, 3]

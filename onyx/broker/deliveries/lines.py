@@ -73,20 +73,12 @@ class Lines:
         self._reading: dict[int, Line] = {}  # by connection, that wait for the store
         self.hold_until = 0.0  # in processor time: meanwhile what can be sent may wait for more
         self._left: list[Mailbox] = []  # ephemeral ones that somebody took
+        self.attached = 0  # slots with a mailbox in them
+        self.on_wire_bytes = 0  # of what was sent and is not taken, on all connections
         self._turn = 0  # counts what is given to those who share
 
     def __len__(self) -> int:
         return len(self._lines)
-
-    @property
-    def attached(self) -> int:
-        """How many mailboxes are in slots."""
-        return sum(len(line.boxes) for line in self._lines.values())
-
-    @property
-    def on_wire_bytes(self) -> int:
-        """Of what was sent and is not taken, on all connections."""
-        return sum(line.on_wire_bytes for line in self._lines.values())
 
     def left(self) -> list[Mailbox]:
         """The ephemeral mailboxes that nobody takes any more, since this was asked last."""
@@ -101,6 +93,7 @@ class Lines:
         line = self._free(connection, slot)
         box.line, box.slot = connection, slot
         line.boxes[slot] = box
+        self.attached += 1
 
     def put_in_order(self, box: Mailbox) -> None:
         """Of a mailbox that was put into a slot, taken through what its user had: what those who
@@ -121,6 +114,7 @@ class Lines:
             self._replace(box)
         line = self._free(connection, slot)
         line.boxes[slot] = box.seat(connection, slot)
+        self.attached += 1
 
     def _replace(self, box: Mailbox) -> None:
         if box.line:
@@ -227,6 +221,7 @@ class Lines:
     def _end_slot(self, line: Line, slot: int, code: str, detail: str) -> None:
         self._say(line, Detached(slot, code, detail))
         del line.boxes[slot]
+        self.attached -= 1
         if slot in line.waits:
             line.waits[slot] = False
 
@@ -236,6 +231,8 @@ class Lines:
         self._busy.pop(connection, None)
         self._reading.pop(connection, None)
         takers = [] if line is None else list(line.boxes.values())
+        self.attached -= len(takers)
+        self.on_wire_bytes -= 0 if line is None else line.on_wire_bytes
         for taker in takers:
             if isinstance(taker, Sharer):
                 self._leave_shared(taker)
@@ -375,6 +372,7 @@ class Lines:
             size += length
         if count:
             line.on_wire_bytes += size
+            self.on_wire_bytes += size
             on_wire = line.on_wire.get(position)
             if on_wire is None:
                 line.on_wire[position] = [size, count]
@@ -458,6 +456,7 @@ class Lines:
                 sent[1] -= 1
             else:
                 line.on_wire_bytes -= sent[0]
+                self.on_wire_bytes -= sent[0]
                 del on_wire[position]
         if line.held:
             self._wake(line)

@@ -110,6 +110,7 @@ class Mailboxes(Part):
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
         self._counters: Counter[str] = Counter()
+        self._waiting = self._waiting_bytes = 0  # deliveries in all mailboxes together
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
 
@@ -137,10 +138,13 @@ class Mailboxes(Part):
                     continue
                 if position > holder.cursor:
                     holder.append(position, record.size)
-                    record.holders += 1
                 elif holder.index in opened and position in opened[holder.index]:
                     holder.backlog_bytes += record.size
-                    record.holders += 1
+                else:
+                    continue
+                record.holders += 1
+                self._waiting += 1
+                self._waiting_bytes += record.size
             record.holders -= 1
             if not record.holders:
                 self._log.release(position)
@@ -193,6 +197,8 @@ class Mailboxes(Part):
         record = self._log.append(source, number, second, groups, message)
         dropped = 0
         largest, most = append_to_all(boxes, self._log.last, record.size)
+        self._waiting += len(boxes)
+        self._waiting_bytes += len(boxes) * record.size
         is_sent = False
         for box in [box for box in boxes if box.line]:
             if not box.is_queued:
@@ -483,11 +489,10 @@ class Mailboxes(Part):
         the results of these, each once; ``subscribers``: connections that take any, ``attached``
         profiles, with ``on_wire_bytes`` sent to them and not taken; ``silent``: ephemeral ones that
         nobody takes."""
-        boxes = self._boxes.values()
         return {
             "mailboxes": len(self._boxes),
-            "waiting": sum(box.count for box in boxes),
-            "waiting_bytes": sum(box.backlog_bytes for box in boxes),
+            "waiting": self._waiting,
+            "waiting_bytes": self._waiting_bytes,
             "subscribers": len(self._lines),
             "attached": self._lines.attached,
             "on_wire_bytes": self._lines.on_wire_bytes,
@@ -530,7 +535,9 @@ class Mailboxes(Part):
             size = self._log.records[position].size
             box.backlog_bytes -= size
             box.user.bytes -= size
+            self._waiting_bytes -= size
             self._log.release(position)
+        self._waiting -= len(positions)
         if self.policies.full and box in self.policies.full:
             self.policies.note_room(box)
 

@@ -223,6 +223,20 @@ class World:
         self.agenda = Agenda([self.dead, self.mailboxes])
         self.agenda.restore(StoredRows(rows, streams=self.agenda.streams()))
 
+    def check_sums(self) -> None:
+        """What is counted as it changes is what there is."""
+        boxes = list(self.mailboxes._boxes.values())
+        lines = list(self.mailboxes._lines._lines.values())
+        said = self.mailboxes.statistics()
+        assert [
+            said[name] for name in ("waiting", "waiting_bytes", "attached", "on_wire_bytes")
+        ] == [
+            sum(box.count for box in boxes),
+            sum(box.backlog_bytes for box in boxes),
+            sum(len(line.boxes) for line in lines),
+            sum(line.on_wire_bytes for line in lines),
+        ]
+
     def user(self, connection: int) -> User:
         self.users[connection] = User(self, connection)
         return self.users[connection]
@@ -253,6 +267,7 @@ class World:
             for asked in reads:
                 self.mailboxes.handle_read(rows_read(asked, self.disk))
             if not reads and not self.agenda.working:
+                self.check_sums()
                 return
             self.agenda.work()
 
