@@ -33,7 +33,7 @@ async def restart_cost(profiles: int) -> RestartCost:
     """With so many different profiles."""
     texts = ProfileMaker(make_schema(_SEED), _SEED).distinct()
     with tempfile.TemporaryDirectory(prefix="onyx-restart-") as folder:
-        async with onyx_network(Path(folder) / "network") as network:
+        async with onyx_network(Path(folder) / "network", capacity=profiles) as network:
             start = time.perf_counter()
             async with User(network.registration, "benchmark") as user:
                 for left in range(profiles, 0, -_PORTION):

@@ -2,7 +2,7 @@
 
 ::
 
-    .onyx/figure4/
+    ~/.local/state/onyx/figure4/
     ├── topology.toml        the network as it runs: every address, written at each start
     ├── lock                 held by the launcher
     ├── identity/            who is who (onyx/identity/authority.py)
@@ -25,6 +25,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from onyx.errors import DataDirectoryError, DataDirectoryInUse, UnwritableOutput
@@ -102,8 +103,9 @@ class DataDirectory:
             )
 
     def write_topology(self, topology: Topology) -> Path:
-        """Put the network as it runs on disk; returns the file."""
-        write_atomically(self.topology_file, to_toml(topology).encode())
+        """Put the network as it runs on disk; returns the file, which may move with all else."""
+        movable = replace(topology, data_directory=Path())
+        write_atomically(self.topology_file, to_toml(movable).encode())
         return self.topology_file
 
 

@@ -2,7 +2,7 @@
 
 ::
 
-    .onyx/NAME/postgres/
+    DATA/postgres/
     ├── data, log           the cluster, made by initdb at the first start
     └── .s.PGSQL.5432       its socket: it listens nowhere else
 

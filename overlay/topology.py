@@ -54,6 +54,7 @@ from overlay.nodes import (
     standby_name,
 )
 from overlay.oidc import OidcOptions, oidc_to_toml, read_oidc
+from overlay.state_directory import KNOWN_NETWORKS, state_directory
 from overlay.stores import SQLITE, TRIAL, StoreOptions, read_store, read_stores, stores_to_toml
 from overlay.toml_table import (
     TomlTable,
@@ -107,7 +108,8 @@ _DEFAULT_KEYS = (*_LINK_KEYS[1:], "capacity")
 class Topology:
     """A whole network; brokers and links in the order of the file.
 
-    ``data_directory`` is relative to the current directory unless it is absolute.
+    ``data_directory`` of a file is relative to that file, and by itself in the account's state
+    directory (``$XDG_STATE_HOME/onyx/NAME``).
     """
 
     name: str
@@ -246,7 +248,9 @@ def load_topology(path: Path) -> Topology:
             data = stream.read(FILE_BYTES_MAX + 1)
         if len(data) > FILE_BYTES_MAX:
             raise TopologyError(file, "", f"is longer than {FILE_BYTES_MAX} bytes")
-        return parse_topology(data.decode("utf-8"), file)
+        topology = parse_topology(data.decode("utf-8"), file)
+        at = path.parent / topology.data_directory
+        return replace(topology, data_directory=at)
     except OSError as error:
         raise TopologyError(file, "", f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -270,16 +274,27 @@ def parse_topology(text: str, file: str) -> Topology:
     _check_nodes(registration, brokers, top)
     link_tables = top.tables("link", _LINK_KEYS, LINKS_MAX)
     links = tuple(_read_links(link_tables, {broker.id for broker in brokers}, default_link))
-    data_directory = top.text("data_directory", f".onyx/{name}")
-    if "\0" in data_directory:
-        raise top.refusal("data_directory", "must not contain a NUL character")
     topology = Topology(
-        *(name, Path(data_directory), registration, brokers, links),
+        *(name, _read_data_directory(top, name), registration, brokers, links),
         *(read_limits(top), read_archive(top), read_access(top), read_oidc(top), stores),
         read_admin(top),
     )
     _check_connected(topology, top)
     return topology
+
+
+def _read_data_directory(top: TomlTable, name: str) -> Path:
+    if "data_directory" in top:
+        written = top.text("data_directory")
+        if "\0" in written:
+            raise top.refusal("data_directory", "must not contain a NUL character")
+        return Path(written)
+    if name == KNOWN_NETWORKS:
+        raise top.refusal("name", f"{quote(name)} is taken; give another, or a data_directory")
+    try:
+        return state_directory() / name
+    except RuntimeError:
+        raise top.refusal("data_directory", "the account has no home: say where") from None
 
 
 def to_toml(topology: Topology) -> str:

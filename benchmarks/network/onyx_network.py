@@ -81,13 +81,13 @@ class OnyxNetwork:
 
 @asynccontextmanager
 async def onyx_network(
-    directory: Path, brokers: int = 1, *options: str
+    directory: Path, brokers: int = 1, *options: str, capacity: int = 0
 ) -> AsyncIterator[OnyxNetwork]:
     """A network that is new, of brokers in a line, with its data below a directory and options of
-    ``onyx up``; ended with the block."""
+    ``onyx up``; ended with the block.  ``capacity`` of each broker, 0: the usual one."""
     directory.mkdir(parents=True)
     file = directory / "network.toml"
-    file.write_text(_line(brokers), encoding="utf-8")
+    file.write_text(_line(brokers, capacity), encoding="utf-8")
     data = str(directory / "data")
     command = [sys.executable, "-m", "onyx", "up", str(file), "--data", data, "--json", *options]
     async with running("onyx up", command) as launcher:
@@ -101,10 +101,11 @@ def place_of(broker: int) -> tuple[float, float]:
     return 0.0, 10.0 * broker
 
 
-def _line(brokers: int) -> str:
+def _line(brokers: int, capacity: int) -> str:
     parts = ['name = "benchmark"', _node("registration", REGISTRATION)]
+    room = f"\ncapacity = {capacity}" if capacity else ""
     for number in range(1, brokers + 1):
-        parts.append(_node("[broker]", f"B{number}") + f"\nplace = {list(place_of(number))}")
+        parts.append(_node("[broker]", f"B{number}") + f"\nplace = {list(place_of(number))}{room}")
     for number in range(1, brokers):
         parts.append(f'[[link]]\nends = ["B{number}", "B{number + 1}"]')
     return "\n\n".join(parts) + "\n"

@@ -33,12 +33,12 @@ WHERE = (
 
 EXAMPLES = """\
   onyx cert issue user/ann --out ann.pem       of the network of ONYX_REGISTRATION
-  onyx cert issue user/ann --out ann.pem --data .onyx/figure4
+  onyx cert issue user/ann --out ann.pem --data ~/.local/state/onyx/figure4
   onyx cert issue broker/B4 --out B4.pem --topology figure4.toml     for another machine
-  onyx cert list --data .onyx/figure4
-  onyx cert revoke 3f2a --data .onyx/figure4     whose number begins so
-  onyx cert revoke user/ann --data .onyx/figure4
-  onyx cert rotate --data .onyx/figure4
+  onyx cert list --data ~/.local/state/onyx/figure4
+  onyx cert revoke 3f2a --data ~/.local/state/onyx/figure4     whose number begins so
+  onyx cert revoke user/ann --data ~/.local/state/onyx/figure4
+  onyx cert rotate --data ~/.local/state/onyx/figure4
 """
 
 

@@ -27,10 +27,10 @@ what is good and names what is not. What a store has lost nobody but its neighbo
 sources and users may still have: they are told store-lost when they meet it."""
 
 EXAMPLES = """\
-  onyx store verify .onyx/figure4             every store of a network, running or not
-  onyx store verify .onyx/figure4/nodes/B2
-  onyx store backup .onyx/figure4/nodes/B2 /var/backups/B2.sqlite
-  onyx store repair .onyx/figure4/nodes/B2
+  onyx store verify ~/.local/state/onyx/figure4             every store of a network, running or not
+  onyx store verify ~/.local/state/onyx/figure4/nodes/B2
+  onyx store backup ~/.local/state/onyx/figure4/nodes/B2 /var/backups/B2.sqlite
+  onyx store repair ~/.local/state/onyx/figure4/nodes/B2
 """
 
 VERIFY = """\
@@ -41,8 +41,8 @@ works while the process runs, on its last commit; the log grows as long as it ta
 Exit code 74: something is wrong with one of them."""
 
 VERIFY_EXAMPLES = """\
-  onyx store verify .onyx/figure4
-  onyx store verify .onyx/figure4/nodes/B2 --json
+  onyx store verify ~/.local/state/onyx/figure4
+  onyx store verify ~/.local/state/onyx/figure4/nodes/B2 --json
 """
 
 REPAIR = """\
@@ -64,8 +64,8 @@ onyx topology apply FILE --lost ID; it can join again with an empty store.
 Exit code 74: it is not to be repaired like this; 75: its process is running."""
 
 REPAIR_EXAMPLES = """\
-  onyx store repair .onyx/figure4/nodes/B2
-  onyx store repair .onyx/figure4/nodes/B2 --accept-loss
+  onyx store repair ~/.local/state/onyx/figure4/nodes/B2
+  onyx store repair ~/.local/state/onyx/figure4/nodes/B2 --accept-loss
 """
 
 BACKUP = """\
@@ -79,9 +79,9 @@ sources and users say store-lost when they meet it. One of a process that was st
 for good before is as good as what it was."""
 
 BACKUP_EXAMPLES = """\
-  onyx store backup .onyx/figure4/nodes/B2 /var/backups/B2.sqlite
-  cp /var/backups/B2.sqlite      .onyx/figure4/nodes/B2/store.sqlite
-  cp /var/backups/B2.sqlite-head .onyx/figure4/nodes/B2/store.sqlite-head
+  onyx store backup ~/.local/state/onyx/figure4/nodes/B2 /var/backups/B2.sqlite
+  cp /var/backups/B2.sqlite      ~/.local/state/onyx/figure4/nodes/B2/store.sqlite
+  cp /var/backups/B2.sqlite-head ~/.local/state/onyx/figure4/nodes/B2/store.sqlite-head
 """
 _NODE_HELP = "the directory of a process, DATA/nodes/ID, or its store"
 

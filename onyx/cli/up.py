@@ -18,9 +18,12 @@ from onyx.cli.values import broker_argument, positive, print_json, share
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
+from onyx.former_directory import check_former
 from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
 from onyx.listening import NodeProcess, bind_process, process_of, processes_of
+from onyx.local_network import FILE as LOCAL_FILE
+from onyx.local_network import local_network
 from onyx.open_files import allow_connections
 from onyx.service_manager import tell_service_manager
 from overlay.archive import ArchiveOptions
@@ -44,8 +47,10 @@ directory, where onyx cert issues more; this account's clients find theirs by th
 network's addresses. One process on another machine needs --credentials, a file from
 onyx cert issue broker/ID. With --insecure there is none of that, on loopback only.
 
-What must survive is in the data directory (default: data_directory of the file, or
-.onyx/NAME); topology.toml in it is the network as it runs, with every address.
+What must survive is in the data directory: data_directory of the file, relative to it, or
+else ~/.local/state/onyx/NAME ($XDG_STATE_HOME/onyx/NAME); topology.toml in it is the network
+as it runs, with every address. Data that a former release has left in .onyx/NAME is not
+passed over: it is said how to go on with it.
 
 With --archive (or [archive] in the file) every broker writes the messages that its
 sources publish there into files of its own, which onyx backtest --archive reads: a
@@ -57,6 +62,7 @@ Exit code 78: the topology is refused or an address is taken, nothing was starte
 again and again before all were ready."""
 
 EXAMPLES = """\
+  onyx up                                         one broker, at 127.0.0.1:7200
   onyx up topologies/figure4.toml
   onyx up topologies/single.toml --data /var/lib/onyx
   onyx up topologies/figure4.toml --archive news --archive-share 0.1
@@ -73,7 +79,13 @@ def add_parser(subparsers: Subparsers) -> None:
         details=DETAILS,
         examples=EXAMPLES,
     )
-    parser.add_argument("file", metavar="TOPOLOGY", type=Path, help="a topology file (TOML)")
+    parser.add_argument(
+        "file",
+        metavar="TOPOLOGY",
+        type=Path,
+        nargs="?",
+        help="a topology file (TOML); without one there is one broker on this machine",
+    )
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--broker", metavar="ID", help="run only this broker")
     one.add_argument(
@@ -122,7 +134,10 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the network or the process; returns when it was told to stop."""
-    topology = load_topology(arguments.file)
+    if arguments.file is None:
+        arguments.file, topology = Path(LOCAL_FILE), local_network()
+    else:
+        topology = load_topology(arguments.file)
     has_postgres = any(each.node.store != SQLITE for each in processes_of(topology))
     if has_postgres and find_spec("psycopg") is None:
         reason = "takes psycopg, which is not installed: pip install 'onyx-dissemination[postgres]'"
@@ -132,6 +147,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise TopologyError(str(arguments.file), "oidc", reason)
     if arguments.data is not None:
         topology = replace(topology, data_directory=arguments.data)
+    else:
+        check_former(topology, arguments.file)
     topology = replace(topology, archive=_archive(topology.archive, arguments))
     if arguments.broker is None and not arguments.registration:
         if arguments.standby:
@@ -179,6 +196,8 @@ async def _run_network(topology: Topology, arguments: argparse.Namespace) -> Non
                 report=events.process_event,
                 is_secure=not arguments.insecure,
             ) as network:
+                # What else serves this network and ends with it is started here, and named by
+                # ``network_is_up`` with its address.
                 events.network_is_up(network)
                 await trio.sleep_forever()
 

@@ -4,7 +4,7 @@ Who starts a network notes for each address of its processes where the operator'
 in a folder of the account's own (``onyx/networks`` in ``$XDG_STATE_HOME``, else in
 ``~/.local/state``)::
 
-    networks/127.0.0.1:7200      "/home/ann/onyx/.onyx/figure4/identity/operator.pem"
+    networks/127.0.0.1:7200      "/home/ann/.local/state/onyx/figure4/identity/operator.pem"
     networks/127.0.0.1:7300      "" : that network runs --insecure
 
 A note is a hint: whoever answers at an address must have a certificate of the authority that stands
@@ -28,6 +28,7 @@ from onyx.data_directory import write_atomically
 from onyx.errors import NotAuthenticated
 from overlay.link.credentials import Credentials, CredentialsError
 from overlay.nodes import Address
+from overlay.state_directory import KNOWN_NETWORKS, state_directory
 
 VARIABLE = "ONYX_CREDENTIALS"
 INSECURE = "insecure"
@@ -43,8 +44,7 @@ Who runs the network says onyx cert issue user/NAME --out FILE; then say
 
 def folder() -> Path:
     """Of the account; RuntimeError when it has no home."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "onyx" / "networks"
+    return state_directory() / KNOWN_NETWORKS
 
 
 def note(addresses: Iterable[Address], credentials: Path | None) -> None:

@@ -13,6 +13,7 @@ from overlay.archive import ArchiveOptions
 from overlay.errors import TopologyError
 from overlay.limits import TrainingLimits
 from overlay.link.limits import LinkLimits
+from overlay.state_directory import state_directory
 from overlay.topology import (
     FILE_BYTES_MAX,
     Address,
@@ -47,7 +48,7 @@ def refusal_of_pair(old: str, new: str) -> str:
 def test_defaults() -> None:
     topology = parse_topology(PAIR, "pair.toml")
     assert topology.name == "pair"
-    assert topology.data_directory == Path(".onyx/pair")
+    assert topology.data_directory == state_directory() / "pair"
     assert [node.id for node in topology.registration] == ["R1"]
     assert topology.broker_ids == ("B1", "B2")
     first = topology.broker("B1")
