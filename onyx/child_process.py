@@ -100,6 +100,7 @@ class ChildProcess:
         self._process: trio.Process | None = None
         self._killed_on_purpose = False
         self._became_ready = trio.Event()
+        self._is_to_hang_up = False
 
     @property
     def pid(self) -> int | None:
@@ -117,6 +118,12 @@ class ChildProcess:
         self._killed_on_purpose = True
         self._set_not_ready("starting")
         self._process.kill()
+
+    def hang_up_nowait(self) -> None:
+        """SIGHUP, now, or when it is ready: what has changed in its topology is to be taken."""
+        self._is_to_hang_up = self.state != "ready"
+        if not self._is_to_hang_up and self._process is not None:
+            self._process.send_signal(signal.SIGHUP)
 
     async def run(self) -> None:
         """Keep the process alive until cancelled; LaunchError when it does not stay up and is not
@@ -221,6 +228,8 @@ class ChildProcess:
                     self.state = "ready"
                     self._became_ready.set()
                     self._report("ready", self)
+                    if self._is_to_hang_up:
+                        self.hang_up_nowait()
 
     async def _pass_lines_on(self, process: trio.Process) -> None:
         assert process.stdout is not None

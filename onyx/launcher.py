@@ -49,6 +49,7 @@ from onyx.node_store import set_aside
 from onyx.open_files import allow_connections
 from onyx.shape_follower import follow_shape
 from onyx.trial_postgres import TrialServer
+from overlay.live_settings import with_live_settings
 from overlay.topology import Topology, TopologyError
 
 __all__ = ["LaunchEvent", "RestartPolicy", "RunningNetwork", "describe_exit", "launch"]
@@ -100,6 +101,16 @@ class RunningNetwork:
     def kill(self, node_id: str) -> None:
         """SIGKILL to one process, which is then started again; KeyError for an unknown node."""
         self._children[node_id].kill_nowait()
+
+    def take_settings(self, wanted: Topology) -> tuple[list[str], list[str]]:
+        """What has changed in the file of the network: the keys of what its processes are told to
+        take, and of what takes a new start."""
+        self.topology, taken, left = with_live_settings(self.topology, wanted)
+        if taken:
+            DataDirectory(self.topology_file.parent).write_topology(self.topology)
+            for child in self.children:
+                child.hang_up_nowait()
+        return taken, left
 
     async def wait_ready(self, node_id: str | None = None) -> None:
         """Until a node, or every one, is ready (again)."""

@@ -48,6 +48,7 @@ from overlay.link.lost_stores import STORE_LOST
 from overlay.link.principal import Principal, nobody
 from overlay.link.stored_rows import Progress, unsaid
 from overlay.link.vitals import Vitals
+from overlay.live_settings import with_live_settings
 from overlay.nodes import Address
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
@@ -99,6 +100,7 @@ async def run_node_process(
     credentials: Path | None,
     *,
     lifeline: int | None = None,
+    topology_file: Path | None = None,
     ready: Callable[[], None] = lambda: None,
     waiting: Callable[[], None] = lambda: None,
     progress: Progress = unsaid,
@@ -106,6 +108,7 @@ async def run_node_process(
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
+    At SIGHUP it takes from ``topology_file`` what it can while it runs (``live_settings.py``).
     ``sockets`` are bound, and are closed at the end; ``credentials`` is the file of
     its own (None: it runs without TLS), beside which are those ``revoked``; ``ready`` is called
     once, ``progress`` before that, now and then as the rows of the store are taken back.  Of a node
@@ -135,6 +138,8 @@ async def run_node_process(
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
             vitals = _open_vitals(topology, process, nursery)
+            if topology_file is not None:
+                nursery.start_soon(_take_settings, topology_file, topology, vitals)
             has_standby = topology.node(node_id).has_standby
             waits = waiting if has_standby else _unheard
             told = _Told(node_id, vitals, ready, waits, progress)
@@ -303,6 +308,7 @@ async def _run_child(arguments: argparse.Namespace) -> None:
         sockets,
         arguments.credentials,
         lifeline=arguments.lifeline_fd,
+        topology_file=arguments.topology,
         ready=tell_launcher,
         waiting=tell_launcher,
         progress=tell_progress,
@@ -328,6 +334,23 @@ async def _stop_at_signal(scope: trio.CancelScope) -> None:
         async for number in signals:
             log.info("stopping: %s", signal.Signals(number).name)
             scope.cancel()
+
+
+async def _take_settings(file: Path, topology: Topology, vitals: Vitals) -> None:
+    """Of the file, whenever there is a SIGHUP."""
+    with trio.open_signal_receiver(signal.SIGHUP) as signals:
+        async for _ in signals:
+            try:
+                wanted = load_topology(file)
+            except TopologyError as error:
+                log.error("nothing is changed: %s", error)
+                continue
+            topology, taken, left = with_live_settings(topology, wanted)
+            vitals.take_settings(topology.limits, topology.archive)
+            if taken:
+                log.info("in force from now on: %s", ", ".join(taken))
+            if left:
+                log.warning("takes a new start: %s", ", ".join(left))
 
 
 async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:

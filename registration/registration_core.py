@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.errors import StoreError
 from overlay.link.events import (
@@ -250,6 +251,10 @@ class RegistrationCore:
     def refusal(self, peer: str) -> str:
         """Why the last connection with a peer that is away was closed; "" if it broke."""
         return self._links.refusal(peer)
+
+    def take_limits(self, limits: Limits) -> None:
+        """See Part; to be called between two events."""
+        self._agenda.take_limits(limits)
 
     def statistics(self) -> Result:
         return {

@@ -74,6 +74,7 @@ async def run_registration(
 
     core = await made_aside(make_core, progress)
     vitals.statistics = core.statistics
+    vitals.take_settings = lambda limits, options: core.take_limits(limits)
     reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:

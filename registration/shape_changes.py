@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from overlay.limits import Limits
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
 from overlay.link.frames import (
@@ -140,6 +141,15 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             self._shapes = sorted(shapes, key=lambda shape: shape.version)
         else:
             self._put(self._shapes[0])
+        self._tell_topology()
+
+    def take_limits(self, limits: Limits) -> None:
+        """Others are in force; the shape is the same."""
+        self._started_with = replace(self._started_with, limits=limits)
+        self._shapes = [
+            replace(shape, declared=replace(shape.declared, limits=limits))
+            for shape in self._shapes
+        ]
         self._tell_topology()
 
     # --- what there is --------------------------------------------------------------------

@@ -181,7 +181,8 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
             raise RequestRefused(
                 "topology-refused",
                 f"{what} is {shall_be} in the new topology and {is_value} in the running network; "
-                "it can be changed only by stopping and starting the network",
+                "it is changed by SIGHUP to onyx up, which takes what it can of the file, or by "
+                "stopping and starting the network",
             )
     running = {broker.id: broker for broker in now.brokers}
     brokers = []

@@ -18,6 +18,8 @@ import trio
 from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.late_spaces import BODY_SPACE
+from overlay.archive import ArchiveOptions
+from overlay.limits import Limits
 from overlay.link.credentials import Credentials
 from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
@@ -85,6 +87,13 @@ async def run_broker(
 
     core = await made_aside(make_core, progress)
     vitals.statistics = core.statistics
+
+    def take_limits(limits: Limits, options: ArchiveOptions) -> None:
+        core.take_limits(limits)
+        if archive is not None:
+            archive.take_options(options)
+
+    vitals.take_settings = take_limits
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
 

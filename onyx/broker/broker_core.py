@@ -58,6 +58,7 @@ from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
 from onyx.broker.unclaimed_profiles import UnclaimedProfiles
 from onyx.broker.user_budgets import UserBudgets
+from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.errors import StoreError
 from overlay.link.events import (
@@ -160,12 +161,7 @@ class BrokerCore:
         codebook = Codebook(self.control, self.trained)  # its counts are of no message's way
         late = LateResults(limits.message, seconds, clock)
         maker = ResultMaker(codebook, matcher, results_bytes_max(limits.link), dead, late)
-        bounds = MailboxLimits(
-            limits.delivery_backlog_bytes_max,
-            limits.delivery_store_bytes_max,
-            limits.delivery_age_s_max,
-            limits.principal_waiting_bytes_max,
-        )
+        bounds = MailboxLimits.of(limits)
         self.mailboxes = Mailboxes(
             *(self._links, self._rows, limits.link, bounds, maker, self._slice, dead, wall)
         )
@@ -363,6 +359,12 @@ class BrokerCore:
     def refusal(self, peer: str) -> str:
         """Why the last connection with a peer that is away was closed; "" if it broke."""
         return self._links.refusal(peer)
+
+    def take_limits(self, limits: Limits) -> None:
+        """See Part; to be called between two events."""
+        self._agenda.take_limits(limits)
+        self.data.limits = limits
+        self.data.quota.take_limits(limits)
 
     def statistics(self) -> dict[str, object]:
         parts = self._agenda.statistics()

@@ -118,6 +118,9 @@ class BrokerRequests(Part):
             right=Right.KNOWN,  # each verb says what it takes
         )
 
+    def take_limits(self, limits: Limits) -> None:
+        self._limits = limits
+
     def tick(self, now: float) -> None:
         self._live.tick(now)
 

@@ -160,9 +160,9 @@ class DataPlane(Part):
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
         self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
-        self._limits = control.topology.limits
-        self.quota = PublishQuota(self._limits, links, access)
-        self._room = results_bytes_max(self._limits.link)
+        self.limits = control.topology.limits
+        self.quota = PublishQuota(self.limits, links, access)
+        self._room = results_bytes_max(self.limits.link)
         self.validation = MessageValidation(
             *(control, links, self.quota, observers, dead, slice_.is_over),
             *(self._open_published, hand_on),
@@ -380,7 +380,7 @@ class DataPlane(Part):
 
     def has_room(self, root: str) -> bool:
         """Whether no child's backlog on a tree is beyond what a slow one may have."""
-        limit = self._limits.link_backlog_bytes_max
+        limit = self.limits.link_backlog_bytes_max
         return all(
             self._links.backlog_bytes(f"broker/{child}", Flow.MESSAGE, root) <= limit
             for child in self._control.children(root)
@@ -439,7 +439,7 @@ class DataPlane(Part):
                 f"the root element is in {GRAPH_NAMESPACE}, which is how brokers write graphs; "
                 "publish the graph itself, under its media type",
             )
-        room = min(self._room, self._limits.message.bytes_max)
+        room = min(self._room, self.limits.message.bytes_max)
         if encoded_bytes_max(stream) <= room:
             return
         for wire_format in FORMS:

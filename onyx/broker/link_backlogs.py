@@ -35,6 +35,9 @@ class LinkBacklogs(Part):
         self._limits = limits
         self._behind: set[str] = set()  # neighbours that were away and have not caught up
 
+    def take_limits(self, limits: Limits) -> None:
+        self._limits = limits
+
     def restore(self, rows: StoredRows) -> None:
         """Whoever has that much waiting was away."""
         limit = self._limits.link_backlog_bytes_max

@@ -75,14 +75,17 @@ class PublishKeys(Part):
 
     def __init__(self, limits: Limits, rows: RowLog, wall: Callable[[], float]) -> None:
         """``wall``: seconds of the calendar."""
-        self._keys_max = limits.publish_keys_max
-        self._age = limits.publish_key_age_s
+        self.take_limits(limits)
         self._rows = rows
         self._wall = wall
         self._sources: defaultdict[str, _Known] = defaultdict(_Known)
         self._changed: dict[_Block, str] = {}  # with the source
         self._look_at = 0.0
         self._dropped = 0
+
+    def take_limits(self, limits: Limits) -> None:
+        self._keys_max = limits.publish_keys_max
+        self._age = limits.publish_key_age_s
 
     def restore(self, rows: StoredRows) -> None:
         for key, row in rows.take(PUBLISH_KEYS):

@@ -17,15 +17,19 @@ class PublishQuota:
     """
 
     def __init__(self, limits: Limits, links: LinkLayer, access: AccessTable) -> None:
+        self.disk_is_short = False
+        self.take_limits(limits)
+        self._links = links
+        self._access = access
+        self._left: dict[tuple[str, str], tuple[float, float]] = {}  # how much, and when
+
+    def take_limits(self, limits: Limits) -> None:
         self._rates = {
             "messages": limits.principal_messages_s_max,
             "bytes": limits.principal_bytes_s_max,
         }
-        self._has_rates = self.is_on = any(self._rates.values())
-        self.disk_is_short = False
-        self._links = links
-        self._access = access
-        self._left: dict[tuple[str, str], tuple[float, float]] = {}  # how much, and when
+        self._has_rates = any(self._rates.values())
+        self.is_on = self._has_rates or self.disk_is_short
 
     def note_disk(self, is_short: bool) -> None:
         self.disk_is_short = is_short

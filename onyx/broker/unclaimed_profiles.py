@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
+from overlay.limits import Limits
 from overlay.link.part import Part
 
 LOOKED_AT_ONCE = 2_000  # profiles; then others have their turn
@@ -44,6 +45,9 @@ class UnclaimedProfiles(Part):
         self._left: list[str] = []  # to be looked at in this round
         self._next_round = 0.0
         self._removed = 0
+
+    def take_limits(self, limits: Limits) -> None:
+        self._age_s_max = limits.unclaimed_profile_s_max
 
     def tick(self, now: float) -> None:
         wall = self._wall()

@@ -17,6 +17,7 @@ from math import inf
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.query_plane import QueryPlane
+from overlay.limits import Limits
 from overlay.link.part import Part
 from overlay.state_table import StateMachine, StateTable
 
@@ -68,6 +69,9 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         self._told: dict[str, tuple[str, int, str, str]] = {}  # by profile: a message, code and why
         self.last: Callable[[], tuple[str, int]] = lambda: ("", 0)
         """The message that met local profiles last: (source, number)."""
+
+    def take_limits(self, limits: Limits) -> None:
+        self._per_second = limits.principal_processor_ms_s_max / 1000
 
     # --- the table ------------------------------------------------------------------------
 

@@ -39,6 +39,9 @@ what it had on disk; one that fails again and again is tried later each time (af
 at most), onyx status says so, and the others stay up. Ctrl-C (or SIGTERM) stops
 everything.
 
+SIGHUP has it read the file again: most limits, and the bounds of archives, are in force at
+once, and what takes a new start is named. onyx topology apply changes brokers and links.
+
 With --broker or --registration just that one process runs, at its own address: start
 one on each machine, with the same file everywhere.
 
@@ -190,6 +193,7 @@ async def _run_network(topology: Topology, arguments: argparse.Namespace) -> Non
                     nursery.cancel_scope.cancel()
 
             nursery.start_soon(stop_at_signal)
+            has_terminal = _has_terminal()
             async with launch(
                 topology,
                 file=str(arguments.file),
@@ -199,7 +203,31 @@ async def _run_network(topology: Topology, arguments: argparse.Namespace) -> Non
                 # What else serves this network and ends with it is started here, and named by
                 # ``network_is_up`` with its address.
                 events.network_is_up(network)
-                await trio.sleep_forever()
+                with trio.open_signal_receiver(signal.SIGHUP) as hangups:
+                    async for _ in hangups:
+                        if has_terminal and not _has_terminal():
+                            break  # it was closed
+                        _take_settings(network, arguments, events)
+                nursery.cancel_scope.cancel()
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def _take_settings(network: RunningNetwork, arguments: argparse.Namespace, events: _Events) -> None:
+    """Of the file, as it is by now."""
+    try:
+        wanted = load_topology(arguments.file)
+        wanted = replace(wanted, archive=_archive(wanted.archive, arguments))
+    except (TopologyError, UsageError) as error:
+        _say(f"onyx: nothing is changed: {error}")
+        return
+    events.settings_are_taken(*network.take_settings(wanted))
 
 
 async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespace) -> None:
@@ -246,6 +274,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
                 *(topology, process, sockets, credentials),
                 ready=lambda: events.node_is_ready(topology, process),
                 waiting=lambda: events.node_waits(topology, process),
+                topology_file=arguments.file,
             )
 
 
@@ -284,6 +313,14 @@ class _Events:
             )
             return
         print(_table(network))
+
+    def settings_are_taken(self, taken: list[str], left: list[str]) -> None:
+        if self._as_json:
+            print_json({"event": "settings", "taken": taken, "takes_a_start": left})
+            return
+        _say(f"onyx: in force from now on: {', '.join(taken) or 'nothing that has changed'}")
+        if left:
+            _say(f"onyx: takes a new start of the network: {', '.join(left)}")
 
     def node_is_ready(self, topology: Topology, process: NodeProcess) -> None:
         self._say_of(topology, process, "ready", "is ready")

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from overlay.link.admission import check_principal
 from overlay.link.arrival import ANYONE, Arrival, always
@@ -330,13 +329,9 @@ class LinkLayer:
         self._sends.clear()
         return rows
 
-    def kept(self, name: str) -> Mapping[Any, Session | Journal] | None:
-        """All that the statistics show the first of: connections, or journals by peer."""
-        known: dict[str, Mapping[Any, Session | Journal]] = {
-            "connections": self._sessions,
-            "journals": self._journals,
-        }
-        return known.get(name)
+    def kept(self) -> dict[str, Mapping[int, Session] | Mapping[str, Journal]]:
+        """All that the statistics show the first of."""
+        return {"connections": self._sessions, "journals": self._journals}
 
     def statistics(self) -> dict[str, object]:
         return {
@@ -349,8 +344,7 @@ class LinkLayer:
     # --- events ---------------------------------------------------------------------------
 
     def _tick(self, now: float) -> None:
-        """A sixteenth of the sessions after the other, where there are many: all in one turn would
-        take long."""
+        """A sixteenth of the sessions after the other, where there are many: all take long."""
         if not self._to_tick:
             self._to_tick = list(self._sessions.values())
             self._ticked_at_once = max(TICKED_AT_ONCE, len(self._to_tick) // 16 + 1)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from overlay.access import Right
+from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.events import Action, Event
 from overlay.link.frame import Frame
@@ -104,6 +105,10 @@ class Part:
     def statistics(self) -> Mapping[str, object]:
         return {}
 
+    def take_limits(self, limits: Limits) -> None:
+        """Others than at the start are in force from now on, of those that may change while a
+        network runs (``live_settings.py``)."""
+
     # --- what it has to do ----------------------------------------------------------------
 
     def flush_soon(self) -> None:
@@ -165,6 +170,10 @@ class Agenda:
         for part in self.parts:
             part.restore(rows)
         rows.check_taken()
+
+    def take_limits(self, limits: Limits) -> None:
+        for part in self.parts:
+            part.take_limits(limits)
 
     def tick(self, now: float) -> None:
         for part in self._ticking:

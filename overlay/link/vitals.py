@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from overlay.archive import ArchiveOptions
+from overlay.limits import Limits
 from overlay.link.credentials import Credentials
 from overlay.link.histogram import Histogram
 from overlay.link.row_store import NodeStore
@@ -11,17 +13,23 @@ from overlay.link.turns import Turns
 from overlay.nodes import Address
 
 
+def _unheard(limits: Limits, options: ArchiveOptions) -> None:
+    """Before there is a core, which is made with those of now."""
+
+
 class Vitals:
     """``turns`` in processor time; ``commits``, and ``answers``, which are from the moment that
     events were taken up until what they told others left, in time that passed.  ``statistics``: of
     the core that is there now.  ``hindrance``: why the process is not ready yet; "" when it is;
-    ``admin``: where whoever asks is told all that, None: nowhere."""
+    ``take_settings``: tells it those of its topology that have changed; ``admin``: where whoever
+    asks is told all that, None: nowhere."""
 
     def __init__(self) -> None:
         self.turns = Turns()
         self.commits = Histogram()
         self.answers = Histogram()
         self.statistics: Callable[[], Mapping[str, object]] = dict
+        self.take_settings: Callable[[Limits, ArchiveOptions], None] = _unheard
         self.hindrance = "it starts"
         self.admin: Address | None = None
 

@@ -41,7 +41,7 @@ class ArchiveSegments:
     def __init__(self, broker: str, options: ArchiveOptions) -> None:
         assert options.directory is not None
         self._prefix = f"onyx-{broker}-"
-        self._options = options
+        self.options = options
         self._directory = options.directory
         self._name = re.compile(re.escape(self._prefix) + r"\d{8}T\d{6}Z-(\d{8})")
         self._file: int | None = None
@@ -87,8 +87,8 @@ class ArchiveSegments:
 
     def rotate(self, now: float) -> None:
         """Finish the segment if it is large or old enough."""
-        if self._size >= self._options.segment_bytes_max or (
-            self._size and now - self._began >= self._options.segment_seconds_max
+        if self._size >= self.options.segment_bytes_max or (
+            self._size and now - self._began >= self.options.segment_seconds_max
         ):
             self.close()
 
@@ -141,17 +141,17 @@ class ArchiveSegments:
     # --- all segments ---------------------------------------------------------------------
 
     def _remove_old(self, now: float) -> None:
-        oldest = now - self._options.days_max * _DAY_SECONDS
+        oldest = now - self.options.days_max * _DAY_SECONDS
         for segment in self._segments():
             if segment.stat().st_mtime < oldest:
                 self._remove(segment)
         self._count()
 
     def _has_room(self, wanted: int) -> bool:
-        if shutil.disk_usage(self._directory).free < self._options.free_bytes_min + wanted:
+        if shutil.disk_usage(self._directory).free < self.options.free_bytes_min + wanted:
             return False
-        over = self._finished_bytes + self._size + wanted - self._options.bytes_max
-        if over > 0 and self._options.at_bytes_max == DROP:
+        over = self._finished_bytes + self._size + wanted - self.options.bytes_max
+        if over > 0 and self.options.at_bytes_max == DROP:
             for segment in self._segments():
                 if over <= 0:
                     break

@@ -111,6 +111,11 @@ class MessageArchive:
         if self._left_out:
             log.warning("archive: %d messages were left out", self._left_out)
 
+    def take_options(self, options: ArchiveOptions) -> None:
+        """Other bounds are in force; where it is stays."""
+        self._options = options
+        self._segments.options = options
+
     def statistics(self) -> dict[str, object]:
         """``left_out``: messages that are not in the archive for want of room; ``problem``: what
         the last writing met with, "" if that went well."""

@@ -43,6 +43,7 @@ from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
 from onyx.broker.late_spaces import BODY_SPACE
 from overlay.delivery_policy import DeliveryPolicy
+from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.delivery_frames import (
     EPHEMERAL,
@@ -94,7 +95,7 @@ class Mailboxes(Part):
         self._mailbox_rows = MailboxRows(rows, self._boxes)
         self._texts = FormerTexts(rows)
         self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
-        self.silence = Silence(self._empty)
+        self.silence = Silence(lambda box: self._release(box, box.empty()))
         self._overflow = Overflow(bounds, self._boxes, self._log, self._drop)
         self.policies = Policies(
             *(rows, self._log, dead, bounds.profile_bytes_max, self._drop, self._lines.detach)
@@ -119,6 +120,11 @@ class Mailboxes(Part):
         yield streamed(MAILBOXES, self._mailbox_rows.restore_row)
         yield unread(BODY_SPACE)
 
+    def take_limits(self, limits: Limits) -> None:
+        self._bounds = MailboxLimits.of(limits)
+        self._overflow.take_limits(self._bounds)
+        self.policies.bytes_max = self._bounds.profile_bytes_max
+
     def restore(self, rows: StoredRows) -> None:
         for key, text in rows.take(TEXTS):
             self._texts.restore(key, text)
@@ -138,16 +144,15 @@ class Mailboxes(Part):
                     continue
                 if position > holder.cursor:
                     holder.append(position, record.size)
+                    record.holders += 1
                 elif holder.index in opened and position in opened[holder.index]:
                     holder.backlog_bytes += record.size
-                else:
-                    continue
-                record.holders += 1
-                self._waiting += 1
-                self._waiting_bytes += record.size
+                    record.holders += 1
             record.holders -= 1
             if not record.holders:
                 self._log.release(position)
+        self._waiting = sum(box.count for box in self._boxes.values())
+        self._waiting_bytes = sum(box.backlog_bytes for box in self._boxes.values())
         self.silence.begin([box for box in self._boxes.values() if box.is_ephemeral])
         if self.policies:
             for box in self._boxes.values():
@@ -485,10 +490,9 @@ class Mailboxes(Part):
         return next(iter(self._log.records), self._log.last + 1), self._log.last
 
     def statistics(self) -> Mapping[str, object]:
-        """``waiting``: deliveries that nobody has taken, with ``waiting_bytes``; ``stored_bytes``:
-        the results of these, each once; ``subscribers``: connections that take any, ``attached``
-        profiles, with ``on_wire_bytes`` sent to them and not taken; ``silent``: ephemeral ones that
-        nobody takes."""
+        """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
+        ``subscribers``: connections that take any, ``attached`` profiles, with ``on_wire_bytes``
+        sent to them and not taken; ``silent``: ephemeral ones that nobody takes."""
         return {
             "mailboxes": len(self._boxes),
             "waiting": self._waiting,
@@ -506,9 +510,6 @@ class Mailboxes(Part):
         }
 
     # --- helpers --------------------------------------------------------------------------
-
-    def _empty(self, box: Mailbox) -> None:
-        self._release(box, box.empty())
 
     def _note(self, profile: str, box: Mailbox) -> None:
         """A mailbox is another."""

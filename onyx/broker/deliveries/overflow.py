@@ -6,10 +6,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from onyx.broker.deliveries.delivery_log import DeliveryLog
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.user_backlogs import UserBacklogs
+from overlay.limits import Limits
 
 ROOM_SHARE = 16  # where the store is too full, at least such a part of it goes
 
@@ -29,6 +31,15 @@ class MailboxLimits:
     age_s_max: int = 0
     user_bytes_max: int = 0
 
+    @classmethod
+    def of(cls, limits: Limits) -> MailboxLimits:
+        return cls(
+            limits.delivery_backlog_bytes_max,
+            limits.delivery_store_bytes_max,
+            limits.delivery_age_s_max,
+            limits.principal_waiting_bytes_max,
+        )
+
 
 class Overflow:
     """Each says how many deliveries had to go."""
@@ -47,6 +58,10 @@ class Overflow:
         self._log = log
         self._drop = drop
         self._counters: Counter[str] = Counter()
+
+    def take_limits(self, limits: MailboxLimits) -> None:
+        self._limits = limits
+        self.users.bytes_max = limits.user_bytes_max or inf
 
     def drop_oldest(self, box: Mailbox) -> int:
         """What is too much for a mailbox."""

@@ -54,7 +54,7 @@ class Policies:
         self._rows = rows
         self._log = log
         self._dead = dead
-        self._bytes_max = bytes_max
+        self.bytes_max = bytes_max
         self._drop = drop
         self._detach = detach
 
@@ -168,7 +168,7 @@ class Policies:
         return box.backlog_bytes > self._bytes_of(policy) or 0 < policy.deliveries_max < box.count
 
     def _bytes_of(self, policy: DeliveryPolicy) -> int:
-        return min(policy.bytes_max or self._bytes_max, self._bytes_max)
+        return min(policy.bytes_max or self.bytes_max, self.bytes_max)
 
     def _drop_oldest(self, box: Mailbox, policy: DeliveryPolicy) -> int:
         through, count, left = 0, box.count, box.backlog_bytes
