@@ -38,6 +38,7 @@ class Source(Line):
     changed: list[str] = []
     looked_at: int = 0
     warned: int = 0
+    schema_unread: list[str] = []
     warnings: dict[str, list[str]] = {}
 
 
@@ -256,6 +257,17 @@ class ProcessEvent(Line):
     again_seconds: float = 0.0
     restored: int = 0
     rows: int = 0
+    read: int = 0
+    profiles: tuple[int, int] = (0, 0)
+    interests: tuple[int, int] = (0, 0)
+
+
+class SettingsTaken(Line):
+    """``event``: settings; keys of the topology file, as "limits.profiles_max"."""
+
+    event: str
+    taken: list[str]
+    takes_a_start: list[str]
 
 
 class Event(Line):
@@ -266,6 +278,14 @@ class Status(Line):
     node: str
     address: str
     statistics: dict[str, Any] | None
+
+
+class StatusEntry(Line):
+    """With --of."""
+
+    of: str
+    name: str
+    says: Any
 
 
 class DeadLetter(OpenLine):

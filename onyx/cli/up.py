@@ -27,6 +27,7 @@ from onyx.local_network import local_network
 from onyx.open_files import allow_connections
 from onyx.service_manager import tell_service_manager
 from overlay.archive import ArchiveOptions
+from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
 from overlay.nodes import standby_name
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
@@ -349,7 +350,10 @@ class _Events:
                 facts["failures"] = child.failures
                 facts["again_seconds"] = child.pause_seconds
             elif event == "restoring":
-                facts.update(child.came.reached)
+                reached = child.came.reached
+                facts["restored"], facts["rows"] = reached.get(ROWS, (0, 0))
+                facts["read"] = reached.get(READ, (0, 0))[0]
+                facts.update({what: reached.get(what, (0, 0)) for what in (PROFILES, INTERESTS)})
             print_json(facts)
             return
         pause = f" in {child.pause_seconds:g} s, the others stay up"
