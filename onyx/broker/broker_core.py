@@ -365,6 +365,7 @@ class BrokerCore:
         self._agenda.take_limits(limits)
         self.data.limits = limits
         self.data.quota.take_limits(limits)
+        self.mailboxes.take_bounds(MailboxLimits.of(limits))
 
     def statistics(self) -> dict[str, object]:
         parts = self._agenda.statistics()

@@ -258,8 +258,8 @@ class ProcessEvent(Line):
     restored: int = 0
     rows: int = 0
     read: int = 0
-    profiles: tuple[int, int] = (0, 0)
-    interests: tuple[int, int] = (0, 0)
+    profiles: list[int] = []
+    interests: list[int] = []
 
 
 class SettingsTaken(Line):

@@ -43,7 +43,6 @@ from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
 from onyx.broker.late_spaces import BODY_SPACE
 from overlay.delivery_policy import DeliveryPolicy
-from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.delivery_frames import (
     EPHEMERAL,
@@ -120,10 +119,9 @@ class Mailboxes(Part):
         yield streamed(MAILBOXES, self._mailbox_rows.restore_row)
         yield unread(BODY_SPACE)
 
-    def take_limits(self, limits: Limits) -> None:
-        self._bounds = MailboxLimits.of(limits)
-        self._overflow.take_limits(self._bounds)
-        self.policies.bytes_max = self._bounds.profile_bytes_max
+    def take_bounds(self, bounds: MailboxLimits) -> None:
+        self._bounds, self.policies.bytes_max = bounds, bounds.profile_bytes_max
+        self._overflow.take_limits(bounds)
 
     def restore(self, rows: StoredRows) -> None:
         for key, text in rows.take(TEXTS):
@@ -174,8 +172,7 @@ class Mailboxes(Part):
         return self.deliver_message(source, number, given, None) if given else 0
 
     def heard(self, given: list[Given]) -> list[Given]:
-        """What a message gives, without what mailboxes would get that keep nothing: to be asked
-        where any are silent, or full."""
+        """What a message gives, but to mailboxes that keep nothing: where any are silent, full."""
         if self.silence.boxes:
             given = self.silence.heard(given)
         return self.policies.heard(given) if self.policies.full else given
@@ -491,8 +488,7 @@ class Mailboxes(Part):
 
     def statistics(self) -> Mapping[str, object]:
         """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
-        ``subscribers``: connections that take any, ``attached`` profiles, with ``on_wire_bytes``
-        sent to them and not taken; ``silent``: ephemeral ones that nobody takes."""
+        ``on_wire_bytes`` sent to ``attached`` profiles; ``silent``: ephemeral, taken by nobody."""
         return {
             "mailboxes": len(self._boxes),
             "waiting": self._waiting,
