@@ -31,7 +31,7 @@ unless they were refused, so it queues behind the refusals, and waits for refusa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from overlay.link.admission import check_principal
 from overlay.link.arrival import ANYONE, Arrival, always
@@ -56,7 +56,7 @@ from overlay.link.frames import Ack, ErrorFrame, Hello, Response, Skipped
 from overlay.link.journal import Journal
 from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_key, sort_rows
 from overlay.link.limits import LinkLimits
-from overlay.link.link_statistics import shown
+from overlay.link.link_statistics import Kept, shown
 from overlay.link.lost_stores import check_store
 from overlay.link.principal import NOBODY, Principal, nobody
 from overlay.link.session import Session, SessionState
@@ -114,6 +114,7 @@ class LinkLayer:
         self._sessions: dict[int, Session] = {}
         self._connected: dict[str, Session] = {}
         self._journals: dict[str, Journal] = {}
+        self.kept: Kept = {"connections": self._sessions, "journals": self._journals}
         self._changed: dict[str, Journal] = {}  # with rows to store or acknowledgements owed
         self._unfinished = UnfinishedFrames(limits.unfinished_bytes_max)
         self._announced: set[int] = set()  # connections whose Hello the core has seen
@@ -328,10 +329,6 @@ class LinkLayer:
         rows.extend(self._sends)
         self._sends.clear()
         return rows
-
-    def kept(self) -> dict[str, Mapping[int, Session] | Mapping[str, Journal]]:
-        """All that the statistics show the first of."""
-        return {"connections": self._sessions, "journals": self._journals}
 
     def statistics(self) -> dict[str, object]:
         return {

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain, islice
+from typing import Any, TypeAlias
 
 from overlay.link.journal import Journal
 from overlay.link.session import Session
+
+Kept: TypeAlias = dict[str, Mapping[Any, Session | Journal]]
+"""All that the statistics show the first of."""
 
 SHOWN_MAX = 100  # connections, and peers with journals
 

@@ -52,7 +52,7 @@ class StatisticsRequests:
 
     def _collection(self, of: str) -> Iterator[tuple[str, Callable[[], object]]]:
         """Of each entry its name, and what it says if it is asked."""
-        kept = self._links.kept().get(of.removeprefix("links."))
+        kept = self._links.kept.get(of.removeprefix("links."))
         if of.startswith("links.") and kept is not None:
             return ((str(name), entry.statistics) for name, entry in kept.items())
         found: Any = self._statistics()
