@@ -1,6 +1,7 @@
 """AccessControl: the table of who may do what, which operators change and every broker is told.
 
 ====================  ========================================================================
+``access.whoami``      the ``principal`` who asks, "" without TLS, and whether they may ``operate``
 ``access.list``        the rules in force: [principal, role, scope, whether the topology has it]
 ``access.grant``       one more, ``principal``, ``role`` and ``scope``
 ``access.revoke``      one less; those of the topology's ``[access]`` stay
@@ -69,6 +70,7 @@ class AccessControl(Part):
         self._announced = AccessAnnounced([], [], [])  # that
         self.table = holders.table
         self.verbs = {
+            "access.whoami": Verb(Right.KNOWN, self._whoami),
             "access.list": Verb(Right.ADMIN, self._list),
             "access.grant": Verb(Right.ADMIN, self._grant),
             "access.revoke": Verb(Right.ADMIN, self._revoke),
@@ -107,6 +109,11 @@ class AccessControl(Part):
             self._tell_all()
 
     # --- verbs ----------------------------------------------------------------------------
+
+    def _whoami(self, connection: int, request: Request) -> Result:
+        asker = self._links.principal(connection)
+        said = "" if asker is None else str(asker)
+        return {"principal": said, "operates": self.table.now.may(asker, Right.OPERATE)}
 
     def _list(self, connection: int, request: Request) -> Result:
         rules = [[*rule, True] for rule in self._fixed]

@@ -34,12 +34,13 @@ from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes
 from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.deliveries.subscribers import Subscribers
+from onyx.broker.figures import figures_of
 from onyx.broker.link_backlogs import LinkBacklogs
 from onyx.broker.local_deliveries import DEFERRED_BYTES_MAX
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.observers import Observers
+from onyx.broker.observers import Figures, Observers
 from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.policy_changes import PolicyChanges
@@ -202,7 +203,7 @@ class BrokerCore:
             keys,
             self._hand_on,
         )
-        budgets.last = lambda: self.data.local.last
+        budgets.last, observers.figures = lambda: self.data.local.last, self._figures
         trace, cuts = (
             MessageTrace(self.control, self.query, self.data),
             TransformationRequests(self.control, transformation),
@@ -351,6 +352,10 @@ class BrokerCore:
         """
         for done, total in self.mailboxes.make_stored(read):
             yield done, total, self._rows.drain()
+
+    def _figures(self) -> Figures:
+        waiting = self.mailboxes.stored_bytes
+        return figures_of(self.control, self._links, self.data, self.query, waiting)
 
     def connected(self, peer: str) -> bool:
         """Whether a peer ("broker/B2", "registration/r1") is there."""

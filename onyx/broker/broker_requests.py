@@ -9,6 +9,7 @@ request the last one is waited for: what was changed before it is live before it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from onyx.broker.archive.archive_reads import ArchiveReads
 from onyx.broker.live_requests import LiveRequests
@@ -46,6 +47,7 @@ from overlay.link.statistics_requests import StatisticsRequests
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
+ROUTING_SHOWN = 50  # disjuncts of the routing query of a link on a tree
 CHANGING = ("profile.update", "profile.remove", "profile.update_many", "profile.remove_many")
 """Verbs that deliver what came before them, and change the engine, ahead of the store."""
 
@@ -88,6 +90,7 @@ class BrokerRequests(Part):
                 "sync": Verb(Right.KNOWN, self._sync),
                 "dump": Verb(Right.OPERATE, self._dump),
                 "observe": Verb(Right.OPERATE, self._observe),
+                "routing.show": Verb(Right.OPERATE, self._show_routing),
                 "trace": Verb(Right.OPERATE, trace.handle),
                 "trace.carried": Verb(Right.OPERATE, trace.handle_carried),
                 "transform.show": Verb(Right.OPERATE, transformation.handle),
@@ -155,8 +158,20 @@ class BrokerRequests(Part):
             "routing_table": self._query.table.dump(),
         }
 
+    def _show_routing(self, connection: int, request: Request) -> Result:
+        """``link``: a neighbour.  Of each tree on which it is a child here how many ``disjuncts``
+        its routing query has, and the first ROUTING_SHOWN of them."""
+        link = name_argument(request, "link")
+        trees = []
+        for tree in sorted(self._query.table.roots):
+            if self._query.table.behind(tree, link) is not None:
+                wanted = self._query.table.wanted(tree, link)
+                first = [str(each) for each in islice(wanted, ROUTING_SHOWN)]
+                trees.append({"tree": tree, "disjuncts": len(wanted), "first": first})
+        return {"link": link, "trees": trees}
+
     def _observe(self, connection: int, request: Request) -> Result:
-        self._observers.add(connection)
+        self._observers.add(connection, figures=request.arguments.get("figures") is True)
         return {"observing": True}
 
     def _list_profiles(self, connection: int, request: Request) -> Result:

@@ -158,7 +158,7 @@ class DataPlane(Part):
         self.last_numbers = LastNumbers(rows, control.gone_sources)
         self._kind: type[Message] = Message  # of what is handled from the parent
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
-        self._formats = LinkFormats(control, links, trained, self.give_backs, clock)
+        self.formats = LinkFormats(control, links, trained, self.give_backs, clock)
         self.archive = ArchiveFeed(control.topology.archive, self._codebook)
         self.limits = control.topology.limits
         self.quota = PublishQuota(self.limits, links, access)
@@ -167,7 +167,7 @@ class DataPlane(Part):
             *(control, links, self.quota, observers, dead, slice_.is_over),
             *(self._open_published, hand_on),
         )
-        self._crossings: Counter[str] = Counter()  # messages sent, by child link
+        self.crossings: Counter[str] = Counter()  # messages sent, by child link
         dead.replays[REFUSED] = lambda letter: {"format": letter.format, "data": letter.data}
 
     def frames(self) -> Iterable[Taker]:
@@ -327,7 +327,7 @@ class DataPlane(Part):
         links, left = _urgent(decisions)
         sizes: dict[str, dict[str, object]] = {}
         for link, cut in self._transformation.cuts(parcel, links, left).items():
-            packing = self._formats.packing_for(cut.parcel, link)
+            packing = self.formats.packing_for(cut.parcel, link)
             sizes[link] = {
                 "format": packing.wire_format.value,
                 "bytes": len(cut.parcel.packed(packing)) + len(cut.parcel.pieces),
@@ -345,7 +345,7 @@ class DataPlane(Part):
         parcel = self._open_dry(frame)
         urgent, _ = self._matcher.match_in_stages(parcel.readings, root=parcel.root)
         cut = self._transformation.cuts(parcel, [child], _urgent(urgent)[1])[child]
-        packing = self._formats.packing_for(cut.parcel, child)
+        packing = self.formats.packing_for(cut.parcel, child)
         form, payload = packing.wire_format, cut.parcel.packed(packing)
         if trained_version(payload, form.compression):
             form = form.form
@@ -389,11 +389,11 @@ class DataPlane(Part):
     def statistics(self) -> Mapping[str, object]:
         return {
             **self._counters,
-            "crossings": dict(self._crossings),
+            "crossings": dict(self.crossings),
             "disk_is_short": self.quota.disk_is_short,
             **self._codebook.statistics(),
             **self.give_backs.statistics(),
-            **self._formats.statistics(),
+            **self.formats.statistics(),
             **self._maker.statistics(),
         }
 
@@ -501,7 +501,7 @@ class DataPlane(Part):
         )
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
-        packing = self._formats.packing_for(cut.parcel, child)
+        packing = self.formats.packing_for(cut.parcel, child)
         payload = cut.parcel.packed(packing)
         kind = self._kind if parcel.hops else Message
         frame = kind(
@@ -518,7 +518,7 @@ class DataPlane(Part):
         # What comes behind one that was given back must not be known below before that is stored.
         is_early = parcel.hops > 0 and kind is Message and not self.give_backs.awaits(parcel.root)
         self._links.send(f"broker/{child}", parcel.root, frame, is_early=is_early)
-        self._crossings[child] += 1
+        self.crossings[child] += 1
         size = len(payload) + len(frame.pieces)
         self._transformation.note_sent(parcel, child, cut, size)
         if payload is parcel.payload:

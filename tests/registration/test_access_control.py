@@ -89,6 +89,7 @@ def test_every_verb_says_what_right_it_takes() -> None:
     known = {name for name, verb in verbs().items() if verb.right is Right.KNOWN}
     assert known == {
         *("network", "source.list", "source.show", "taxonomy.list", "taxonomy.show"),
+        "access.whoami",
     }, "whoever is known may do little"
 
 
@@ -168,6 +169,8 @@ def test_what_is_granted_is_in_force_at_once_told_to_brokers_and_survives_a_rest
         (told,) = broker.take(AccessAnnounced)
         assert ("user/ann", "operate", "*") in told.rules
     assert result(setting.ann.ask("topology.show"))
+    said = {"principal": "user/ann", "operates": True}
+    assert result(setting.ann.ask("access.whoami")) == said
     assert refused(setting.ann.ask("access.grant", **grant)) == "not-authorised", "only admins"
     setting.restart()
     assert ["user/ann", "operate", "*", False] in result(setting.client.ask("access.list"))["rules"]
@@ -247,6 +250,8 @@ def test_a_token_does_nothing_beyond_what_it_is_bound_to() -> None:
     setting.issue("operator/root", only=[["subscribe", "*"]])
     holder = setting.beside.peer("client", "y", principal="nobody/nobody", token=SECRET)
     assert result(holder.ask("source.list"))["sources"] == []
+    said = {"principal": "operator/root", "operates": False}
+    assert result(holder.ask("access.whoami")) == said
     for verb in ("profile.list", "topology.show", "access.list", "source.register"):
         assert refused(holder.ask(verb)) == "not-authorised"
 

@@ -486,6 +486,10 @@ class Mailboxes(Part):
         """The positions of the first and the last record that somebody holds."""
         return next(iter(self._log.records), self._log.last + 1), self._log.last
 
+    @property
+    def stored_bytes(self) -> int:
+        return self._log.stored_bytes  # of the results that wait, each once
+
     def statistics(self) -> Mapping[str, object]:
         """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
         ``on_wire_bytes`` sent to ``attached`` profiles; ``silent``: ephemeral, taken by nobody."""

@@ -61,6 +61,12 @@ class LinkFormats:
             return Packing(WireFormat.BINARY)
         return packing
 
+    def format_of(self, child: str) -> str:
+        """What messages to a neighbour are in now, if nothing speaks against it."""
+        link = self._control.shapes.link(self._control.identity, child)
+        choice = self._choices.get(child)
+        return str(link.format) if choice is None else choice.chosen.value
+
     def statistics(self) -> dict[str, object]:
         """``formats``: of the links that choose, what and why."""
         formats = {}

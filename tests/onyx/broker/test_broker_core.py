@@ -470,6 +470,37 @@ def test_observers_see_what_happens() -> None:
     assert [event["kind"] for event in events] == ["crossing", "delivery"]
 
 
+def test_who_observes_figures_is_told_where_they_stand_and_not_of_each_message() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta(SF))
+    setting.place(SF)
+    observer = setting.beside.peer("client", "o")
+    observer.ask("observe", figures=True)
+    for _ in range(3):
+        setting.brokers["B1"].send("B1", message())
+    setting.beside.tell(TimePassed())
+    told = [event for frame in observer.all(Observed) for event in frame.events]
+    assert {event["kind"] for event in told} == {"figures"}
+    assert (told[0]["delivered"], told[-1]["delivered"]) == (0, 3)
+    assert told[-1]["profiles"] == 1
+    assert told[-1]["links"]["B5"] == [3, 0, "binary", True]
+    assert len(told) == 3  # at the begin, with the first message, and when time went on
+    setting.beside.tell(TimePassed())
+    assert len(observer.all(Observed)) == 3  # they stand where they stood
+
+
+def test_a_routing_query_is_shown_as_far_as_it_fits_on_a_page() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta(SF))
+    asker = setting.beside.peer("client", "o")
+    (tree,) = asker.ask("routing.show", link="B5").result["trees"]
+    assert (tree["tree"], tree["disjuncts"]) == ("B1", 1)
+    assert "SF" in tree["first"][0]
+    assert asker.ask("routing.show", link="B9").result["trees"] == []
+
+
 # --- who may do what --------------------------------------------------------------------------
 
 

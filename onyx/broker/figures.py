@@ -1,0 +1,33 @@
+"""Where the counters of a broker stand, as its observers are told (observers.py)."""
+
+from __future__ import annotations
+
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.data_plane import DataPlane
+from onyx.broker.observers import Figures
+from onyx.broker.query_plane import QueryPlane
+from overlay.link.events import Flow
+from overlay.link.link_layer import LinkLayer
+
+
+def figures_of(
+    control: ControlPlane, links: LinkLayer, data: DataPlane, query: QueryPlane, waiting_bytes: int
+) -> Figures:
+    """All of a broker; what that costs grows with its neighbours alone."""
+    counted = data.statistics()
+    crossings = data.crossings
+    of_links = {
+        broker: [
+            crossings[broker],
+            sum(links.backlogs(f"broker/{broker}", Flow.MESSAGE)),
+            data.formats.format_of(broker),
+            links.connected(f"broker/{broker}"),
+        ]
+        for broker in sorted(control.shapes.neighbours())
+    }
+    return {
+        **{name: counted.get(name, 0) for name in ("published", "delivered", "refused")},
+        "profiles": len(query.profiles),
+        "waiting_bytes": waiting_bytes,
+        "links": of_links,
+    }
