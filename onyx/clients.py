@@ -294,6 +294,7 @@ class User:
         share: bool = False,
         ephemeral: bool = False,
         positions: Positions | PositionOf | None = None,
+        acknowledge: bool = True,
     ) -> Results:
         """The results of profiles, from the first that was not acknowledged yet, without end.
 
@@ -315,6 +316,10 @@ class User:
         next is asked for; or its user stores ``Delivery.position`` in the same transaction as what
         they do with it, and ``positions`` is a function that tells of a profile what is stored, 0
         for nothing.  UsageError with ``share``, as each then has only some of the deliveries.
+
+        Without ``acknowledge`` to ask for the next delivery says nothing of the one before: whoever
+        knows later what was done with them says so by ``positions`` of another call.  As many
+        come as fit into the window of a connection.
         """
         if share and positions is not None:
             raise UsageError("positions are of profiles that are not shared: leave out one of both")
@@ -323,6 +328,7 @@ class User:
             *(self._registration, profile_ids, self._subscriber, self._start_soon, find),
             mode=(SHARED if share else 0) | (EPHEMERAL if ephemeral else 0),
             positions=positions,
+            acknowledge=acknowledge,
         )
 
     async def _subscriber(self, address: str) -> ClientConnection:

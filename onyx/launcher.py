@@ -61,8 +61,10 @@ Report: TypeAlias = Callable[[str, ChildProcess], None]
 class RunningNetwork:
     """A network whose processes are children of this one."""
 
-    def __init__(self, topology: Topology, topology_file: Path):
-        """``topology`` has the addresses as they are, ``topology_file`` is where it stands."""
+    def __init__(self, topology: Topology, topology_file: Path, credentials: Path):
+        """``topology`` has the addresses as they are, ``topology_file`` is where it stands;
+        ``credentials`` is the file of its operator."""
+        self.credentials = credentials
         self.topology = topology
         self.topology_file = topology_file
         self.failure: LaunchError | None = None
@@ -190,7 +192,7 @@ async def launch(
                 *(policy, report, write),
             )
 
-        network = RunningNetwork(resolved, topology_file)
+        network = RunningNetwork(resolved, topology_file, identity.client)
         children = [child_of(processes[name], own) for name, own in sockets.items()]
         for child in children:
             network.add(child)

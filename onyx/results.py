@@ -69,10 +69,12 @@ class Results:
         find: Callable[[], Awaitable[Iterable[ProfileInfo]]] | None = None,
         mode: int = 0,
         positions: Positions | PositionOf | None = None,
+        acknowledge: bool = True,
     ) -> None:
         """``find``: what to ask for the profiles when it connects, where none is named; ``mode``:
-        of all attachments."""
+        of all attachments; ``acknowledge``: a delivery, when the next one is asked for."""
         self._mode = mode
+        self._acknowledges = acknowledge
         self._load, self._save = load_and_save(positions)
         self._places = self._begun(profile_ids)
         self._known: dict[str, ProfileInfo] = {}  # what was said of them just now
@@ -126,7 +128,8 @@ class Results:
         return self
 
     async def __anext__(self) -> Delivery:
-        self.acknowledge_nowait()
+        if self._acknowledges:
+            self.acknowledge_nowait()
         if self._unconnected or self._find is not None:
             await self.connect()
         while not isinstance(found := await self._queue.next(), Arrived):

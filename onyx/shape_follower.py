@@ -24,11 +24,12 @@ async def follow_shape(
     registration: str,
     changed: Callable[[Topology], Awaitable[None]],
     troubles: Callable[[], Mapping[str, str]] = dict,
+    known: tuple[int, bool] = (0, True),
 ) -> None:
     """Call ``changed`` with the network at "host:port", with all brokers that have to run, when
     others have to run than before; for ever.  What fails is tried again.  ``troubles``: why a
-    process is not running, by node."""
-    known = (0, True)
+    process is not running, by node; ``known``: the version that is known already, and whether it is
+    settled."""
     while True:
         try:
             async with RegistrationClient(registration) as client:

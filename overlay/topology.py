@@ -38,6 +38,7 @@ from overlay.access import AccessOptions, access_to_toml, read_access
 from overlay.admin import AdminOptions, admin_to_toml, read_admin
 from overlay.archive import ArchiveOptions, archive_to_toml, read_archive
 from overlay.errors import TopologyError
+from overlay.gateway import GatewayTable, gateway_to_toml, read_gateway
 from overlay.limits import Limits, limits_to_toml, read_limits
 from overlay.link.principal import Principal
 from overlay.nodes import (
@@ -88,7 +89,7 @@ REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not bui
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOP_KEYS = (
     *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
-    *("archive", "access", "oidc", "stores", "admin"),
+    *("archive", "access", "oidc", "stores", "admin", "gateway"),
 )
 _NODE_KEYS = ("id", "listen", "links", "standby", "standby_links", "store")
 _BROKER_KEYS = (*_NODE_KEYS, "label", "place", "capacity")
@@ -123,6 +124,7 @@ class Topology:
     oidc: OidcOptions | None = None
     stores: StoreOptions = field(default_factory=StoreOptions)
     admin: AdminOptions | None = None
+    gateway: GatewayTable | None = None
     _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
     _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
 
@@ -277,7 +279,7 @@ def parse_topology(text: str, file: str) -> Topology:
     topology = Topology(
         *(name, _read_data_directory(top, name), registration, brokers, links),
         *(read_limits(top), read_archive(top), read_access(top), read_oidc(top), stores),
-        read_admin(top),
+        *(read_admin(top), read_gateway(top, _read_address)),
     )
     _check_connected(topology, top)
     return topology
@@ -534,6 +536,7 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
     if topology.stores != StoreOptions():
         yield from stores_to_toml(topology.stores)
     yield from admin_to_toml(topology.admin)
+    yield from gateway_to_toml(topology.gateway)
 
 
 def _node_lines(node: RegistrationNode | BrokerNode, stores: StoreOptions) -> Iterator[str]:

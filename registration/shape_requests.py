@@ -166,7 +166,7 @@ def _differences(what: str, before: BrokerNode | Link, after: BrokerNode | Link)
 def _fitted(now: Topology, wanted: Topology) -> Topology:
     """The new network with what a running one cannot change taken from it; RequestRefused where
     the file says otherwise."""
-    wanted = wanted.with_trial_store(now.stores.url)
+    wanted = replace(wanted.with_trial_store(now.stores.url), gateway=None)
     for what, is_value, shall_be in (
         ("name", now.name, wanted.name),
         ("registration", [n.id for n in now.registration], [n.id for n in wanted.registration]),

@@ -41,6 +41,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "profile plan": (types.ProfilesPlan,),
     "profile import": (types.AssertionRead, types.AssertionImported),
     "up": (types.NetworkUp, types.ProcessEvent, types.SettingsTaken, types.Event),
+    "gateway": (types.GatewayUp,),
     "status": (types.Status, types.StatusEntry),
     "dead list": (types.DeadLetter,),
     "dead show": (types.DeadLetter,),

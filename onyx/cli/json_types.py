@@ -243,6 +243,12 @@ class NetworkUp(Line):
     brokers: dict[str, str]
     pids: dict[str, int]
     topology: str
+    gateway: str = ""
+
+
+class GatewayUp(Line):
+    event: str
+    url: str
 
 
 class ProcessEvent(Line):

@@ -28,6 +28,7 @@ VERBS = {
     "trace": "show the way of a message through the network",
     "transform": "show what messages are cut down to on a link",
     "status": "show what the processes of a network do",
+    "gateway": "serve the network over HTTP, with pages to look at it",
     "dead": "show what could not be dealt with, and deal with it",
     "broker": "let a broker leave the network, alive or not",
     "plan": "plan which profiles are placed together",

@@ -20,6 +20,7 @@ from onyx.cli.values import (
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
+from onyx.message_way import Answer, way_of
 from onyx.registration_client import NetworkClient, RegistrationClient
 from yfilter.graph.said_paths import said_disjunct
 
@@ -38,9 +39,6 @@ EXAMPLES = """\
   onyx trace planet.ttl --source s2 --dry-run
   cat report.xml | onyx trace - --source s1 --json
 """
-
-
-Answer = Mapping[str, Any]
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -85,22 +83,15 @@ def run(arguments: argparse.Namespace) -> int:
 async def _trace(
     arguments: argparse.Namespace, message: bytes, media_type: str
 ) -> dict[str, Answer]:
-    """What the brokers on the way answer, each before those that it sends to."""
     async with RegistrationClient(registration_address(arguments)) as registration:
         addresses = await registration.brokers()
         source = await registration.source(arguments.source)
-    answers: dict[str, Answer] = {}
-    published = {"message": message, "format": publish_format(media_type)}
-    pending: list[tuple[str, Mapping[str, object]]] = [(source.root, published)]
-    while pending:
-        broker, carried = pending.pop()
-        question = {**carried, "source": source.id}
+
+    async def ask(broker: str, verb: str, about: Mapping[str, object]) -> Answer:
         async with NetworkClient(addresses[broker]) as client:
-            answers[broker] = answer = await client.call("trace", question)
-            for child in (link["link"] for link in answer["links"] if link["taken"]):
-                asked_with = await client.call("trace.carried", {**question, "link": child})
-                pending.append((child, asked_with))
-    return answers
+            return await client.call(verb, about)
+
+    return await way_of(ask, source.root, source.id, message, media_type)
 
 
 async def _publish(arguments: argparse.Namespace, message: bytes, media_type: str) -> Any:

@@ -6,6 +6,8 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,11 +16,13 @@ import trio
 
 from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, describe_exit
+from onyx.cli.gateway import listen_address
 from onyx.cli.values import broker_argument, positive, print_json, share
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
 from onyx.former_directory import check_former
+from onyx.gateway_child import check_gateway, has_gateway, running_gateway
 from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
 from onyx.listening import NodeProcess, bind_process, process_of, processes_of
@@ -27,6 +31,7 @@ from onyx.local_network import local_network
 from onyx.open_files import allow_connections
 from onyx.service_manager import tell_service_manager
 from overlay.archive import ArchiveOptions
+from overlay.gateway import DEFAULT_LISTEN, GatewayTable
 from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
 from overlay.nodes import standby_name
 from overlay.stores import SQLITE
@@ -66,9 +71,10 @@ Exit code 78: the topology is refused or an address is taken, nothing was starte
 again and again before all were ready."""
 
 EXAMPLES = """\
-  onyx up                                         one broker, at 127.0.0.1:7200
+  onyx up                                         one broker at 127.0.0.1:7200, and a page
   onyx up topologies/figure4.toml
   onyx up topologies/single.toml --data /var/lib/onyx
+  onyx up topologies/figure4.toml --gateway       with a page to look at
   onyx up topologies/figure4.toml --archive news --archive-share 0.1
   onyx up topologies/figure4.toml --broker B4     only B4, as on a machine of its own
   onyx up topologies/figure4.toml --broker B4 --credentials B4.pem     on another machine
@@ -111,6 +117,13 @@ def add_parser(subparsers: Subparsers) -> None:
         action="store_true",
         help="without TLS, so that whoever reaches a port owns the network; on loopback only",
     )
+    parser.add_argument(
+        "--gateway",
+        metavar="HOST:PORT",
+        nargs="?",
+        const=str(DEFAULT_LISTEN),
+        help="serve HTTP and pages to look at the network there (default: %(const)s)",
+    )
     parser.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
     parser.add_argument(
         "--archive", metavar="DIR", type=Path, help="keep the messages that are published"
@@ -139,7 +152,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the network or the process; returns when it was told to stop."""
     if arguments.file is None:
-        arguments.file, topology = Path(LOCAL_FILE), local_network()
+        page = GatewayTable() if has_gateway() else None
+        arguments.file, topology = Path(LOCAL_FILE), replace(local_network(), gateway=page)
     else:
         topology = load_topology(arguments.file)
     has_postgres = any(each.node.store != SQLITE for each in processes_of(topology))
@@ -154,12 +168,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         check_former(topology, arguments.file)
     topology = replace(topology, archive=_archive(topology.archive, arguments))
+    gateway = _gateway(topology.gateway, arguments)
+    topology = replace(topology, gateway=None)  # no node need know of it
     if arguments.broker is None and not arguments.registration:
         if arguments.standby:
             raise UsageError("--standby is of one node: say --broker or --registration")
         if arguments.node_credentials is not None:
             raise UsageError("--credentials is for one process: say --broker or --registration")
-        trio.run(_run_network, topology, arguments)
+        trio.run(_run_network, topology, gateway, arguments)
     else:
         node_id = _node_id(topology, arguments)
         if arguments.standby and not topology.node(node_id).has_standby:
@@ -184,8 +200,21 @@ def _archive(options: ArchiveOptions, arguments: argparse.Namespace) -> ArchiveO
     return replace(options, **said)
 
 
-async def _run_network(topology: Topology, arguments: argparse.Namespace) -> None:
-    events = _Events(arguments.json)
+def _gateway(of_file: GatewayTable | None, arguments: argparse.Namespace) -> GatewayTable | None:
+    """The file's gateway, where the command line says; None: there shall be none."""
+    if arguments.gateway is None and of_file is None:
+        return None
+    found = of_file or GatewayTable()
+    if arguments.gateway is not None:
+        found = replace(found, listen=listen_address(arguments.gateway, "--gateway"))
+    check_gateway(found, str(arguments.file))
+    return found
+
+
+async def _run_network(
+    topology: Topology, gateway: GatewayTable | None, arguments: argparse.Namespace
+) -> None:
+    events, file = _Events(arguments.json), str(arguments.file)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
 
@@ -196,20 +225,33 @@ async def _run_network(topology: Topology, arguments: argparse.Namespace) -> Non
             nursery.start_soon(stop_at_signal)
             has_terminal = _has_terminal()
             async with launch(
-                topology,
-                file=str(arguments.file),
-                report=events.process_event,
-                is_secure=not arguments.insecure,
+                topology, file=file, report=events.process_event, is_secure=not arguments.insecure
             ) as network:
-                # What else serves this network and ends with it is started here, and named by
-                # ``network_is_up`` with its address.
-                events.network_is_up(network)
-                with trio.open_signal_receiver(signal.SIGHUP) as hangups:
-                    async for _ in hangups:
-                        if has_terminal and not _has_terminal():
-                            break  # it was closed
-                        _take_settings(network, arguments, events)
-                nursery.cancel_scope.cancel()
+                beside = gateway_beside(network, gateway, file, events.process_event)
+                async with beside as page:
+                    events.network_is_up(network, page)
+                    with trio.open_signal_receiver(signal.SIGHUP) as hangups:
+                        async for _ in hangups:
+                            if has_terminal and not _has_terminal():
+                                break  # it was closed
+                            _take_settings(network, arguments, events)
+                    nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def gateway_beside(
+    network: RunningNetwork,
+    gateway: GatewayTable | None,
+    file: str,
+    report: Callable[[str, ChildProcess], None],
+) -> AsyncIterator[str | None]:
+    """The gateway of a network that is up, as the URL of its page; None: there shall be none."""
+    if gateway is None:
+        yield None
+        return
+    where, credentials = network.registration, network.credentials
+    async with running_gateway(where, gateway, credentials, file=file, report=report) as page:
+        yield page
 
 
 def _has_terminal() -> bool:
@@ -224,7 +266,8 @@ def _take_settings(network: RunningNetwork, arguments: argparse.Namespace, event
     """Of the file, as it is by now."""
     try:
         wanted = load_topology(arguments.file)
-        wanted = replace(wanted, archive=_archive(wanted.archive, arguments))
+        archive = _archive(wanted.archive, arguments)
+        wanted = replace(wanted, archive=archive, gateway=None)
     except (TopologyError, UsageError) as error:
         _say(f"onyx: nothing is changed: {error}")
         return
@@ -296,7 +339,7 @@ class _Events:
         self._as_json = as_json
         self._is_up = False
 
-    def network_is_up(self, network: RunningNetwork) -> None:
+    def network_is_up(self, network: RunningNetwork, page: str | None) -> None:
         self._is_up = True
         topology = network.topology
         tell_service_manager(f"the network {topology.name} is up", is_ready=True)
@@ -310,10 +353,11 @@ class _Events:
                     "brokers": addresses,
                     "pids": dict(network.pids),
                     "topology": str(network.topology_file),
+                    **({} if page is None else {"gateway": page}),
                 }
             )
             return
-        print(_table(network))
+        print(_table(network, page))
 
     def settings_are_taken(self, taken: list[str], left: list[str]) -> None:
         if self._as_json:
@@ -368,7 +412,7 @@ class _Events:
         print(f"onyx: {text}", file=sys.stderr, flush=True)
 
 
-def _table(network: RunningNetwork) -> str:
+def _table(network: RunningNetwork, page: str | None) -> str:
     topology = network.topology
     labels = {broker.id: broker.label for broker in topology.brokers}
     rows = [
@@ -384,6 +428,7 @@ def _table(network: RunningNetwork) -> str:
     lines += [
         "",
         f"Sources and users:  export ONYX_REGISTRATION={network.registration}",
+        *([] if page is None else [f"A page to look at:  {page}"]),
         f"Data:               {topology.data_directory}",
         "Ctrl-C stops it.",
     ]

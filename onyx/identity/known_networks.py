@@ -35,7 +35,7 @@ INSECURE = "insecure"
 """Said in place of a file: a network without TLS, on this machine."""
 WILDCARDS = ("0.0.0.0", "::")
 
-_used: ContextVar[Path | None] = ContextVar("credentials", default=None)
+_used: ContextVar[Path | Credentials | None] = ContextVar("credentials", default=None)
 
 HELP = f"""\
 Who runs the network says onyx cert issue user/NAME --out FILE; then say
@@ -69,10 +69,10 @@ def forget(addresses: Iterable[Address], credentials: Path | None) -> None:
 
 
 @contextmanager
-def use_credentials(path: Path | None) -> Iterator[None]:
-    """Whoever connects in this block, or in a task that is started in it, shows the credentials in
-    a file; None: as ever."""
-    token = _used.set(path)
+def use_credentials(shown: Path | Credentials | None) -> Iterator[None]:
+    """Whoever connects in this block, or in a task that is started in it, shows these credentials,
+    or those in a file; None: as ever."""
+    token = _used.set(shown)
     try:
         yield
     finally:
@@ -86,6 +86,8 @@ def credentials_for(host: str, port: int) -> Credentials | None:
     NotAuthenticated when there are none, or none that can be used.
     """
     used = _used.get()
+    if isinstance(used, Credentials):
+        return used
     path = str(used or os.environ.get(VARIABLE, "")) or _noted(host, port)
     where = Address(host, port)
     if path is None:

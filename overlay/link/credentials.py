@@ -156,6 +156,23 @@ class Credentials:
         return frozenset(int(line.split()[0], 16) for line in lines if line.strip())
 
 
+class TokenCredentials(Credentials):
+    """Of whoever has shown a ``token`` to a process that passes it on: ``base``, its own, says by
+    what the network is known.  There is no file, and ``principal`` is for whoever asks the network
+    to set."""
+
+    def __init__(self, base: Credentials, token: str) -> None:
+        self.path, self.token, self.principal = base.path, token, NOBODY
+        self.network, self.authorities = base.network, base.authorities
+        self.revoked = self._revoked_elsewhere = frozenset()
+        self._handshakes = self._failures = 0
+        self._server = self._client = _context(ssl.PROTOCOL_TLS_CLIENT, None, [base.authorities])
+        self.version = 1
+
+    def refresh(self) -> None:
+        """Nothing changes."""
+
+
 def _context(protocol: int, path: Path | None, authorities: list[str]) -> ssl.SSLContext:
     """TLS 1.3 alone, and nobody but whom these authorities have signed; which of them it is stands
     in the certificate, and is no name of a host."""

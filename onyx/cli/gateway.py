@@ -1,0 +1,100 @@
+"""``onyx gateway``: a network over HTTP, with pages to look at it."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+
+import trio
+
+from onyx.cli.network_option import (
+    NETWORK_HELP,
+    add_network_arguments,
+    parse_address,
+    registration_address,
+)
+from onyx.cli.values import print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK, UsageError
+from onyx.listening import bind, bound_address
+from overlay.gateway import DEFAULT_LISTEN
+from overlay.nodes import Address
+
+DETAILS = f"""\
+A client of the network that speaks HTTP: publish with POST, take results as Server-Sent
+Events, add and change profiles; and pages that show the network as it works, with a
+playground for profiles. docs/gateway.md has the API with examples in curl.
+
+On loopback it is whoever starts it, unless a request shows a token (onyx token issue) by
+Authorization: Bearer. On another address it takes a certificate (--tls-certificate,
+--tls-key), and every request shows a token. onyx up --gateway starts one with a network.
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx gateway
+  onyx gateway --listen 127.0.0.1:8080 --topology topologies/figure4.toml
+  onyx gateway --listen 0.0.0.0:443 --tls-certificate onyx.pem --tls-key onyx.key \\
+    --host onyx.example --credentials gateway.pem
+"""
+
+LISTEN_HELP = f"where (default: {DEFAULT_LISTEN}; port 0: any free one)"
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers,
+        "gateway",
+        "serve the network over HTTP, with pages to look at it",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", default=str(DEFAULT_LISTEN), help=LISTEN_HELP
+    )
+    parser.add_argument("--tls-certificate", metavar="FILE", type=Path, help="PEM, with its chain")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="of the certificate, in PEM")
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name by which browsers know it, as in their Host header",
+    )
+    parser.add_argument("--json", action="store_true", help="print where it is as a JSON object")
+    set_run(parser, run)
+    add_network_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if find_spec("starlette") is None or find_spec("hypercorn") is None:
+        extra = "pip install 'onyx-dissemination[gateway]'"
+        raise UsageError(f"this takes starlette and hypercorn, which are missing: {extra}")
+    # What only a gateway needs takes long to load.
+    from onyx.gateway.gateway_process import run_gateway  # noqa: PLC0415
+    from onyx.gateway.options import GatewayOptions  # noqa: PLC0415
+
+    listen = listen_address(arguments.listen, "--listen")
+    certificate, key = arguments.tls_certificate, arguments.tls_key
+    options = GatewayOptions(listen, certificate, key, tuple(arguments.host))
+    options.check()
+    registration = registration_address(arguments)
+    with bind(listen, "--listen") as listener:
+        where = Address(*bound_address(listener, listen))
+        url = f"{'https' if certificate else 'http'}://{where}/"
+
+        def ready() -> None:
+            if arguments.json:
+                print_json({"event": "up", "url": url})
+            else:
+                print(f"The network is at {url}; Ctrl-C stops it", flush=True)
+
+        trio.run(run_gateway, registration, options, listener, ready)
+    return EXIT_OK
+
+
+def listen_address(text: str, what: str) -> Address:
+    """ "HOST:PORT", port 0 for any free one; UsageError."""
+    if text.endswith(":0"):
+        return parse_address(f"{text[:-1]}1", what)._replace(port=0)
+    return parse_address(text, what)

@@ -1,0 +1,1 @@
+"""The gateway: a network over HTTP, and pages to look at it."""

@@ -1,0 +1,90 @@
+"""Call: one request to a gateway, with what it takes to answer it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from onyx.gateway.map_feed import MapFeed
+from onyx.gateway.options import GatewayOptions
+from onyx.gateway.refusals import Refused
+from onyx.gateway.sessions import Session, Sessions
+from onyx.gateway.trials import Trials
+
+COOKIE = "onyx-token"
+
+
+@dataclass(slots=True)
+class Gateway:
+    """What all requests share."""
+
+    options: GatewayOptions
+    sessions: Sessions
+    trials: Trials
+    feed: MapFeed
+    streams: int = 0
+
+    @asynccontextmanager
+    async def session_of(self, request: Request) -> AsyncIterator[Session]:
+        """Of whoever asks; Refused "not-authenticated" where they have to show a token."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            token = request.cookies.get(COOKIE, "")
+        if not token and self.options.is_open:
+            raise Refused(401, "not-authenticated", "show a token: Authorization: Bearer ...")
+        if token and not (20 <= len(token) <= 4096 and token.isascii() and token.isprintable()):
+            raise Refused(401, "not-authenticated", "that is no token")
+        async with self.sessions.session(token) as session:
+            yield session
+
+
+@dataclass(slots=True)
+class Call:
+    """``said`` are the fields of a JSON body."""
+
+    gateway: Gateway
+    request: Request
+    session: Session
+    said: Mapping[str, Any]
+
+    @property
+    def path(self) -> Mapping[str, str]:
+        return self.request.path_params
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Of the body; Refused where it is no text, or missing without a ``default``."""
+        value = self.said.get(name, default)
+        if not isinstance(value, str):
+            raise Refused(400, "bad-argument", f"{name!r}: expected a text")
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.said.get(name, default)
+        if not isinstance(value, bool):
+            raise Refused(400, "bad-argument", f"{name!r}: expected true or false")
+        return value
+
+    def check_operates(self) -> None:
+        """Refused unless they may see what everybody does."""
+        if not self.session.operates:
+            who = self.session.principal
+            raise Refused(403, "not-authorised", f"{who} may not operate this network")
+
+
+async def json_of(request: Request) -> Mapping[str, Any]:
+    """The fields of its body; Refused for another."""
+    body = await request.body()
+    if not body or request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        return {}
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, "bad-json", f"the body is no JSON: {error}") from None
+    if not isinstance(said, dict):
+        raise Refused(400, "bad-json", "the body: expected a JSON object")
+    return said

@@ -1,0 +1,110 @@
+"""The gateway as a process: its parts together, from start to stop.
+
+``onyx gateway`` runs it in the foreground.  ``onyx up`` starts it as a child, which is kept alive
+as a node's process is: ``python -m onyx.gateway.gateway_process ...``, not for people.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import trio
+
+from onyx.background import background_tasks
+from onyx.errors import EXIT_OK, UserError
+from onyx.gateway.app import application
+from onyx.gateway.call import Gateway
+from onyx.gateway.map_feed import MapFeed
+from onyx.gateway.options import GatewayOptions
+from onyx.gateway.serving import serve
+from onyx.gateway.sessions import Sessions
+from onyx.gateway.trials import Trials
+from onyx.identity.known_networks import use_credentials
+from overlay.nodes import Address
+
+
+async def run_gateway(
+    registration: str,
+    options: GatewayOptions,
+    listener: socket.socket,
+    ready: Callable[[], None] = lambda: None,
+    lifeline: int | None = None,
+) -> None:
+    """Until a signal, or the end of the lifeline, stops it; ``listener`` listens.
+
+    NetworkUnreachable, NotAuthenticated before it is ``ready``."""
+    trials = Trials()
+    try:
+        async with background_tasks() as nursery:
+            stop = nursery.cancel_scope
+            if lifeline is not None:
+                nursery.start_soon(_stop_at_end, lifeline, stop)
+            nursery.start_soon(_stop_at_signal, stop)
+            sessions = Sessions(registration, options.sessions_max)
+            feed = MapFeed(registration, trials)
+            await nursery.start(sessions.run)
+            async with sessions.session(""):
+                pass  # the network is there, and lets this gateway in
+            await nursery.start(feed.run)
+            app = application(Gateway(options, sessions, trials, feed))
+            await nursery.start(serve, app, options, listener)
+            ready()
+            await trio.sleep_forever()
+    finally:
+        trials.close()
+
+
+async def _stop_at_signal(scope: trio.CancelScope) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            scope.cancel()
+
+
+async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
+    """The launcher holds the other end and never writes."""
+    async with trio.lowlevel.FdStream(lifeline) as stream:
+        while await stream.receive_some(1):
+            pass
+        scope.cancel()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The child that ``onyx up`` starts."""
+    parser = argparse.ArgumentParser(prog="python -m onyx.gateway.gateway_process")
+    parser.add_argument("registration")
+    parser.add_argument("host")
+    parser.add_argument("--certificate", type=Path)
+    parser.add_argument("--key", type=Path)
+    parser.add_argument("--name", action="append", default=[])
+    parser.add_argument("--listen-fd", type=int, required=True)
+    parser.add_argument("--ready-fd", type=int, required=True)
+    parser.add_argument("--lifeline-fd", type=int, required=True)
+    parser.add_argument("--credentials", type=Path)
+    said = parser.parse_args(argv)
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s gateway %(levelname)s %(message)s")
+    listener = socket.socket(fileno=said.listen_fd)
+    listen = Address(said.host, listener.getsockname()[1])
+    options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))
+
+    def ready() -> None:
+        os.write(said.ready_fd, b"ready\n")
+        os.close(said.ready_fd)
+
+    try:
+        with use_credentials(said.credentials):
+            trio.run(run_gateway, said.registration, options, listener, ready, said.lifeline_fd)
+    except UserError as error:
+        print(f"onyx: gateway: {error}", file=sys.stderr)
+        return error.exit_code
+    return EXIT_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""GatewayOptions: where a gateway listens, and what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from onyx.errors import UsageError
+from onyx.identity.known_networks import is_loopback
+from overlay.nodes import Address
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayOptions:
+    """``certificate`` and ``key`` are files in PEM; ``names``: by which browsers know the gateway,
+    beside that of its address.
+
+    body_bytes_max     of a request
+    connections_max    open at a time; whoever comes then is let go
+    requests_max       under way at a time; one more is answered 503
+    streams_max        results and maps that are followed at a time; one more is answered 503
+    sessions_max       identities with connections to the network at a time
+    unacknowledged_max deliveries that a stream of results gives before it ends, for whoever reads
+                       it to say by Last-Event-ID how far they are
+    """
+
+    listen: Address
+    certificate: Path | None = None
+    key: Path | None = None
+    names: tuple[str, ...] = ()
+    body_bytes_max: int = 16 * 1024 * 1024
+    connections_max: int = 512
+    requests_max: int = 128
+    streams_max: int = 128
+    sessions_max: int = 64
+    unacknowledged_max: int = 200
+
+    @property
+    def is_open(self) -> bool:
+        """Whether others than this machine reach it: then everybody shows a token."""
+        return not is_loopback(self.listen.host)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What a Host header may say, less the port; none: anything."""
+        if self.is_open:
+            return frozenset(self.names)
+        return frozenset((*LOOPBACK_NAMES, *self.names, *_in_brackets((self.listen.host,))))
+
+    def check(self) -> None:
+        """UsageError for what would open the network to whoever comes by."""
+        if (self.certificate is None) != (self.key is None):
+            raise UsageError("--tls-certificate and --tls-key go together")
+        if self.is_open and self.certificate is None:
+            raise UsageError(
+                f"{self.listen} is not of this machine alone: a gateway there shows a certificate "
+                "(--tls-certificate FILE --tls-key FILE), and takes tokens (onyx token issue)"
+            )
+
+
+def _in_brackets(hosts: Iterable[str]) -> Iterator[str]:
+    """IPv6 as a URL has it."""
+    yield from (f"[{host}]" if ":" in host else host for host in hosts)

@@ -1,0 +1,310 @@
+"""Sessions: the connections of a gateway to its network, those of each identity by themselves.
+
+::
+
+    request ── Authorization: Bearer ... ──> the session of that token's holder ──> network
+            ── none, on this machine ──────> the gateway's own
+
+A session is opened with the first request of its identity, and closed when there was none for a
+while.  What its identity may not do the network refuses: the gateway decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from hashlib import sha256
+from typing import TypeVar
+
+import trio
+
+from onyx.background import background_tasks, forever, hold, lone_error
+from onyx.client_values import Outcome
+from onyx.clients import User
+from onyx.data_source import DataSource
+from onyx.errors import NetworkUnreachable, RequestFailed, UserError
+from onyx.gateway.refusals import Refused
+from onyx.identity.known_networks import credentials_for, use_credentials
+from onyx.registration_client import NetworkClient, RegistrationClient, Result, addresses_of
+from overlay.link.credentials import Credentials, TokenCredentials
+from overlay.link.principal import Principal
+
+IDLE_SECONDS = 60.0  # a session without a request is closed
+SOURCES_MAX = 32  # that a session publishes as at a time
+SOURCE_SECONDS = 2.0  # after its last message a source is left to others
+ASKED_AT_ONCE = 32  # processes of a network
+OPEN_SECONDS = 10.0
+WATCH_SECONDS = 5.0  # between two looks whether an identity is still let in
+
+Answers = dict[str, Result | None]
+"""By node; None: it does not answer."""
+
+_T = TypeVar("_T")
+
+
+class Session:
+    """Of one identity: ``principal`` ("" in a network without TLS), whether they ``operates``."""
+
+    def __init__(
+        self,
+        registration: str,
+        credentials: Credentials | None,
+        client: RegistrationClient,
+        user: User,
+        nursery: trio.Nursery,
+        who: Result,
+    ) -> None:
+        self.principal, self.operates = str(who["principal"]), bool(who["operates"])
+        self.client, self.user = client, user
+        self.users = 0
+        self.used_at = trio.current_time()
+        self.ended = trio.Event()
+        self.credentials = credentials
+        self._registration = registration
+        self._nursery = nursery
+        self._nodes: dict[str, NetworkClient] = {}
+        self._sources: dict[str, _Publishing] = {}
+        self._opening = trio.Lock()
+
+    @property
+    def user_name(self) -> str:
+        """Of whoever it is, if they are a user."""
+        role, _, name = self.principal.partition("/")
+        return name if role == "user" else ""
+
+    async def ask(
+        self, address: str, verb: str, about: Mapping[str, object] | None = None
+    ) -> Result:
+        """Of the process at an address."""
+        return await (await self._node(address)).call(verb, about)
+
+    async def ask_all(self, verb: str, about: Mapping[str, object] | None = None) -> Answers:
+        """Of all processes, the registration service first; a refusal is no answer, unless all
+        refuse."""
+        processes = await self.client.processes()
+        found: Answers = dict.fromkeys((processes.registration, *processes.brokers))
+        refusals: list[RequestFailed] = []
+        room = trio.Semaphore(ASKED_AT_ONCE)
+
+        async def ask(node: str, address: str) -> None:
+            try:
+                async with room:
+                    found[node] = await self.ask(address, verb, about)
+            except NetworkUnreachable:
+                return
+            except RequestFailed as refusal:
+                refusals.append(refusal)
+
+        found[processes.registration] = await self.client.call(verb, about)
+        async with trio.open_nursery() as nursery:
+            for node, address in processes.brokers.items():
+                if node not in processes.down:
+                    nursery.start_soon(ask, node, address)
+        if refusals and not any(found.values()):
+            raise refusals[0]
+        return found
+
+    async def publish(self, source: str, data: bytes, media_type: str, key: str) -> Outcome:
+        """As a source, which is held open a moment for more: nobody else can be it meanwhile."""
+        publishing = await self._source(source)
+        publishing.under_way += 1
+        try:
+            return await publishing.source.publish(data, media_type, key=key)
+        except UserError:
+            publishing.is_over = True  # somebody else is this source now, or it is gone
+            raise
+        finally:
+            publishing.under_way -= 1
+            publishing.used_at = trio.current_time()
+
+    @asynccontextmanager
+    async def own_user(self) -> AsyncIterator[User]:
+        """With connections of its own, which end with the block."""
+        with use_credentials(self.credentials):
+            async with User(self._registration) as user:
+                yield user
+
+    async def until_ended(self, run: Callable[[_T], Awaitable[object]], given: _T) -> None:
+        """``run``, which is cancelled if the session ends."""
+
+        async def end(nursery: trio.Nursery) -> None:
+            await self.ended.wait()
+            nursery.cancel_scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(end, nursery)
+            await run(given)
+            nursery.cancel_scope.cancel()
+
+    async def watch(self) -> None:
+        """Until it ends; whose token is revoked is told so by the network (RequestFailed)."""
+        while not self.ended.is_set():
+            with trio.move_on_after(WATCH_SECONDS):
+                await self.ended.wait()
+                return
+            who = await self.client.call("access.whoami")
+            self.operates = bool(who["operates"])
+
+    async def _node(self, address: str) -> NetworkClient:
+        async with self._opening:
+            if address not in self._nodes:
+                self._nodes[address] = await self._start(NetworkClient(address, patience_seconds=3))
+            return self._nodes[address]
+
+    async def _source(self, name: str) -> _Publishing:
+        async with self._opening:
+            found = self._sources.get(name)
+            if found is None or found.is_over:
+                if len(self._sources) >= SOURCES_MAX:
+                    raise Refused(
+                        503, "busy", f"{SOURCES_MAX} sources publish here; try again later"
+                    )
+                found = self._sources[name] = _Publishing(DataSource(self._registration, name))
+                try:
+                    await self._start(found.source, found.until_over)
+                except BaseException:
+                    del self._sources[name]
+                    raise
+                self._nursery.start_soon(self._forget, name, found)
+            return found
+
+    async def _forget(self, name: str, publishing: _Publishing) -> None:
+        await publishing.ended.wait()
+        if self._sources.get(name) is publishing:
+            del self._sources[name]
+
+    async def _start(
+        self,
+        manager: AbstractAsyncContextManager[_T],
+        use: Callable[[_T], Awaitable[object]] = forever,
+    ) -> _T:
+        """Enter it in the background, until ``use`` of it returns or the session ends."""
+        with use_credentials(self.credentials):
+            try:
+                entered: _T = await self._nursery.start(hold, manager, use)
+            except BaseExceptionGroup as group:
+                raise lone_error(group) from None
+        return entered
+
+
+class _Publishing:
+    """A source that is held open until it ``is_over``: nobody publishes any more."""
+
+    def __init__(self, source: DataSource) -> None:
+        self.source, self.is_over, self.ended = source, False, trio.Event()
+        self.used_at, self.under_way = trio.current_time(), 0
+
+    async def until_over(self, source: DataSource) -> None:
+        while self.under_way or trio.current_time() < self.used_at + SOURCE_SECONDS:
+            if self.is_over:
+                break
+            await trio.sleep(SOURCE_SECONDS / 8)
+        self.is_over = True
+        self.ended.set()
+
+
+class Sessions:
+    """``session`` inside of ``run``."""
+
+    def __init__(self, registration: str, sessions_max: int) -> None:
+        self.registration = registration
+        self._sessions_max = sessions_max
+        self._open: dict[bytes, Session] = {}
+        self._opening: dict[bytes, trio.Lock] = {}
+        self._nursery: trio.Nursery | None = None
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async with trio.open_nursery() as self._nursery:
+            task_status.started()
+            while True:
+                await trio.sleep(IDLE_SECONDS / 4)
+                for key in [k for k, each in self._open.items() if self._is_idle(each)]:
+                    self._end(key)
+
+    @asynccontextmanager
+    async def session(self, token: str) -> AsyncIterator[Session]:
+        """Of whoever has a token, "": the gateway's own, for the length of the block."""
+        key = sha256(token.encode()).digest() if token else b""
+        lock = self._opening.setdefault(key, trio.Lock())
+        try:
+            async with lock:
+                found = self._open.get(key)
+                if found is None or found.ended.is_set():
+                    found = self._open[key] = await self._begin(key, token)
+                found.users += 1
+        finally:
+            if not lock.statistics().tasks_waiting:
+                self._opening.pop(key, None)
+        try:
+            with use_credentials(found.credentials):
+                yield found
+        except RequestFailed as failed:
+            if failed.code == "not-authenticated":
+                self._end(key)
+            raise
+        finally:
+            found.users -= 1
+            found.used_at = trio.current_time()
+
+    async def _begin(self, key: bytes, token: str) -> Session:
+        assert self._nursery is not None
+        if len(self._open) >= self._sessions_max:
+            idle = [(each.used_at, k) for k, each in self._open.items() if not each.users]
+            if not idle:
+                raise Refused(503, "busy", f"{self._sessions_max} users are here; try again later")
+            self._end(min(idle)[1])
+        credentials = self._credentials(token)
+        try:
+            with trio.fail_after(OPEN_SECONDS):
+                opened: Session = await self._nursery.start(self._hold, key, credentials)
+        except trio.TooSlowError:
+            raise Refused(503, "unreachable", "the network does not answer") from None
+        except BaseExceptionGroup as group:
+            raise lone_error(group) from None
+        return opened
+
+    def _credentials(self, token: str) -> Credentials | None:
+        own = credentials_for(*addresses_of(self.registration)[0])
+        if not token:
+            return own
+        if own is None:
+            raise Refused(
+                400, "no-tokens", "this network runs --insecure: it asks nobody who they are"
+            )
+        return TokenCredentials(own, token)
+
+    async def _hold(
+        self,
+        key: bytes,
+        credentials: Credentials | None,
+        task_status: trio.TaskStatus[Session],
+    ) -> None:
+        """The connections of a session until it ends."""
+        session: Session | None = None
+        try:
+            async with AsyncExitStack() as stack:
+                stack.enter_context(use_credentials(credentials))
+                client = await stack.enter_async_context(RegistrationClient(self.registration))
+                who = await client.call("access.whoami")
+                if isinstance(credentials, TokenCredentials):
+                    credentials.principal = Principal.parse(str(who["principal"]))
+                user = await stack.enter_async_context(User(self.registration))
+                nursery = await stack.enter_async_context(background_tasks())
+                session = Session(self.registration, credentials, client, user, nursery, who)
+                task_status.started(session)
+                await session.watch()
+        except* UserError:
+            if session is None:
+                raise
+        finally:
+            if session is not None:
+                session.ended.set()
+                if self._open.get(key) is session:
+                    del self._open[key]
+
+    def _is_idle(self, session: Session) -> bool:
+        return not session.users and trio.current_time() > session.used_at + IDLE_SECONDS
+
+    def _end(self, key: bytes) -> None:
+        with suppress(KeyError):
+            self._open.pop(key).ended.set()

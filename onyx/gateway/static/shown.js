@@ -1,0 +1,2 @@
+import { showAll } from "./highlight.js";
+showAll();

@@ -1,0 +1,96 @@
+"""The process in which profiles are tried, and networks laid out; trials.py starts it.
+
+It gives way to others who want the processor.  A question that takes too much time or memory ends
+it.  Run as ``python -m onyx.gateway.trial_process DESCRIPTOR``, of a socket; ends when that does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from dataclasses import asdict, replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+from formats.errors import FormatError
+from formats.publication import read_publication
+from onyx.cli.network_layout import network_layout
+from overlay.topology import parse_topology
+from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS
+
+MEMORY_BYTES = 1024 * 1024 * 1024
+NICENESS = 5
+TRIAL_SECONDS = 2.0
+LAYOUT_SECONDS = 60.0
+LAZY_BYTES = 1024 * 1024  # of the index, which has room for many profiles by itself
+RESULTS_MAX = 20  # shown of a message
+RESULTS_BYTES_MAX = 256 * 1024
+CELL = 96, 56  # of a broker in the picture
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(NICENESS)
+    pipe = Connection(int(sys.argv[1]))
+    while True:
+        try:
+            question: dict[str, Any] = pipe.recv()
+        except EOFError:
+            return
+        is_layout = "topology" in question
+        signal.setitimer(signal.ITIMER_PROF, LAYOUT_SECONDS if is_layout else TRIAL_SECONDS)
+        answer = lay_out(question["topology"]) if is_layout else try_profile(**question)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        pipe.send_bytes(json.dumps(answer).encode())
+
+
+def lay_out(text: str) -> dict[str, Any]:
+    """Where the brokers of a topology stand, each a broker's id with x and y."""
+    points = network_layout(parse_topology(text, "the network"), *CELL)
+    left, top = (min(point[axis] for point in points.values()) for axis in (0, 1))
+    return {"points": {b: (round(x - left), round(y - top)) for b, (x, y) in points.items()}}
+
+
+def try_profile(
+    profile: str, message: bytes | None = None, media_type: str = "", base: str = ""
+) -> dict[str, Any]:
+    """What becomes of a profile, and with a message its results; ``refused`` is "profile" or
+    "message", with code, reason, line, column and what was expected."""
+    evaluation = replace(DEFAULT_EVALUATION_LIMITS, seconds_max=1.0, clock=time.thread_time)
+    matcher = Matcher(MatchLimits(lazy_bytes_max=LAZY_BYTES, evaluation=evaluation))
+    try:
+        read = None if message is None else read_publication(message, media_type, base=base)
+        explained = matcher.explain(profile, read)
+        found: dict[str, Any] = {**asdict(explained), "text": str(explained)}
+        if read is not None and explained.matched:
+            matcher.add(profile)
+            delivered = [result for each in matcher.deliver(read) for result in each.results]
+            found["results_shown"] = list(_shown(delivered))
+    except ProfileRefused as refused:
+        place = {"line": refused.line, "column": refused.column}
+        said = {"code": refused.code, "reason": refused.reason, "expected": refused.expected}
+        return {"refused": "profile", **said, **place}
+    except FormatError as refused:
+        place = {name: getattr(refused, name, 0) for name in ("line", "column")}
+        return {"refused": "message", "code": refused.code, "reason": refused.reason, **place}
+    except MatchLimitExceeded as exceeded:
+        return {"refused": "message", "code": exceeded.code, "reason": exceeded.reason}
+    return found
+
+
+def _shown(results: list[bytes]) -> Any:
+    left = RESULTS_BYTES_MAX
+    for result in results[:RESULTS_MAX]:
+        yield result[:left].decode("utf-8", "replace")
+        left = max(0, left - len(result))
+
+
+if __name__ == "__main__":
+    main()

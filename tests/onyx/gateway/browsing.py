@@ -1,0 +1,100 @@
+"""HTTP as a program speaks it to a gateway: requests, and events as they come."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from tests.onyx.networks import SAFETY_SECONDS
+
+
+class Answer(NamedTuple):
+    """``said``: of JSON what it is, or else the text."""
+
+    status: int
+    headers: Mapping[str, str]
+    said: Any
+
+
+class Event(NamedTuple):
+    id: str
+    kind: str
+    data: Any
+
+
+class Client:
+    """Of the gateway at a URL; ``headers`` go with every request."""
+
+    def __init__(
+        self, url: str, headers: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.url, self._headers, self._tls = url, dict(headers or {}), tls
+
+    def ask(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
+        """``body``: a text as it is, as XML unless a header says else, and anything else as JSON;
+        headers are named with "_" for "-"."""
+        data = body if isinstance(body, str | None) else json.dumps(body)
+        kind = "application/xml" if isinstance(body, str) else "application/json"
+        said = {} if body is None else {"content-type": kind}
+        with self._asked(method, path, data, {**said, **_named(headers)}) as answer:
+            text = answer.read().decode()
+            is_json = (answer.headers["content-type"] or "").startswith("application/json")
+            found = json.loads(text) if is_json else text
+            return Answer(answer.status, dict(answer.headers.items()), found)
+
+    @contextmanager
+    def events(self, path: str, **headers: str) -> Iterator[Iterator[Event]]:
+        """As they come, until the stream ends."""
+        with self._asked("GET", path, None, _named(headers)) as answer:
+            assert answer.status == 200, answer.read()
+            yield _read_events(answer)
+
+    @contextmanager
+    def _asked(
+        self, method: str, path: str, body: str | None, headers: Mapping[str, str]
+    ) -> Iterator[HTTPResponse]:
+        host = urlsplit(self.url).netloc
+        if self._tls is None:
+            connection = HTTPConnection(host, timeout=SAFETY_SECONDS)
+        else:
+            connection = HTTPSConnection(host, timeout=SAFETY_SECONDS, context=self._tls)
+        try:
+            data = None if body is None else body.encode()
+            connection.request(method, path, data, {**self._headers, **headers})
+            with connection.getresponse() as answer:
+                yield answer
+        finally:
+            connection.close()
+
+    # --- what tests do often --------------------------------------------------------------
+
+    def publish(self, source: str, message: str) -> int:
+        """Its number."""
+        answer = self.ask("POST", f"/v1/sources/{quote(source)}/messages", message)
+        assert answer.status == 201, answer
+        return int(answer.said["number"])
+
+    def add_profile(self, text: str, **more: object) -> str:
+        answer = self.ask("POST", "/v1/profiles", {"text": text, **more})
+        assert answer.status == 201, answer
+        return str(answer.said["id"])
+
+
+def _named(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def _read_events(answer: HTTPResponse) -> Iterator[Event]:
+    fields: dict[str, str] = {}
+    for line in iter(answer.readline, b""):
+        name, _, value = line.decode().rstrip("\n").partition(": ")
+        if name:
+            fields[name] = value
+        elif "data" in fields:
+            yield Event(fields.get("id", ""), fields["event"], json.loads(fields["data"]))
+            fields = {}

@@ -1,0 +1,206 @@
+"""What programs ask of a gateway, of one that runs."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from starlette.routing import Route
+
+from onyx import User
+from onyx.gateway.api import OPERATIONS
+from onyx.gateway.app import application
+from onyx.gateway.call import Gateway
+from onyx.gateway.map_feed import MapFeed
+from onyx.gateway.options import GatewayOptions
+from onyx.gateway.sessions import Sessions
+from onyx.gateway.trials import Trials
+from overlay.nodes import Address
+from tests.onyx.gateway.browsing import Client
+from tests.onyx.gateway.tokens import issue, revoke
+from tests.onyx.networks import RunningProcess
+from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
+
+SECRET = "a-token-of-the-tests-with-enough-characters"
+
+
+def test_what_a_reader_has_is_acknowledged_when_they_come_back(client: Client, source: str) -> None:
+    profile = client.add_profile("/reader")
+    client.publish(source, "<reader>1</reader>")
+    path = f"/v1/results?profile={profile}"
+    with client.events(path) as events:
+        opened, first = next(events), next(events)
+    assert opened.kind == "open"
+    assert (first.kind, first.data["results"]) == ("delivery", ["<reader>1</reader>"])
+    assert first.id == f"{profile}:1"
+    with client.events(path) as events:  # who does not say that they have it gets it again
+        assert [next(events).kind, next(events).id] == ["open", first.id]
+    client.publish(source, "<reader>2</reader>")
+    with client.events(path, last_event_id=first.id) as events:
+        next(events)
+        assert next(events).data["results"] == ["<reader>2</reader>"]
+    with client.events(path) as events:  # and what was acknowledged is gone for good
+        next(events)
+        assert next(events).data["results"] == ["<reader>2</reader>"]
+    client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_a_stream_of_several_profiles_says_how_far_it_is_with_each(
+    client: Client, source: str
+) -> None:
+    one, other = client.add_profile("/several/a"), client.add_profile("/several/b")
+    client.publish(source, "<several><a/><b/></several>")
+    path = f"/v1/results?profile={one}&profile={other}&acknowledge=sent"
+    with client.events(path) as events:
+        next(events)
+        got = [next(events), next(events)]
+    assert {event.data["profile"] for event in got} == {one, other}
+    assert set(got[1].id.split(",")) == {f"{one}:1", f"{other}:1"}
+    assert client.ask("GET", "/v1/results", last_event_id="x").status == 400
+    assert client.ask("GET", "/v1/results?profile=p0", last_event_id="x").said["code"] == (
+        "bad-event-id"
+    )
+    assert client.ask("GET", "/v1/results?profile=p0-none").status == 404
+
+
+def test_a_profile_that_is_removed_ends_its_stream(client: Client) -> None:
+    profile = client.add_profile("/removed")
+    with client.events(f"/v1/results?profile={profile}") as events:
+        next(events)
+        assert client.ask("DELETE", f"/v1/profiles/{profile}").status == 204
+        ended = next(events)
+    assert (ended.kind, ended.data["code"]) == ("ended", "forgotten")
+
+
+def test_a_message_is_accepted_once_by_its_key_or_refused_with_its_place(
+    client: Client, source: str
+) -> None:
+    path = f"/v1/sources/{source}/messages"
+    first = client.ask("POST", path, "<a/>", publish_key="k1")
+    again = client.ask("POST", path, "<a/>", publish_key="k1")
+    assert (first.status, again.status) == (201, 200)
+    assert (again.said["number"], again.said["is_known"]) == (first.said["number"], True)
+    refused = client.ask("POST", path, "<a><b></a>")
+    assert refused.status == 422
+    said = {name: refused.said[name] for name in ("code", "line", "column")}
+    assert said == {"code": "malformed", "line": 1, "column": 9}
+    assert client.ask("POST", "/v1/sources/s0-none/messages", "<a/>").status == 404
+
+
+def test_profiles_are_resources(client: Client) -> None:
+    added = client.ask("POST", "/v1/profiles", {"text": "/a/b", "user": "ann"})
+    where = added.headers["location"]
+    assert client.ask("GET", where).said["text"] == "/a/b"
+    listed = client.ask("GET", "/v1/profiles?user=ann").said
+    assert [each["id"] for each in listed["profiles"]] == [added.said["id"]]
+    changed = client.ask("PUT", where, {"text": "/a/c"})
+    assert (changed.status, changed.said["version"], changed.said["live"]) == (200, 2, True)
+    refused = client.ask("PUT", where, {"text": "/a[b => 1]"})
+    assert refused.status == 422
+    said = [refused.said[name] for name in ("code", "line", "column", "expected")]
+    assert said == ["syntax", 1, 6, "'>='"]
+    assert client.ask("GET", where).said["text"] == "/a/c"
+    assert client.ask("DELETE", where).status == 204
+    assert client.ask("GET", where).status == 404
+    assert client.ask("POST", "/v1/profiles", {}).said["reason"] == "'text': expected a text"
+    assert client.ask("POST", "/v1/profiles", "{", content_type="application/json").status == 400
+
+
+def test_a_profile_is_explained_and_said_why_it_does_not_match(client: Client) -> None:
+    returning = "for $a in /a where $a/b > 3 return <r>{$a/c}</r>"
+    asked = {"profile": returning, "message": "<a><b>5</b><c>x</c></a>"}
+    explained = client.ask("POST", "/v1/explain", asked).said
+    assert (explained["matched"], explained["results_shown"]) == (True, ["<r><c>x</c></r>"])
+    profile = client.add_profile("/a[b > 3]/c")
+    asked = {"profile": profile, "message": "<a><b>2</b><c>x</c></a>"}
+    why_not = client.ask("POST", "/v1/why-not", asked).said
+    assert (why_not["matched"], why_not["failure"]["text"]) == (False, "[. > 3]")
+    client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+@pytest.mark.parametrize("name", ["pairs that never sum", "triples of elements"])
+def test_a_hostile_profile_costs_no_more_than_its_limits(client: Client, name: str) -> None:
+    asked = {"profile": HOSTILE[name], "message": MESSAGE.decode()}
+    refused = client.ask("POST", "/v1/explain", asked)
+    assert refused.status == 422, refused.said
+    assert refused.said["code"].startswith("too-")
+    assert client.ask("POST", "/v1/explain", {"profile": "/a", "message": "<a/>"}).status == 200
+
+
+def test_the_document_says_what_there_is(client: Client) -> None:
+    document = client.ask("GET", "/v1/openapi.json").said
+    described = {
+        (method.upper(), path) for path, methods in document["paths"].items() for method in methods
+    }
+    trials = Trials()
+    parts = GatewayOptions(Address("127.0.0.1", 1)), Sessions("127.0.0.1:1", 1), trials
+    app = application(Gateway(*parts, MapFeed("127.0.0.1:1", trials)))
+    routes = [route for route in app._app.routes if isinstance(route, Route)]  # type: ignore[attr-defined]
+    served = {
+        (method, route.path)
+        for route in routes
+        if route.path.startswith("/v1/")
+        for method in (route.methods or ()) - {"HEAD"}
+    }
+    assert described == served == {(each.method, each.path) for each in OPERATIONS}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"host": "onyx.attacker.example"}, 421, "wrong-host"),
+        ({"host": "127.0.0.1.attacker.example:80"}, 421, "wrong-host"),
+        ({"origin": "https://attacker.example"}, 403, "cross-site"),
+        ({"sec_fetch_site": "cross-site"}, 403, "cross-site"),
+        ({"sec_fetch_site": "same-site", "sec_fetch_mode": "navigate"}, 403, "cross-site"),
+        ({"content_type": "text/plain"}, 415, "media-type"),
+        ({"content_type": "application/x-www-form-urlencoded"}, 415, "media-type"),
+        ({"content_length": str(1 << 40)}, 413, "too-long"),
+        ({"authorization": "Bearer not-a-token-of-this-network"}, 401, "not-authenticated"),
+    ],
+)
+def test_what_pages_of_others_can_send_is_refused(
+    client: Client, headers: dict[str, str], status: int, code: str
+) -> None:
+    answer = client.ask("POST", "/v1/profiles", {"text": "/never-added"}, **headers)
+    assert (answer.status, answer.said["code"]) == (status, code)
+    assert "/never-added" not in str(client.ask("GET", "/profiles").said)
+
+
+def test_pages_of_others_cannot_take_results(client: Client) -> None:
+    for mode in ("no-cors", "navigate"):
+        fetched = {"sec_fetch_site": "cross-site", "sec_fetch_mode": mode}
+        assert client.ask("GET", "/v1/results?profile=p1", **fetched).status == 403
+
+
+def test_whoever_shows_a_token_is_its_holder(
+    client: Client, gateway_network: RunningProcess
+) -> None:
+    where = gateway_network.registration
+
+    async def prepare() -> str:
+        await issue(where, "user/ann", SECRET)
+        async with User(where, "bob") as bob:
+            return (await bob.add_profile("/of-bob")).id
+
+    bobs = trio.run(prepare)
+    ann = Client(client.url, {"Authorization": f"Bearer {SECRET}"})
+    own = ann.add_profile("/of-ann")
+    assert client.ask("GET", f"/v1/profiles/{own}").said["user"] == "ann"
+    assert ann.ask("GET", f"/v1/profiles/{bobs}").status == 403
+    assert ann.ask("GET", f"/v1/results?profile={bobs}").status == 403
+    assert ann.ask("POST", "/v1/profiles", {"text": "/a", "user": "bob"}).status == 403
+    for path in ("/v1/status", "/v1/map", "/", "/brokers/B1"):
+        assert ann.ask("GET", path).status == 403
+    with ann.events(f"/v1/results?profile={own}") as events:
+        next(events)
+        trio.run(revoke, where, SECRET)
+        assert [event.kind for event in events] in ([], ["ended"])
+    while (status := ann.ask("GET", "/v1/profiles").status) == 403:
+        pass  # their connections are about to be closed
+    assert status == 401
+
+
+def test_the_network_is_shown_in_figures(client: Client) -> None:
+    nodes = client.ask("GET", "/v1/status").said["nodes"]
+    assert set(nodes) == {"registration", "B1", "B2", "B3"}
+    assert {said["state"] for said in nodes.values()} == {"here"}

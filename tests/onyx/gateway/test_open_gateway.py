@@ -1,0 +1,110 @@
+"""A gateway that other machines reach: TLS and tokens, of one that runs in the test."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import trio
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from onyx import DataSource
+from onyx.errors import UsageError
+from onyx.gateway.gateway_process import run_gateway
+from onyx.gateway.options import GatewayOptions
+from onyx.listening import bind
+from overlay.nodes import Address
+from tests.onyx.gateway.browsing import Answer, Client
+from tests.onyx.gateway.tokens import issue
+from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
+
+SECRET = "a-token-of-an-operator-of-the-tests"
+NAME = "onyx.example"
+
+
+def test_beyond_this_machine_it_takes_a_certificate() -> None:
+    with pytest.raises(UsageError, match="shows a certificate"):
+        GatewayOptions(Address("0.0.0.0", 1)).check()
+    with pytest.raises(UsageError, match="go together"):
+        GatewayOptions(Address("127.0.0.1", 1), certificate=Path("a.pem")).check()
+
+
+def certificate(directory: Path) -> tuple[Path, Path]:
+    """Of NAME, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    files = directory / "gateway.pem", directory / "gateway.key"
+    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    how = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    files[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, *how))
+    return files
+
+
+@asynccontextmanager
+async def running(registration: str, options: GatewayOptions) -> AsyncIterator[str]:
+    """Its URL."""
+    listener = bind(options.listen)
+    ready = trio.Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run_gateway, registration, options, listener, ready.set)
+        with trio.fail_after(SAFETY_SECONDS):
+            await ready.wait()
+        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+        nursery.cancel_scope.cancel()
+
+
+async def test_everybody_shows_a_token(gateway_network: RunningProcess, tmp_path: Path) -> None:
+    where = gateway_network.registration
+    certificate_file, key = certificate(tmp_path)
+    listen = Address("0.0.0.0", 0)
+    options = GatewayOptions(listen, certificate_file, key, (NAME,), unacknowledged_max=2)
+    tls = ssl.create_default_context(cafile=str(certificate_file))
+    tls.check_hostname = False  # what is dialled is an address
+    await issue(where, "operator/op", SECRET)
+    source = (await DataSource.register(where)).id
+    async with running(where, options) as url:
+        await trio.to_thread.run_sync(check, url, tls, source)
+
+
+def check(url: str, tls: ssl.SSLContext, source: str) -> None:
+    stranger = Client(url, {"host": NAME}, tls)
+    refused = stranger.ask("GET", "/v1/profiles")
+    assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
+    assert stranger.ask("GET", "/").headers["location"] == "/sign-in"
+    assert stranger.ask("GET", "/sign-in").status == 200
+    assert Client(url, {}, tls).ask("GET", "/sign-in").status == 421, "by another name"
+    bearer = {"authorization": f"Bearer {SECRET}"}
+    signed: Answer = stranger.ask("POST", "/v1/sign-in", {}, **bearer)
+    cookie = signed.headers["set-cookie"]
+    assert signed.said == {"principal": "operator/op"}
+    assert all(word in cookie for word in ("HttpOnly", "Secure", "SameSite=strict"))
+    known = Client(url, {"host": NAME, "cookie": cookie.partition(";")[0]}, tls)
+    assert known.ask("GET", "/brokers").status == 200
+    check_bound(known, source)
+
+
+def check_bound(client: Client, source: str) -> None:
+    """A stream ends after so many deliveries that nobody says they have."""
+    profile = client.add_profile("/bound")
+    for number in range(3):
+        client.publish(source, f"<bound>{number}</bound>")
+    with client.events(f"/v1/results?profile={profile}") as events:
+        got = list(events)
+    assert [event.kind for event in got] == ["open", "delivery", "delivery"]
+    with client.events(f"/v1/results?profile={profile}", last_event_id=got[-1].id) as events:
+        next(events)
+        assert next(events).data["results"] == ["<bound>2</bound>"]
+    client.ask("DELETE", f"/v1/profiles/{profile}")
