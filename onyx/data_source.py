@@ -163,6 +163,7 @@ class DataSource:
             )
             nursery = await stack.enter_async_context(background_tasks())
             nursery.start_soon(self._follow, self._connection)
+            stack.push_async_exit(self._say_farewell)
             await self._resume()
             self._stack = stack.pop_all()
         return self
@@ -173,13 +174,22 @@ class DataSource:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        try:
+            return await self._stack.__aexit__(kind, error, traceback)
+        finally:
+            self._connection = None
+
+    async def _say_farewell(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """The broker keeps what it has said until it knows that we have it; let it know, if it can
+        be done.  If not it comes again, and nobody asks for it any more."""
         if error is None and self._told:
-            # The broker keeps what it has said until it knows that we have it; let it know, if it
-            # can be done.  If not it comes again, and nobody asks for it any more.
             with trio.move_on_after(FAREWELL_SECONDS), suppress(UserError):
                 await call(self._open_connection(), "sync", {})
-        self._connection = None
-        return await self._stack.__aexit__(kind, error, traceback)
 
     async def update(
         self,

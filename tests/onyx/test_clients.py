@@ -524,3 +524,14 @@ async def test_a_source_is_updated_and_removed_by_whoever_publishes(registration
         await named.remove()
     with pytest.raises(RequestFailed, match="unknown-source"):
         await source.remove()
+
+
+async def test_a_source_that_is_cancelled_as_it_says_farewell_is_closed(registration: str) -> None:
+    source = await DataSource.register(registration)
+    with trio.CancelScope() as scope:
+        async with source:
+            assert not (await source.publish(b"<a>")).accepted  # what it was told is to be settled
+            scope.cancel()
+    assert scope.cancelled_caught
+    async with source:
+        assert (await source.publish(b"<a/>")).accepted
