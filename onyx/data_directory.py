@@ -60,15 +60,16 @@ class DataDirectory:
         """Give a broker that joins an empty store: one of an earlier time gets another name, which
         is returned, and takes the place of one that had it."""
         store = self.store_file(node_id)
-        if not store.exists():
-            return None
         aside = store.with_name("earlier.sqlite")
-        for ending in ("", "-wal", "-shm", "-head"):
+        endings = ("", "-wal", "-shm", "-head")
+        if not any(Path(f"{store}{ending}").exists() for ending in endings):
+            return None
+        for ending in endings:
             part, other = Path(f"{store}{ending}"), Path(f"{aside}{ending}")
             other.unlink(missing_ok=True)
             if part.exists():
                 part.rename(other)
-        return aside
+        return aside if aside.exists() else None
 
     @contextmanager
     def locked(self) -> Iterator[None]:

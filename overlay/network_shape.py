@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from overlay.link.frames import ShapeAnnounced
 from overlay.link.tables import Table
 from overlay.routing.broadcast_tree import broadcast_trees
-from overlay.topology import Topology, parse_topology, to_toml
+from overlay.topology import Topology, TopologyError, parse_topology, to_toml
 from overlay.tree_name import root_of, tree_name
 
 Pair: TypeAlias = frozenset[str]
@@ -81,6 +82,29 @@ class NetworkShape:
             frozenset(map(frozenset, row.down)),
             row.lost,
         )
+
+    def announced(self) -> ShapeAnnounced:
+        """What brokers are told of it."""
+        return ShapeAnnounced(
+            version=self.version,
+            trees=list(self.tree_versions.items()),
+            down=[(min(pair), max(pair)) for pair in self.down],
+            lost=list(self.lost),
+            payload=to_toml(self.declared).encode(),
+        )
+
+    @classmethod
+    def from_announced(cls, frame: ShapeAnnounced) -> NetworkShape:
+        """TopologyError when it is none."""
+        file = f"version {frame.version} of the network"
+        try:
+            declared = parse_topology(frame.payload.decode(), file)
+        except UnicodeDecodeError:
+            raise TopologyError(file, "", "is not UTF-8") from None
+        down = frozenset(frozenset(pair) for pair in frame.down)
+        if set(dict(frame.trees)) != set(declared.broker_ids) or not is_connected(declared, down):
+            raise TopologyError(file, "", "its trees are not those of its brokers and links")
+        return cls(frame.version, declared, dict(frame.trees), down, tuple(frame.lost))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from overlay.access import ANYTHING, Access, Right, Rule, Token, check_rule
 from overlay.link.catalog_frames import REVOKED_MAX, SERIAL_BYTES
@@ -59,6 +60,7 @@ class AccessControl(Part):
         self._revoked = revoked
         self._revoked_before = revoked()
         self._tokens: dict[str, Token] = {}
+        self._version = 0  # of the table
         self._fixed = topology.access.rules()
         self._brokers = topology.broker_ids
         self._links = links
@@ -69,6 +71,8 @@ class AccessControl(Part):
         self._of: tuple[Access, frozenset[int]] | None = None  # what brokers are to know
         self._announced = AccessAnnounced([], [], [])  # that
         self.table = holders.table
+        self.may_tell: Callable[[], bool] = lambda: True
+        """Whether what was granted is known; it is not while it is found out from brokers."""
         self.verbs = {
             "access.whoami": Verb(Right.KNOWN, self._whoami),
             "access.list": Verb(Right.ADMIN, self._list),
@@ -82,11 +86,31 @@ class AccessControl(Part):
     def restore(self, rows: StoredRows) -> None:
         self._granted = {rule: None for _, rule in rows.take(GRANTS)}
         self._tokens = dict(rows.take(TOKENS))
+        for _, row in rows.take(VERSION):
+            self._version = row.version
         self._use()
 
     def use_topology(self, topology: Topology) -> None:
         """Brokers have come or gone."""
         self._brokers = topology.broker_ids
+
+    def reinstate(self, known: AccessAnnounced | None) -> None:
+        """What brokers know, after the store was lost; None: they know of nothing."""
+        if known is None:
+            return
+        for rule in self._granted:
+            GRANTS.delete(self._rows, "|".join(rule))
+        for name in list(self._tokens):
+            self._forget_token(name)
+        rules = (Rule(*rule) for rule in known.rules)
+        self._granted = {rule: None for rule in rules if rule not in self._fixed}
+        for rule in self._granted:
+            GRANTS.put(self._rows, "|".join(rule), rule)
+        for token in (Token(*each) for each in known.tokens):
+            self._tokens[token.id] = token
+            TOKENS.put(self._rows, token.id, token)
+        self._put_version(max(self._version, known.version))
+        self._use()
 
     def tell(self, broker: str) -> None:
         """Tell a broker that is here what it does not know."""
@@ -104,7 +128,7 @@ class AccessControl(Part):
 
     def tick(self, now: float) -> None:
         self._holders.send_away(self._links)
-        if self._revoked() != self._revoked_before:
+        if self._revoked() != self._revoked_before and self.may_tell():
             self._revoked_before = self._revoked()
             self._tell_all()
 
@@ -180,6 +204,7 @@ class AccessControl(Part):
     # --- helpers --------------------------------------------------------------------------
 
     def _changed(self, connection: int, request: Request, detail: str) -> None:
+        self._put_version(self._version + 1)
         self._use()
         self._audit.note(self._links.principal(connection), request.verb, detail)
         self._tell_all()
@@ -192,16 +217,28 @@ class AccessControl(Part):
         self._of = now
         fitting = [serial for serial in sorted(revoked) if serial < 1 << 8 * SERIAL_BYTES]
         serials = [serial.to_bytes(SERIAL_BYTES) for serial in fitting[:REVOKED_MAX]]
-        self._announced = AccessAnnounced(list(access.rules), list(access.tokens.values()), serials)
+        self._announced = AccessAnnounced(
+            list(access.rules), list(access.tokens.values()), serials, self._version
+        )
 
     def _tell_all(self) -> None:
         for broker in self._brokers:
             self.tell(broker)
 
+    def _put_version(self, version: int) -> None:
+        self._version = version
+        VERSION.put(self._rows, "current", _VersionRow(version))
+
     def _use(self) -> None:
         self.table.now = Access((*self._fixed, *self._granted), self._tokens.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _VersionRow:
+    version: int
+
+
+VERSION = Table("access-version", _VersionRow)
 GRANTS = Table("grant", Rule)
 TOKENS = Table("token", Token)
 

@@ -145,6 +145,27 @@ def announcement(entry: SourceEntry) -> SourceAnnounced:
     )
 
 
+def entry_of(frame: SourceAnnounced) -> SourceEntry:
+    """The source that was announced."""
+    return SourceEntry(
+        source=frame.source,
+        name=frame.name,
+        root=frame.root,
+        location=frame.location,
+        rate=frame.rate,
+        size=frame.size,
+        schema_name=frame.schema_name,
+        schema_kind=frame.schema_kind,
+        validation=frame.validation,
+        compression=tuple(frame.compression),
+        schema=frame.payload,
+        owner=frame.owner,
+        base=frame.base,
+        version=frame.version,
+        told=frame.version,
+    )
+
+
 # PERF: a tuple, as there are a million of them (``benchmarks network``, registering).
 class ProfileEntry(NamedTuple):
     """A user's profile; ``version`` counts its updates from 1, ``placed`` says that the host
@@ -208,6 +229,20 @@ class Catalog(Part):
         self.keys.restore(rows)
         self.policies.restore(rows)
         self.ids.restore(rows)
+        self._sort()
+
+    def reinstate(self, highest: int) -> None:
+        """All that there is was put, after the store was lost; ``highest``: number of a profile
+        that was ever given out."""
+        sources = max(map(number_of, self.sources), default=0)
+        profiles = max(map(number_of, self.profiles), default=0)
+        self.ids.go_on_behind({"s": sources, "p": max(highest, profiles)})
+        self.sources = dict(sorted(self.sources.items(), key=lambda each: number_of(each[0])))
+        self._sort()
+        self.keys.keep({*self.sources, *self.profiles})
+        self.policies.keep(self.profiles)
+
+    def _sort(self) -> None:
         self.profiles = dict(sorted(self.profiles.items(), key=lambda each: number_of(each[0])))
 
     def find_request(self, request: str) -> str | None:

@@ -59,6 +59,13 @@ class Ids:
         for _, secret in rows.take(SECRETS):
             self._secret = secret
 
+    def go_on_behind(self, numbers: Mapping[str, int]) -> None:
+        """Of each kind some numbers were given out, of which this store does not know."""
+        for kind, number in numbers.items():
+            if number > self._numbers[kind]:
+                self._numbers[kind] = number
+                NUMBERS.put(self._rows, kind, _LastRow(number))
+
     def new(self, kind: str) -> str:
         """A fresh id of a kind, "s" or "p"."""
         return self.name(kind, self.new_numbers(kind, 1))

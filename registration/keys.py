@@ -5,6 +5,7 @@ A key is its owner's and of one kind of thing (a source, a profile); it lasts as
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -68,6 +69,11 @@ class Keys:
         if key is not None:
             del self._ids[key.place]
             KEYS.delete(self._rows, made)
+
+    def keep(self, there: Collection[str]) -> None:
+        """Forget the keys of what there is not."""
+        for made in [made for made in self._by_id if made not in there]:
+            self.forget(made)
 
     def _index(self, made: str, key: Key) -> None:
         self._by_id[made] = key

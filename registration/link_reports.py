@@ -50,6 +50,12 @@ class LinkReports(Part):
         for key, row in rows.take(REPORTS):
             self._down[frozenset(key.split("|"))] = row.by
 
+    def reinstate(self, down: Iterable[Pair]) -> None:
+        """The links that are out of use; both ends have said so, before the store was lost."""
+        for pair in down:
+            self._down[pair] = set(pair)
+            REPORTS.put(self._rows, "|".join(sorted(pair)), _ReportRow(set(pair)))
+
     def _handle_reported(self, frame: LinkReported, arrival: Arrival) -> None:
         """A broker has lost or found a neighbour."""
         broker = arrival.sender

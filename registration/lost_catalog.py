@@ -10,6 +10,7 @@ broker.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from overlay.link.errors import StoreLost
 from overlay.link.events import Flow
@@ -33,7 +34,9 @@ MET = Table("broker-met", _MetRow)
 class LostCatalog(Part):
     """Looks at the hellos of brokers; durable is only that one was met."""
 
-    def __init__(self, links: LinkLayer, rows: RowLog) -> None:
+    def __init__(self, links: LinkLayer, rows: RowLog, data: Path) -> None:
+        """``data``: the data directory of the network."""
+        self._data = data
         self._links = links
         self._rows = rows
         self._has_met = False
@@ -57,7 +60,8 @@ class LostCatalog(Part):
                 raise StoreLost(
                     "the store of the registration service was emptied, or is an older copy: "
                     f"broker {broker} has {number} frames from it, and it knows of {last}. "
-                    "Put back the store that it had, and start the network again"
+                    "Put back the store that it had, or have the catalog rebuilt from the brokers: "
+                    f"onyx store rebuild {self._data}"
                 )
             sign = f"{broker} has joined anew, and has {number} frames of before"
             detail = lost_detail(f"broker/{broker}", sign)

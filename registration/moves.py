@@ -138,6 +138,36 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         for _, number in rows.take(MOVE_NUMBER):
             self._last = number.last
 
+    def numbers_from(self, last: int) -> None:
+        """So many were given out, before the store was lost."""
+        self._last = max(self._last, last)
+        MOVE_NUMBER.put(self._rows, "last", _LastRow(self._last))
+
+    def resume(
+        self, profile: str, number: int, old: str, new: str, version: int, phase: Phase
+    ) -> None:
+        """A move goes on that was under way before the store was lost."""
+        self._catalog.profiles_by_broker[new] += 1
+        self.enter(Move(number, profile, old, new, version), phase)
+        if phase is Phase.STANDBY:
+            self.changed(self._catalog.profiles[profile])
+
+    def say_ended(self, broker: str, profile: str, number: int) -> None:
+        """There is no such move, as far as a broker has a part in it."""
+        self._send(broker, MoveEnded(profile, number))
+
+    def give_back(self, entry: ProfileEntry) -> None:
+        """The host of a profile is to keep it, or to take it back."""
+        self._tell_policy(entry.profile, entry.host)
+        placed = PlaceProfile(
+            profile=entry.profile,
+            user=entry.user,
+            text=entry.text,
+            version=entry.version,
+            request=entry.request,
+        )
+        self._send(entry.host, placed)
+
     def begin(self, profile: str, new: str) -> Move:
         """Set out; the profile is placed, and not on the move."""
         entry = self._catalog.profiles[profile]
@@ -263,16 +293,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
 
     def _take_back(self, move: Move) -> None:
         self._counters["taken_back"] += 1
-        self._tell_policy(move.profile, move.old)
-        entry = self._catalog.profiles[move.profile]
-        placed = PlaceProfile(
-            profile=entry.profile,
-            user=entry.user,
-            text=entry.text,
-            version=entry.version,
-            request=entry.request,
-        )
-        self._send(move.old, placed)
+        self.give_back(self._catalog.profiles[move.profile])
 
     def _tell_policy(self, profile: str, host: str) -> None:
         for told in self._catalog.policies.told(profile):
@@ -293,6 +314,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
             (Phase.RELEASE, MoveEvent.REMOVED): (_forget, Phase.STAYING),
             (Phase.RELEASE, MoveEvent.NEW_LOST): (_take_back, Phase.STAYING),
             (Phase.RELEASE, MoveEvent.RELEASED): (_pass_on_to_new, Phase.HANDOVER),
+            (Phase.HANDOVER, MoveEvent.RELEASED): (_pass_on_to_new, Phase.HANDOVER),  # once more
             (Phase.HANDOVER, MoveEvent.WANTED): (_pass_on_to_old, Phase.HANDOVER),
             (Phase.HANDOVER, MoveEvent.HANDED): (_pass_on_to_new, Phase.HANDOVER),
             (Phase.HANDOVER, MoveEvent.REMOVED): (_forget, Phase.STAYING),

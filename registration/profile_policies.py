@@ -5,6 +5,8 @@ Whoever hosts such a profile next is told ahead of it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.frames import DeliveryPolicies
 from overlay.link.row_log import RowLog
@@ -37,6 +39,11 @@ class ProfilePolicies:
     def forget(self, profile: str) -> None:
         if self._of.pop(profile, None) is not None:
             POLICIES.delete(self._rows, profile)
+
+    def keep(self, there: Collection[str]) -> None:
+        """Forget those of profiles that there are not."""
+        for profile in [profile for profile in self._of if profile not in there]:
+            self.forget(profile)
 
     def told(self, *profiles: str) -> list[DeliveryPolicies]:
         """What whoever hosts some profiles is told ahead of them: one frame, or none."""

@@ -44,6 +44,7 @@ from registration.audit_log import AuditLog
 from registration.batch_requests import BatchRequests
 from registration.broker_requests import BrokerRequests
 from registration.catalog import REGISTRATION_KEY, Catalog
+from registration.catalog_rebuild import CatalogRebuild
 from registration.drains import Drains
 from registration.host_reports import HostReports
 from registration.link_reports import LinkReports
@@ -58,6 +59,7 @@ from registration.plan_requests import PlanRequests
 from registration.process_reports import ProcessReports
 from registration.registration_requests import RegistrationRequests
 from registration.rehosting import Rehosting
+from registration.reinstatement import Reinstatement
 from registration.relays import Relays
 from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
@@ -171,15 +173,33 @@ class RegistrationCore:
         ).verbs
         self.shapes.tell_lost += [self.moves.lost, rehosting.lose, roots.lose]
         self.shapes.tell_gone, self.shapes.tell_settled = roots.leave, roots.settle
-        self._lost = LostCatalog(self._links, self._rows)
-        told = (placement, self._shares, application, news, batches, requests)
-        for part in (*told, self._access, self._taxonomies, roots, rehosting, changes_of_sources):
+        self._lost, self._rebuild = (
+            LostCatalog(self._links, self._rows, topology.data_directory),
+            CatalogRebuild(topology, self.catalog, self._links, self._rows),
+        )
+        Reinstatement(
+            *(self._rebuild, self.catalog, self.shapes, self.moves, roots, rehosting, reports),
+            *(
+                self._access,
+                self._taxonomies,
+                placement,
+                self._shares,
+                audit,
+                self._take,
+                self.connected,
+            ),
+        )
+        for part in (
+            *(placement, self._shares, application, news, batches, requests),
+            *(self._access, self._taxonomies, roots, rehosting, changes_of_sources),
+        ):
             self.shapes.tell_topology.append(part.use_topology)
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
             (
                 dead,
                 self._lost,
+                self._rebuild,  # what it reinstates is flushed with the rest
                 self.catalog,
                 batches,
                 roots,
@@ -277,6 +297,8 @@ class RegistrationCore:
             self._check_hello(arrival, frame, role)
         else:
             taker = self._takers.get(type(frame))
+            if self._rebuild.is_under_way and self._rebuild.holds(arrival):
+                return
             if taker is not None and role in taker.senders:
                 self._arrival = arrival
                 MARK.pack_into(self._dead.mark, 0, AT, mark_of(arrival).encode())
@@ -292,7 +314,9 @@ class RegistrationCore:
 
     def _check_hello(self, arrival: Arrival, frame: Hello, role: str) -> None:
         name = arrival.sender
-        if role == "broker" and self.shapes.lost_since(name):
+        if role == "broker" and self._rebuild.is_under_way:
+            self._rebuild.meet(name, frame, arrival.connection)
+        elif role == "broker" and self.shapes.lost_since(name):
             detail = (
                 f"{name} was given up for good with version {self.shapes.lost_since(name)} of "
                 "the network: nobody counts on its store any more. Empty its data directory, and "
@@ -312,6 +336,10 @@ class RegistrationCore:
                 self._taxonomies.tell(name)
         elif self._dead.felled and (why := self._dead.bar(arrival)):
             self._links.refuse(arrival.connection, "too-many-errors", why)
+
+    def _take(self, frame: Frame, arrival: Arrival) -> None:
+        """What has waited."""
+        self._takers[type(frame)].take(frame, arrival)
 
     def _send(self, broker: str, frame: Frame) -> None:
         self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)

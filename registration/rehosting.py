@@ -35,16 +35,20 @@ class Rehosting:
         """A broker is lost with a version of the shape, and no broker of it any more."""
         for entry in self._catalog.hosted_by(broker):
             host = self._host(entry.text)
-            now = self._catalog.change_profile(entry.profile, host=host, placed=False, live=0)
-            assert now is not None
-            placed = PlaceProfile(
-                *(now.profile, now.user, now.text, now.version, now.request),
-                lost=broker,
-                behind=version * NUMBERS_EACH,
-            )
-            for told in self._catalog.policies.told(now.profile):
-                self._links.send(f"broker/{host}", REGISTRATION_KEY, told)
-            self._links.send(f"broker/{host}", REGISTRATION_KEY, placed)
+            self.place(entry.profile, host, broker, version)
+
+    def place(self, profile: str, host: str, lost: str, version: int) -> None:
+        """At a broker, as the one that hosted it is lost with a version of the shape."""
+        now = self._catalog.change_profile(profile, host=host, placed=False, live=0)
+        assert now is not None
+        placed = PlaceProfile(
+            *(now.profile, now.user, now.text, now.version, now.request),
+            lost=lost,
+            behind=version * NUMBERS_EACH,
+        )
+        for told in self._catalog.policies.told(now.profile):
+            self._links.send(f"broker/{host}", REGISTRATION_KEY, told)
+        self._links.send(f"broker/{host}", REGISTRATION_KEY, placed)
 
     def _host(self, text: str) -> str:
         """Where there is room; where there is none, at the broker that is exceeded least: it is no

@@ -16,14 +16,16 @@ that come or go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from overlay.limits import Limits
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
+from overlay.link.frame import Frame
 from overlay.link.frames import (
+    CatalogTold,
     ShapeAgreed,
     ShapeAnnounced,
     ShapeReached,
@@ -37,7 +39,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import SHAPE, NetworkShape, Pair, first_shape, next_shape, refreshed
 from overlay.state_table import StateMachine, StateTable
-from overlay.topology import Topology, to_toml
+from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, announcement
 
 _STAGES = {HELD: "announced", SWITCHED: "switched", SETTLED: "settled"}
@@ -151,6 +153,49 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             for shape in self._shapes
         ]
         self._tell_topology()
+
+    def reinstate(
+        self,
+        shapes: Mapping[int, NetworkShape],
+        newest: Mapping[str, int],
+        told: Mapping[str, CatalogTold],
+    ) -> None:
+        """After the store was lost: the shapes by version, and by broker the newest that it holds
+        and how far it is.  Each is told what it lacks.  ``go_on`` has to follow."""
+        base = max(each.settled for each in told.values())
+        for shape in self._shapes:
+            SHAPE.delete(self._rows, str(shape.version))
+        used = [shapes[version] for version in sorted(shapes) if version >= base]
+        self._shapes = [refreshed(shape, self._started_with) for shape in used]
+        for shape in self._shapes:
+            self._put(shape)
+        self._agreed = max(each.agreed for each in told.values())
+        self._put_stage()
+        for broker in self._concerned():
+            if broker in told:
+                self._put_reached(broker, told[broker].version, told[broker].stage)
+                self._bring_up(broker, newest[broker], told[broker], base)
+        self._tell_topology()
+
+    def _bring_up(self, broker: str, newest: int, told: CatalogTold, base: int) -> None:
+        lacks: list[Frame] = []
+        if told.agreed < self._agreed <= newest:
+            lacks.append(ShapeAgreed(version=self._agreed))
+        if told.settled < base <= newest:
+            lacks.append(ShapeSettled(version=base))
+        if newest < self.newest.version and not self._shapes[0].has_broker(broker):
+            lacks += map(announcement, self._catalog.sources.values())  # it joins
+        for shape in self._shapes:
+            if shape.version > newest:
+                lacks.append(shape.announced())
+                if shape.version == self._agreed:
+                    lacks.append(ShapeAgreed(version=self._agreed))
+        for frame in lacks:
+            self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
+
+    def go_on(self) -> None:
+        """What brokers have said of their stages is known."""
+        self._advance()
 
     # --- what there is --------------------------------------------------------------------
 
@@ -278,8 +323,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def handle_reached(self, broker: str, frame: ShapeReached) -> bool:
         """A broker is further on; whether the change is settled by that."""
-        self._reached[broker] = frame.version, frame.stage
-        REACHED.put(self._rows, broker, _ReachedRow(frame.version, frame.stage))
+        self._put_reached(broker, frame.version, frame.stage)
         return self._advance()
 
     def tick(self, now: float) -> None:
@@ -317,15 +361,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     def _announce(self, shape: NetworkShape) -> None:
         self._shapes.append(shape)
         self._put(shape)
-        self._tell(
-            ShapeAnnounced(
-                version=shape.version,
-                trees=list(shape.tree_versions.items()),
-                down=[(min(pair), max(pair)) for pair in shape.down],
-                lost=list(shape.lost),
-                payload=to_toml(shape.declared).encode(),
-            )
-        )
+        self._tell(shape.announced())
         self._tell_topology()
 
     def _agree(self, shape: NetworkShape) -> None:
@@ -368,6 +404,10 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def _put(self, shape: NetworkShape) -> None:
         SHAPE.put(self._rows, str(shape.version), shape.row())
+
+    def _put_reached(self, broker: str, version: int, stage: int) -> None:
+        self._reached[broker] = version, stage
+        REACHED.put(self._rows, broker, _ReachedRow(version, stage))
 
     def _put_stage(self) -> None:
         STAGE.put(self._rows, "stage", _StageRow(self._agreed, self._departing))

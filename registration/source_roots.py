@@ -108,6 +108,10 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
             if entry.is_removed and self.is_told(entry.source):
                 self.tell_removed(entry.source)
 
+    def leave_one(self, source: str) -> None:
+        """Its root broker is none any more."""
+        self.happen(source, RootEvent.LEAVES)
+
     def settle(self) -> None:
         """Nothing is left of the shape before."""
         for source in list(self._under_way):

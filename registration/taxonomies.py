@@ -35,6 +35,7 @@ from registration.catalog import REGISTRATION_KEY
 from yfilter.graph.graph_query import with_classes_above
 
 TAXONOMIES_MAX = 1_000
+REBUILT = "rebuilt"  # what the one is called that brokers know
 TEXT_BYTES_MAX = 8 * 1024 * 1024  # of one
 LINES_BYTES_MAX = 256 * 1024 * 1024
 PAYLOAD_BYTES_MAX = 4 * 1024 * 1024  # of what brokers are told: all together, compressed
@@ -90,6 +91,25 @@ class Taxonomies(Part):
         for _, stored in rows.take(VERSION):
             self._version = stored.version
         self._make_announcement(union(self._read.values()))
+
+    def reinstate(self, known: TaxonomiesAnnounced | None) -> None:
+        """What brokers know, after the store was lost: if that is not what is here, it is one
+        taxonomy, whatever those were that said it."""
+        if known is None or known == self._announced:
+            return
+        for name in self._of_name:
+            TAXONOMIES.delete(self._rows, name)
+        self._of_name, self._read = {}, {}
+        taxonomy = Taxonomy.from_bytes(_unpacked(known.payload) if known.payload else b"")
+        if taxonomy:
+            text, lines = taxonomy.to_n_triples(), taxonomy.to_bytes()
+            syntax = GraphSyntax.N_TRIPLES
+            row = _TaxonomyRow(known.version, syntax, _packed(text), len(text), _packed(lines))
+            self._of_name[REBUILT], self._read[REBUILT] = row, taxonomy
+            TAXONOMIES.put(self._rows, REBUILT, row)
+        self._version = known.version
+        VERSION.put(self._rows, "current", _VersionRow(self._version))
+        self._make_announcement(taxonomy)
 
     def said_in(self, text: str) -> str:
         """The text of a profile with the classes above those that it asks for; ProfileRefused."""

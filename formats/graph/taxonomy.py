@@ -71,6 +71,16 @@ class Taxonomy:
             for above in sorted(table[below])
         )
 
+    def to_n_triples(self) -> bytes:
+        """A graph that says the same."""
+        words = {index: space + name for (space, name), index in _TABLE_OF_PROPERTY.items()}
+        return b"".join(
+            b"<%s> <%s> <%s> .\n" % (below, words[index].encode(), above)
+            for index, table in enumerate((self.classes, self.properties, self.instances))
+            for below in sorted(table)
+            for above in sorted(table[below])
+        )
+
     @staticmethod
     def from_bytes(data: bytes) -> Taxonomy:
         """What ``to_bytes`` has made; ValueError."""

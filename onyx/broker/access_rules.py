@@ -26,6 +26,7 @@ class _AccessRow:
     rules: list[Rule]
     tokens: list[Token]
     revoked: list[bytes] = field(default_factory=list)
+    version: int = 0
 
 
 RULES = Table("access", _AccessRow)
@@ -51,6 +52,7 @@ class AccessRules(Part):
         self._control = control
         self._links = links
         self._rows = rows
+        self._row: _AccessRow | None = None  # as the registration service has said
         self.table = holders.table
 
     def frames(self) -> Iterable[Taker]:
@@ -62,6 +64,13 @@ class AccessRules(Part):
 
     def tick(self, now: float) -> None:
         self._holders.send_away(self._links)
+
+    def announced(self) -> AccessAnnounced | None:
+        """As the registration service has said it; None: it has said nothing."""
+        row = self._row
+        if row is None:
+            return None
+        return AccessAnnounced([*row.rules], [*row.tokens], row.revoked, row.version)
 
     def publishes(self, connection: int, source: str) -> bool:
         """Whether whoever is at the other end may publish as a source, if it is one of here."""
@@ -85,7 +94,7 @@ class AccessRules(Part):
     def _handle_announced(self, frame: AccessAnnounced, arrival: Arrival) -> None:
         former = self.table.now
         rules, tokens = [Rule(*r) for r in frame.rules], [Token(*t) for t in frame.tokens]
-        row = _AccessRow(rules, tokens, frame.revoked)
+        row = _AccessRow(rules, tokens, frame.revoked, frame.version)
         RULES.put(self._rows, _CURRENT, row)
         now = self._use(row)
         self._holders.send_away(self._links)
@@ -100,6 +109,7 @@ class AccessRules(Part):
                 self._links.refuse(connection, "not-authorised", detail)
 
     def _use(self, row: _AccessRow) -> Access:
+        self._row = row
         self._revoke(frozenset(map(int.from_bytes, row.revoked)))
         self.table.now = Access(row.rules, row.tokens)
         return self.table.now

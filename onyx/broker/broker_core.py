@@ -25,6 +25,7 @@ from formats import WireFormat
 from onyx.broker.access_rules import AccessRules
 from onyx.broker.archive.archive_reads import ArchiveReads
 from onyx.broker.broker_requests import BrokerRequests
+from onyx.broker.catalog_report import CatalogReport
 from onyx.broker.classes_above import ClassesAbove
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane, not_evaluated
@@ -238,7 +239,10 @@ class BrokerCore:
         above = ClassesAbove(
             *(self.query, self.moves, self.taxonomies, self.data.finish, self._slice.is_over),
         )
-        self._tunnels = Tunnels(self.control, self._links, watch)
+        stages, self._tunnels = (
+            ShapeStages(self.control, self.query, self.trees, self._links, self._rows),
+            Tunnels(self.control, self._links, watch),
+        )
         self._counters: Counter[str] = Counter()
         self._agenda = Agenda(
             (
@@ -273,7 +277,11 @@ class BrokerCore:
                 observers,
                 self._bypasses,
                 self.trees,
-                ShapeStages(self.control, self.query, self.trees, self._links, self._rows),
+                stages,
+                CatalogReport(
+                    *(self.control, self.query, self.moves, policies, shares, self._access),
+                    *(self.taxonomies, watch, stages, self._links, self._rows),
+                ),
             )
         )
         self.verbs = requests.verbs

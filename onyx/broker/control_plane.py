@@ -60,6 +60,7 @@ from registration.catalog import (
     FormerSchema,
     SourceEntry,
     announcement,
+    entry_of,
 )
 
 
@@ -272,7 +273,7 @@ class ControlPlane(Part):
         if entry is not None and entry.root == self.identity == frame.root:
             return None
         if entry is None or entry.root != frame.root:
-            entry = _entry_of(frame)
+            entry = entry_of(frame)
             self._forget_words(frame.source)
             self.gone_sources.discard(frame.source)
         self._put_source(entry)
@@ -307,9 +308,13 @@ class ControlPlane(Part):
         """Another root broker's source, of which nobody waits to hear: this broker has joined after
         it was announced, or the tree has ``ended``, that those below have it by as well."""
         if frame.source not in self.sources:
-            self._put_ready(_entry_of(frame))
+            self._put_ready(entry_of(frame))
             for child in self.children(ended) if self.shapes.knows(ended) else ():
                 self._links.send(f"broker/{child}", ended, frame)
+
+    def in_force(self, entry: SourceEntry) -> int:
+        """The version of a source of this root broker that every broker is known to have."""
+        return entry.version - (entry.source in self._awaited)
 
     def await_children(self, entry: SourceEntry, tree: str) -> None:
         """Begin to wait for the children's TreeReady; to be called when this broker's own
@@ -450,25 +455,6 @@ class ControlPlane(Part):
 
 def _unclosed(tree: str) -> None:
     """No taxonomy says anything."""
-
-
-def _entry_of(frame: SourceAnnounced) -> SourceEntry:
-    return SourceEntry(
-        source=frame.source,
-        name=frame.name,
-        root=frame.root,
-        location=frame.location,
-        rate=frame.rate,
-        size=frame.size,
-        schema_name=frame.schema_name,
-        schema_kind=frame.schema_kind,
-        validation=frame.validation,
-        compression=tuple(frame.compression),
-        schema=frame.payload,
-        owner=frame.owner,
-        base=frame.base,
-        version=frame.version,
-    )
 
 
 def _changed(

@@ -16,11 +16,11 @@ from overlay.link.frames import ShapeAnnounced
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import SHAPE, NetworkShape, first_shape, is_connected, refreshed
+from overlay.network_shape import SHAPE, NetworkShape, first_shape, refreshed
 from overlay.nodes import Addresses, Link
 from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
-from overlay.topology import Topology, TopologyError, parse_topology
+from overlay.topology import Topology
 from overlay.tree_name import root_of, version_of
 
 
@@ -80,6 +80,16 @@ class KnownShapes:
         return self._shapes[self._agreed]
 
     @property
+    def in_use(self) -> list[NetworkShape]:
+        """All that are in use or to come, oldest first."""
+        return list(self._shapes.values())
+
+    @property
+    def settled(self) -> int:
+        """The version before which nothing is left anywhere."""
+        return self._settled
+
+    @property
     def is_settled(self) -> bool:
         """Whether nothing of before the newest is left anywhere."""
         return self._settled == self.newest.version
@@ -90,15 +100,7 @@ class KnownShapes:
 
     def add(self, frame: ShapeAnnounced) -> None:
         """A version that the registration service has announced; TopologyError when it is none."""
-        file = f"version {frame.version} of the network"
-        try:
-            declared = parse_topology(frame.payload.decode(), file)
-        except UnicodeDecodeError:
-            raise TopologyError(file, "", "is not UTF-8") from None
-        down = frozenset(frozenset(pair) for pair in frame.down)
-        if set(dict(frame.trees)) != set(declared.broker_ids) or not is_connected(declared, down):
-            raise TopologyError(file, "", "its trees are not those of its brokers and links")
-        shape = NetworkShape(frame.version, declared, dict(frame.trees), down, tuple(frame.lost))
+        shape = NetworkShape.from_announced(frame)
         self._shapes[shape.version] = shape
         self._links.clear()
         self._put(shape)

@@ -84,6 +84,9 @@ class LiveWaits:
         """How many versions are waited for."""
         return len(self._marker_of)
 
+    def __contains__(self, version: LiveVersion) -> bool:
+        return version in self._marker_of
+
     def start(self, version: LiveVersion, roots: Collection[str]) -> None:
         """Wait for a version, behind the marker that is sent next; ``roots`` must not be empty."""
         marker = self._markers[self._last] if self._last in self._unsent else None

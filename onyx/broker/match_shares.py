@@ -62,7 +62,7 @@ class MatchShares(Part):
         self._links = links
         self._rows = rows
         self._registration = registration
-        self._plan = ""
+        self._plan, self._text = "", b""
         self.placer: Placer | None = None  # None: nothing is counted
         self._own_dont_care: list[int] = []
         self._partitions: dict[str, tuple[int, int]] = {}  # profile -> version, partition
@@ -85,6 +85,10 @@ class MatchShares(Part):
         else:
             PLAN.delete(self._rows, _CURRENT)
         self._install(frame.plan, frame.payload)
+
+    def announced(self) -> PlanInForce | None:
+        """As the registration service has said it; None: there is no plan, or it cannot be read."""
+        return None if self.placer is None else PlanInForce(self._plan, self._text)
 
     def note_accepted(self) -> None:
         """A message of a source here was accepted: what shares are shares of."""
@@ -112,7 +116,7 @@ class MatchShares(Part):
         return {"plan": self._plan, "partitions_known": len(self._partitions), **self._counters}
 
     def _install(self, name: str, text: bytes) -> None:
-        self._plan, self.placer, self._own_dont_care = "", None, []
+        self._plan, self._text, self.placer, self._own_dont_care = "", b"", None, []
         self._partitions.clear()
         self._matched.clear()
         self._accepted = 0
@@ -123,7 +127,7 @@ class MatchShares(Part):
         except PlanError:
             self._counters["unusable_plans"] += 1
             return
-        self._plan, self.placer = name, Placer(plan)
+        self._plan, self._text, self.placer = name, text, Placer(plan)
         self._own_dont_care = [p for p in plan.dont_care if plan.broker_of(p) == self._identity]
 
     def _partition(self, name: str) -> int:

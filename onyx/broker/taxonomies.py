@@ -108,6 +108,11 @@ class Taxonomies(Part):
         row = self._in_force.get(tree)
         return 0 if row is None else row.version
 
+    def announced(self) -> TaxonomiesAnnounced | None:
+        """As the registration service has said it last; None: it has said nothing."""
+        row = self._in_force.get(_ANNOUNCED)
+        return None if row is None else TaxonomiesAnnounced(row.version, self._payload(row))
+
     def use_tree(self, tree: str) -> None:
         """What is published here goes down a tree from now on: it is told, unless it was."""
         announced = self._in_force.get(_ANNOUNCED)

@@ -11,6 +11,7 @@ import trio
 
 from onyx.cli.drawing import bandwidth_text
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.store_rebuild import progress_text
 from onyx.cli.values import counted, positive, print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
@@ -142,6 +143,14 @@ def _away(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str
     ]
 
 
+def _rebuilt(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
+    return [
+        f"{node}: {progress_text(statistics['rebuild'])}"
+        for node, (_, statistics) in found.items()
+        if "awaits" in (statistics or {}).get("rebuild", {}) and statistics
+    ]
+
+
 def run(arguments: argparse.Namespace) -> int:
     if arguments.of is not None:
         entries = trio.run(_entries, arguments)
@@ -167,7 +176,8 @@ def run(arguments: argparse.Namespace) -> int:
         for node, (_, statistics) in found.items():
             if kept := (statistics or {}).get("dead", {}).get("kept"):
                 print(f"\n{node} has failed at {counted(kept, 'input')}: onyx dead list")
-        for line in (*_away(found), *_short_disks(found), *_suspended(found), *_slowed(found)):
+        absences = (*_rebuilt(found), *_away(found))
+        for line in (*absences, *_short_disks(found), *_suspended(found), *_slowed(found)):
             print(f"\n{line}")
         for node, (_, statistics) in found.items():
             for child, choice in _choices(statistics).items():

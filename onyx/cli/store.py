@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from onyx.cli import store_rebuild
 from onyx.cli.values import print_json
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.data_directory import STORE_FILE, directory_locked
@@ -24,13 +25,15 @@ and changes nothing.
 What to do then: look (onyx store verify), put back what was there, all files of that
 name, or a backup. Or, if there is none, onyx store repair, which makes a new store of
 what is good and names what is not. What a store has lost nobody but its neighbours,
-sources and users may still have: they are told store-lost when they meet it."""
+sources and users may still have: they are told store-lost when they meet it. What a
+registration service has lost its brokers have: onyx store rebuild."""
 
 EXAMPLES = """\
   onyx store verify ~/.local/state/onyx/figure4             every store of a network, running or not
   onyx store verify ~/.local/state/onyx/figure4/nodes/B2
   onyx store backup ~/.local/state/onyx/figure4/nodes/B2 /var/backups/B2.sqlite
   onyx store repair ~/.local/state/onyx/figure4/nodes/B2
+  onyx store rebuild ~/.local/state/onyx/figure4      the registration service
 """
 
 VERIFY = """\
@@ -116,6 +119,7 @@ def add_parser(subparsers: Subparsers) -> None:
     copy.add_argument("path", metavar="NODE", type=Path, help=_NODE_HELP)
     copy.add_argument("file", metavar="FILE", type=Path, help="must not be there")
     set_run(copy, run_backup)
+    store_rebuild.add_parser(verbs)
     for each in (verify, mend, copy):
         each.add_argument("--json", action="store_true", help="print JSON, one object a store")
 

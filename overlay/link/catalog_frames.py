@@ -183,7 +183,8 @@ class TaxonomiesAnnounced(CatalogFrame):
 class AccessAnnounced(CatalogFrame):
     """Who may do what from now on (overlay/access.py): all rules (principal, role, scope), and all
     tokens (principal, digest, second at which it expires, [(role, scope)]); and the serial numbers
-    of certificates that nobody may show any more."""
+    of certificates that nobody may show any more.  ``version`` grows with every change of the
+    table."""
 
     type: ClassVar[str] = "access-announced"
 
@@ -194,3 +195,4 @@ class AccessAnnounced(CatalogFrame):
         BODY,
     ]
     revoked: Annotated[list[Annotated[bytes, Bound(SERIAL_BYTES)]], Bound(REVOKED_MAX), BODY]
+    version: int = 0

@@ -28,7 +28,9 @@ class Hello(Frame):
     protocol does not depend on it).  ``received`` says, for each channel on which the sender
     receives from this peer, the last sequence number that it has: (flow, key, sequence).
     ``token``: one, from a client that dials without a certificate.  ``epoch`` counts the processes
-    that have been this peer, where a standby can be it; 0 where none can.
+    that have been this peer, where a standby can be it; 0 where none can.  ``is_anew``: a
+    registration service has lost its store, and by an operator's word its channels go on where the
+    peer says that they are (rebuild_frames.py).
 
     The two speak the lower one of both ``version`` (the newest that the sender speaks; ``oldest``
     is the other end), and use those ``features`` that both have.
@@ -47,6 +49,7 @@ class Hello(Frame):
     oldest: int = OLDEST_VERSION
     features: Annotated[list[Name], Bound(256)] = field(default_factory=list)
     epoch: int = 0
+    is_anew: bool = False
 
     def check(self) -> None:
         if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:

@@ -82,6 +82,12 @@ from overlay.link.query_frames import (
     TreeReady,
     Undecoded,
 )
+from overlay.link.rebuild_frames import (
+    CatalogTold,
+    CatalogWanted,
+    ProfilesHosted,
+    ProfilesMoving,
+)
 
 __all__ = [
     "VALIDATIONS",
@@ -90,6 +96,8 @@ __all__ = [
     "Ack",
     "Attach",
     "BranchReady",
+    "CatalogTold",
+    "CatalogWanted",
     "Deliveries",
     "Delivery",
     "DeliveryPolicies",
@@ -113,7 +121,9 @@ __all__ = [
     "PlanInForce",
     "Pong",
     "ProfilesChanged",
+    "ProfilesHosted",
     "ProfilesLive",
+    "ProfilesMoving",
     "ProfilesPlaced",
     "Publish",
     "PublishOnce",

@@ -309,6 +309,13 @@ class Journal:
         self._unacknowledged = dict(self.receiving)
         return skipped
 
+    def go_on_behind(self, received: Iterable[tuple[int, str, int]]) -> None:
+        """What was sent is not known any more: numbers begin behind those that the peer has."""
+        for flow, key, sequence in received:
+            channel = self._sending_channel(Flow(flow), key, bounded=True)
+            if sequence > channel.last:
+                self._adopt(channel, sequence)
+
     def may_have(self, channel: SendingChannel) -> int:
         """The highest number that the peer can have."""
         if self._is_met or channel.flow is not Flow.MESSAGE:

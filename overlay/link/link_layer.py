@@ -106,6 +106,7 @@ class LinkLayer:
         self._token = token
         self._holder = holder
         self._epochs = Epochs(epoch)
+        self.is_anew: Callable[[str], bool] = lambda peer: False  # whether its hello says so
         self._limits = limits
         self._may_acknowledge = may_acknowledge
         self._notices = notices
@@ -176,10 +177,8 @@ class LinkLayer:
         journal = self._journal(peer)
         sequence = journal.send(key, frame)
         self._changed[peer] = journal
-        if is_early and journal.sending[frame.flow, key].confirmed:
-            self._transmit(journal, is_early=True)
-        else:
-            self._transmit(journal)
+        is_early = is_early and journal.sending[frame.flow, key].confirmed > 0
+        self._transmit(journal, is_early=is_early)
         journal.release(frame.flow, key, sequence)
         return sequence
 
@@ -492,6 +491,7 @@ class LinkLayer:
             token=self._token(),
             features=sorted(FEATURES),
             epoch=self._epochs.own,
+            is_anew=self.is_anew(peer),
         )
 
     def _transmit(self, journal: Journal, *, is_early: bool = False) -> None:

@@ -12,6 +12,9 @@ waiting.  Within one run of a process it is no proof: a hello may be older than 
 that come over the connection before it.  Nor are a few messages that have left early
 (early_leaving.py) proof of anything.
 
+A registration service that an operator has told to rebuild its catalog says so, and is believed
+(rebuild_frames.py).
+
 A source looks at its broker likewise, and ends: messages that it was told to be safe are not there.
 It may have lost its own memory, which is nobody's business.  A user's positions are looked at where
 they attach to mailboxes, whose numbers are no channel's (onyx/broker/deliveries/mailboxes.py).
@@ -39,7 +42,8 @@ def check_store(role: str, identity: str, journal: Journal, hello: Hello) -> Non
     taken = {(Flow(flow), key): number for flow, key, number in hello.received}
     if role in _WITH_STORES:
         _check_own(f"{role}/{identity}", journal, taken)
-    if journal.instance not in (hello.instance, SUCCESSOR):
+    is_anew = hello.is_anew and hello.role == "registration"
+    if journal.instance not in (hello.instance, SUCCESSOR) and not is_anew:
         for name, channel in journal.sending.items():
             number = taken.get(name, channel.floor if taken and role in _WITH_STORES else 0)
             if number < channel.floor:

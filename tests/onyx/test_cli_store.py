@@ -16,6 +16,8 @@ from overlay.link.errors import StoreError, StoreLost
 from overlay.link.events import Put
 from overlay.link.store import Store
 from overlay.link.store_head import head_file, read_head
+from registration.catalog_rebuild import marked
+from tests.onyx.networks import small_topology
 
 TEXT = b"for $x in //storm return $x"
 
@@ -202,3 +204,30 @@ def test_what_is_no_store_is_said_to_be_none(
     connection.close()
     assert main(["store", "verify", str(other)]) == 74
     assert "not a store of this program" in capsys.readouterr().out
+
+
+def test_what_is_no_data_directory_has_no_catalog(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["store", "rebuild", str(tmp_path)]) == 66
+    assert f"there is no {tmp_path / 'topology.toml'}" in capsys.readouterr().err
+
+
+def test_a_store_is_told_to_be_rebuilt_with_what_no_broker_knows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = DataDirectory(tmp_path).write_topology(small_topology(tmp_path, 2, port=1))
+    path = DataDirectory(tmp_path).store_file("registration")
+    path.parent.mkdir(parents=True)
+    with Store(path) as store:
+        store.commit([Put("profile", "p1", TEXT), Put("key", "p1", b"k"), Put("outbox", "b", b"")])
+    rebuild = ["store", "rebuild", str(tmp_path), "--timeout", "0", "--lost", "B2", "--json"]
+    assert main(rebuild) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"done": False, "former": str(path.with_name("earlier.sqlite")), "said": ""}
+    assert rows(path) == [("key", "p1", b"k"), marked(["B2"])]
+    assert len(rows(path.with_name("earlier.sqlite"))) == 3
+    path.unlink()  # as a disk loses it, but for its head
+    rebuild[2:3] = [str(file), "--data", str(tmp_path)]
+    assert main(rebuild) == 0
+    assert rows(path) == [marked(["B2"])]

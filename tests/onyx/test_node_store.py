@@ -9,7 +9,10 @@ import pytest
 
 from onyx.errors import StoreUnusable
 from onyx.node_store import SCHEMA_BYTES_MAX, opened_store
+from onyx.rebuilt_catalog import mark_for_rebuild
+from overlay.link.events import Put
 from overlay.topology import Topology
+from registration.catalog_rebuild import marked
 from tests.onyx.networks import small_topology
 from tests.postgres import Postgres
 
@@ -39,3 +42,20 @@ def test_one_that_a_process_has_is_in_use(postgres: Postgres, tmp_path: Path) ->
     in_use = pytest.raises(StoreUnusable, match="B1 in schema onyx_in-use: in use by another")
     with opened_store(topology, "B1"), in_use, opened_store(topology, "B1"):
         pass
+
+
+def test_a_registration_service_in_a_server_is_told_to_rebuild(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    topology = at(postgres, "rebuilt", tmp_path)
+    (node,) = topology.registration
+    topology = replace(topology, registration=(replace(node, store=postgres.url),))
+    with opened_store(topology, node.id) as store:
+        before = store.epoch
+        store.commit([Put("profile", "p1", b"1"), Put("key", "p1", b"k")])
+        with pytest.raises(StoreUnusable, match="in use by another"):
+            mark_for_rebuild(topology, [])
+    assert mark_for_rebuild(topology, ["B1"]).endswith("as registration earlier")
+    with opened_store(topology, node.id) as store:
+        assert list(store.rows()) == [("key", "p1", b"k"), marked(["B1"])]
+        assert store.epoch > before, "brokers refuse a lower one"

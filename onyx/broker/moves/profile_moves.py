@@ -101,6 +101,11 @@ class ProfileMoves(Part):
         """Whether a profile is coming or leaving: who wants something of it has to wait."""
         return profile in self.coming or profile in self.leaving
 
+    @property
+    def highest(self) -> int:
+        """The highest number of a move that is known here."""
+        return max(self.coming.highest, self.leaving.highest, self.watersheds.highest)
+
     def sends_on(self, profile: str) -> bool:
         """Whether the results of a profile are not to be had here, but at its other host."""
         here = profile in self._query.profiles

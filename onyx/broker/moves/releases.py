@@ -59,12 +59,15 @@ class ReleaseEvent(StrEnum):
 @dataclass(frozen=True, slots=True)
 class _Release:
     """``is_done``: the profile is not here any more, but what its user has not taken is; of that
-    the new host has asked for what is behind ``wanted``, None when it has it."""
+    the new host has asked for what is behind ``wanted``, None when it has it; ``numbers`` and
+    ``watershed`` are those of ProfileReleased."""
 
     move: int
     version: int
     is_done: bool = False
     wanted: int | None = None
+    numbers: tuple[int, ...] = ()
+    watershed: tuple[tuple[str, int], ...] = ()
 
     @property
     def state(self) -> Leaving:
@@ -166,6 +169,27 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
             **{f"out_{name}": count for name, count in self._counters.items()},
         }
 
+    # --- what it is told once more, as it has lost its store ------------------------------
+
+    @property
+    def under_way(self) -> list[tuple[str, int, int, bool]]:
+        """(profile, move, version, whether it was let go) of each."""
+        return [(p, each.move, each.version, each.is_done) for p, each in self._releases.items()]
+
+    @property
+    def let_go(self) -> list[str]:
+        return [profile for profile, release in self._releases.items() if release.is_done]
+
+    @property
+    def highest(self) -> int:
+        return max((release.move for release in self._releases.values()), default=0)
+
+    def say_again(self) -> None:
+        """What was let go."""
+        for profile in self.let_go:
+            if self._releases[profile].numbers:  # not so in the store of an earlier release
+                self._say_released(profile)
+
     # --- helpers --------------------------------------------------------------------------
 
     def state(self, profile: str) -> Leaving:
@@ -226,22 +250,23 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         name = _watershed_name(profile)
         watershed, release = self._watersheds[name], self._releases[profile]
         self._watersheds.drop(name)
-        self._put(profile, replace(release, is_done=True))
         self._counters["released"] += 1
         hosted = self._query.let_go(profile)
         ephemeral = self._mailboxes.ephemeral(profile)
         self._mailboxes.send_away(profile, "moved", moved_detail(profile))
         box = self._mailboxes.box(profile)
+        since = 0 if box.is_claimed else hosted.unclaimed_since
+        numbers = (max(0, box.bottom - box.lost), box.bottom, box.last, int(ephemeral), since)
+        found = tuple(sorted(watershed.numbers.items()))
+        self._put(profile, replace(release, is_done=True, numbers=numbers, watershed=found))
+        self._say_released(profile)
+
+    def _say_released(self, profile: str) -> None:
+        release = self._releases[profile]
+        acknowledged, floor, last, ephemeral, since = release.numbers
         released = ProfileReleased(
-            profile=profile,
-            move=release.move,
-            version=release.version,
-            acknowledged=max(0, box.bottom - box.lost),
-            floor=box.bottom,
-            last=box.last,
-            ephemeral=ephemeral,
-            unclaimed_since=0 if box.is_claimed else hosted.unclaimed_since,
-            watershed=sorted(watershed.numbers.items()),
+            *(profile, release.move, release.version, acknowledged, floor, last, ephemeral, since),
+            watershed=list(release.watershed),
         )
         self._links.send(self._registration, REGISTRATION_KEY, released)
 

@@ -213,6 +213,26 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
             del self._settling[profile]
             SETTLING.delete(self._rows, profile)
 
+    # --- what it is told once more, as it has lost its store ------------------------------
+
+    @property
+    def under_way(self) -> list[tuple[str, int, int]]:
+        """(profile, move, version) of each."""
+        return [(profile, each.move, each.version) for profile, each in self._standbys.items()]
+
+    @property
+    def highest(self) -> int:
+        return max((standby.move for standby in self._standbys.values()), default=0)
+
+    def say_again(self) -> None:
+        """How far each is."""
+        for profile, standby in self._standbys.items():
+            if standby.state is Standing.STANDING_BY:
+                self._tell(StandingBy(profile, standby.move, standby.version))
+            elif standby.state is Standing.TAKING:
+                last = self._mailboxes.box(profile).last
+                self._tell(HandoverWanted(profile, standby.move, last))
+
     # --- what matches ---------------------------------------------------------------------
 
     def is_delivered(self, delivery: Delivery) -> bool:
@@ -297,8 +317,10 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         self._go_on(profile, floor)
 
     def _put_in_mailbox(self, profile: str, frame: HandedOver) -> None:
-        before = frame.position - bool(frame.source)
-        if self._mailboxes.box(profile).last < before:
+        before, last = frame.position - bool(frame.source), self._mailboxes.box(profile).last
+        if frame.source and frame.position <= last:
+            return  # asked for once more, as the registration service had lost its store
+        if last < before:
             self._mailboxes.open_through(profile, before)
         if frame.source:
             self._send(Delivery(profile, frame.source, frame.number, frame.lengths, frame.payload))

@@ -83,6 +83,11 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
     def __getitem__(self, name: str) -> Watershed:
         return self._watersheds[name]
 
+    @property
+    def highest(self) -> int:
+        """Of the markers that are under way."""
+        return max((found.marker for found in self._watersheds.values()), default=0)
+
     def restore(self, rows: StoredRows) -> None:
         self._watersheds.update(rows.take(WATERSHEDS))
 

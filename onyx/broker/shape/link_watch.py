@@ -41,8 +41,12 @@ class LinkWatch(Part):
             is_here, since = self._since[neighbour]
             if now - since >= self._after_s and self._reported.get(neighbour) is not is_here:
                 self._reported[neighbour] = is_here
-                frame = LinkReported(neighbour=neighbour, up=is_here)
-                self._links.send(self._control.registration, REGISTRATION_KEY, frame)
+                self._report(neighbour)
+
+    def say_again(self) -> None:
+        """The registration service does not know any more what it was told."""
+        for neighbour in self._reported:
+            self._report(neighbour)
 
     def is_here(self, neighbour: str) -> bool:
         """Whether there is a connection over the link itself."""
@@ -52,6 +56,10 @@ class LinkWatch(Part):
     def is_long_gone(self, neighbour: str, now: float) -> bool:
         is_here, since = self._since.get(neighbour, (True, now))
         return not is_here and now - since >= self._after_s
+
+    def _report(self, neighbour: str) -> None:
+        frame = LinkReported(neighbour=neighbour, up=self._reported[neighbour])
+        self._links.send(self._control.registration, REGISTRATION_KEY, frame)
 
     def statistics(self) -> Mapping[str, object]:
         return {"reported_down": sorted(n for n, up in self._reported.items() if not up)}

@@ -90,6 +90,11 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
             self._dial()
         self.flush_soon()
 
+    @property
+    def reached(self) -> tuple[int, int]:
+        """Version and stage, as the registration service was told."""
+        return self._reached.version, self._reached.stage
+
     def flush(self) -> None:
         """Look after every event whether this broker is further, until nothing of before is
         left."""

@@ -9,12 +9,14 @@ import pytest
 from onyx.broker.moves import releases
 from overlay.link.delivery_frames import SHARED
 from overlay.link.frames import (
+    CatalogWanted,
     Delivery,
     LiveMarker,
     LiveReached,
     Missed,
     ProfilesChanged,
     ProfilesLive,
+    ProfilesMoving,
     Response,
     RoutingDelta,
 )
@@ -49,7 +51,9 @@ class Moving(Setting):
         self.announce()
         self.children_ready()
 
-    def lead(self, *frames: StandBy | ReleaseProfile | ProfileReleased | HandedOver) -> None:
+    def lead(
+        self, *frames: StandBy | ReleaseProfile | ProfileReleased | HandedOver | CatalogWanted
+    ) -> None:
         for frame in frames:
             self.registration.send("registration", frame)
 
@@ -127,6 +131,25 @@ def test_what_waited_comes_first_then_what_was_kept_beyond_the_watershed(restart
     step()
     setting.watershed(10)
     assert not [row for row in setting.beside.rows if row[0] in ("watershed", "settling", "kept")]
+
+
+def test_what_a_registration_service_without_its_store_asks_for_again_comes_once() -> None:
+    setting = Moving()
+    setting.lead(stand_by())
+    setting.live()
+    setting.registration.take(StandingBy)
+    setting.lead(CatalogWanted([]))
+    assert setting.registration.take(ProfilesMoving) == [ProfilesMoving([("p1", 5, 1)], [])]
+    assert setting.registration.take(StandingBy) == [StandingBy("p1", 5, 1)]
+    setting.lead(released(acknowledged=0, floor=0, last=3, watershed=3), handed_over(1, ends=True))
+    asked = [HandoverWanted("p1", 5, 0), HandoverWanted("p1", 5, 1)]
+    assert setting.registration.take(HandoverWanted) == asked
+    setting.lead(CatalogWanted([]))
+    assert setting.registration.take(HandoverWanted) == asked[1:]
+    setting.lead(handed_over(2), handed_over(2), handed_over(3, ends=True))
+    setting.lead(handed_over(3, ends=True))
+    assert setting.registration.take(ProfileTaken) == [ProfileTaken("p1", 5, 1)]
+    assert numbers(setting.subscriber()) == [1, 2, 3]
 
 
 def test_who_has_taken_results_elsewhere_goes_on_behind_them() -> None:

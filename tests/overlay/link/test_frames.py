@@ -117,6 +117,8 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         "profiles",
         "rules",
         "policies",
+        "coming",
+        "leaving",
     ):
         if isinstance(values.get(name), list):
             entries = values[name]

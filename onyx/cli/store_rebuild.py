@@ -1,0 +1,141 @@
+"""``onyx store rebuild``: the registration service has its catalog from the brokers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from onyx.cli.topology_live import POLL_SECONDS
+from onyx.cli.values import not_negative, print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.data_directory import DataDirectory
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UnreadableInput
+from onyx.registration_client import RegistrationClient
+from overlay.topology import Topology, load_topology
+
+DETAILS = """\
+For a registration service whose store is gone, or is an older copy: it ends with "the
+store of the registration service was emptied, or is an older copy". Nothing else has to
+be stopped; messages, deliveries and users' changes at their host brokers go on.
+
+Gives it a new store, in which it asks every broker what it has: profiles with users,
+texts, versions and policies, sources, moves, the network's shape, who may do what,
+taxonomies and the plan. It goes on with the same ids, and gives none out twice. The
+former store stays beside the new one, as earlier.sqlite; of an older copy that can be
+read, keys, the audit log and single taxonomies are taken over.
+
+What no broker was told is lost: requests under way, keys of profiles and sources,
+drains, dead letters. How much there is, and what is missing, is said in the end, and in
+onyx audit.
+
+It waits until all brokers of the network have told what they have; clients are answered
+after that. A broker that is gone for good is not waited for with --lost, and the network
+goes on without it: the profiles that it hosted are gone.
+
+Waits until it is done; interrupted, it goes on. The service must not run: it is started
+again by onyx up within 30 s, or by you.
+
+Exit code 69: it is not done after --timeout seconds; 75: the service runs."""
+
+EXAMPLES = """\
+  onyx store rebuild ~/.local/state/onyx/figure4
+  onyx store rebuild ~/.local/state/onyx/figure4 --lost B3
+  onyx store rebuild net.toml                      where onyx up --registration runs
+  onyx store rebuild /var/lib/onyx --timeout 0     before onyx up is started
+"""
+
+
+def add_parser(verbs: Subparsers) -> None:
+    parser = add_verb(
+        *(verbs, "rebuild", "have the catalog from the brokers"), details=DETAILS, examples=EXAMPLES
+    )
+    parser.add_argument(
+        "path",
+        metavar="DIR",
+        type=Path,
+        help="the data directory of the network; or its topology file, as given to onyx up",
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", type=Path, help="the data directory, beside a file"
+    )
+    parser.add_argument(
+        "--lost",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="a broker that is gone for good; repeatable",
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, one object")
+    set_run(parser, run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    # What it takes to read a store is of no use to the other verbs.
+    from onyx.rebuilt_catalog import mark_for_rebuild  # noqa: PLC0415
+
+    topology = _topology(arguments.path, arguments.data)
+    aside = mark_for_rebuild(topology, arguments.lost)
+    if aside:
+        print(f"onyx: the former store is {aside}", file=sys.stderr, flush=True)
+    where = topology.where(topology.registration[0].id)
+    said = trio.run(_wait, where, arguments.timeout)
+    if arguments.json:
+        print_json({"done": said is not None, "former": aside, "said": said or ""})
+    elif said is not None:
+        print(f"The catalog is rebuilt {said}")
+    else:
+        print("onyx: not done yet; it goes on, onyx status says how far", file=sys.stderr)
+    return EXIT_OK if said is not None or arguments.timeout == 0 else EXIT_UNAVAILABLE
+
+
+def _topology(path: Path, data: Path | None) -> Topology:
+    if path.is_file():
+        topology = load_topology(path)
+        return topology if data is None else replace(topology, data_directory=data)
+    file = DataDirectory(path).topology_file
+    if not file.exists():
+        raise UnreadableInput(
+            f"there is no {file}; expected the data directory of a network that onyx up has "
+            "started, or the topology file"
+        )
+    return replace(load_topology(file), data_directory=path)
+
+
+async def _wait(where: str, timeout: float | None) -> str | None:
+    """What the service says of it, None if it has not done it in time."""
+    with trio.move_on_after(float("inf") if timeout is None else timeout):
+        told = ""
+        while True:
+            try:
+                async with RegistrationClient(where) as registration:
+                    while True:
+                        progress = (await registration.statistics())["rebuild"]
+                        if "awaits" not in progress:
+                            return str(progress.get("said", ""))
+                        told = _report(progress_text(progress), told)
+                        await trio.sleep(POLL_SECONDS)
+            except NetworkUnreachable:
+                told = _report(f"waiting for the registration service at {where} to start", told)
+            await trio.sleep(POLL_SECONDS)
+    return None
+
+
+def progress_text(progress: Mapping[str, Any]) -> str:
+    """How far it is, in a sentence."""
+    awaited = ", ".join(progress["awaits"])
+    return f"the catalog is rebuilt from the brokers; {awaited} still have to say what they have"
+
+
+def _report(text: str, told: str) -> str:
+    if text != told:
+        print(f"onyx: {text}", file=sys.stderr, flush=True)
+    return text

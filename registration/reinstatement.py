@@ -1,0 +1,220 @@
+"""Reinstatement: what all brokers have told is what the registration service knows again.
+
+What of two brokers has to be seen together is a move: it goes on where it was, by what its two
+hosts say::
+
+    new host      old host          the move is
+    ──────────────────────────────────────────────────────────────
+    coming        hosts it          standing by
+    coming        parts from it     being released
+    coming        has let go        being handed over
+    hosts it      has let go        over: the old host is told so
+    coming        knows nothing     none: the profile was removed; where a broker
+                                    is lost, that was its host, and it goes on here
+    knows nothing parts from it     none: it stays
+
+Both say once more what was on its way between them, behind that (catalog_report.py).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeVar
+
+from overlay.link.arrival import Arrival
+from overlay.link.frame import Frame
+from overlay.link.frames import (
+    AccessAnnounced,
+    PlanInForce,
+    TaxonomiesAnnounced,
+)
+from overlay.network_shape import NetworkShape, kept_down, without_broker
+from registration.access_control import AccessControl
+from registration.audit_log import ITSELF, AuditLog
+from registration.catalog import REGISTRATION_KEY, Catalog
+from registration.catalog_rebuild import BrokerTold, CatalogRebuild
+from registration.link_reports import LinkReports
+from registration.measured_shares import MeasuredShares
+from registration.moves import Moves, Phase
+from registration.placement_by_plan import PlanPlacement
+from registration.planning.plan_file import PlanError
+from registration.rehosting import Rehosting
+from registration.shape_changes import ShapeChanges
+from registration.source_roots import SourceRoots
+from registration.taxonomies import Taxonomies
+
+F = TypeVar("F", bound=Frame)
+
+NOT_TOLD = (
+    "what no broker was told: requests under way, keys of profiles and sources, drains and "
+    "plans that were being applied, texts of single taxonomies, dead letters and the audit log "
+    "until now, as far as an older copy of the store did not have them"
+)
+
+
+class Reinstatement:
+    """Of the parts of one core."""
+
+    def __init__(
+        self,
+        rebuild: CatalogRebuild,
+        catalog: Catalog,
+        shapes: ShapeChanges,
+        moves: Moves,
+        roots: SourceRoots,
+        rehosting: Rehosting,
+        reports: LinkReports,
+        access: AccessControl,
+        taxonomies: Taxonomies,
+        placement: PlanPlacement,
+        shares: MeasuredShares,
+        audit: AuditLog,
+        take: Callable[[Frame, Arrival], None],
+        connected: Callable[[str], bool],
+    ) -> None:
+        """``take`` handles a frame as it is handled ever; ``connected(peer)``: whether "broker/B2"
+        is there."""
+        self._catalog = catalog
+        self._shapes = shapes
+        self._moves = moves
+        self._roots = roots
+        self._rehosting = rehosting
+        self._reports = reports
+        self._access = access
+        self._taxonomies = taxonomies
+        self._placement = placement
+        self._shares = shares
+        self._audit = audit
+        self._take = take
+        self._connected = connected
+        rebuild.reinstate, rebuild.take = self.reinstate, take
+        access.may_tell = lambda: not rebuild.is_under_way
+
+    def reinstate(self, told: Mapping[str, BrokerTold], lost: Collection[str]) -> str:
+        """Without the brokers ``lost``, of which nobody knows anything; what came of it."""
+        missing = []
+        self._take_shapes(told)
+        self._reports.reinstate(self._shapes.newest.down)
+        self._access.reinstate(_newest(told, AccessAnnounced))
+        self._taxonomies.reinstate(_newest(told, TaxonomiesAnnounced))
+        missing += self._take_plan(told)
+        highest = max((each.told.profile for each in told.values() if each.told), default=0)
+        self._catalog.reinstate(highest)
+        missing += self._take_moves(told, " or ".join(sorted(lost)))
+        for source in list(self._catalog.sources.values()):
+            if not self._shapes.newest.has_broker(source.root):
+                self._roots.leave_one(source.source)
+        later = [(*each, broker) for broker, of in told.items() for each in of.later]
+        for _, frame, broker in sorted(later, key=lambda each: each[0]):
+            self._take(frame, Arrival(0, f"broker/{broker}", frame, REGISTRATION_KEY))
+        self._shapes.go_on()
+        if self._shapes.is_settled:
+            self._roots.settle()
+        for broker in sorted(lost):
+            missing += self._give_up(broker)
+        for broker in self._shapes.topology.broker_ids:
+            if self._connected(f"broker/{broker}"):
+                for part in (self._shares, self._access, self._taxonomies):
+                    part.tell(broker)
+        return self._say(told, missing)
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _take_shapes(self, told: Mapping[str, BrokerTold]) -> None:
+        """A broker that joins began with a version 0 of its own, that has itself in it."""
+        shapes: dict[int, NetworkShape] = {}
+        newest = {}
+        for broker, each in told.items():
+            known = each.shapes
+            newest[broker] = max(known)
+            for version, shape in known.items():
+                other = shapes.get(version)
+                if other is None or len(other.tree_versions) > len(shape.tree_versions):
+                    shapes[version] = shape
+        stages = {broker: each.told for broker, each in told.items() if each.told is not None}
+        self._shapes.reinstate(shapes, newest, stages)
+
+    def _take_plan(self, told: Mapping[str, BrokerTold]) -> list[str]:
+        plans = {frame.payload for frame in _frames(told, PlanInForce)}
+        if not plans:
+            return []
+        if len(plans) > 1:
+            return ["brokers know different plans: put one in force"]
+        try:
+            self._placement.use(plans.pop())
+        except PlanError as error:
+            return [f"the plan cannot be used: {error}"]
+        return []
+
+    def _take_moves(self, told: Mapping[str, BrokerTold], lost: str) -> list[str]:
+        """See the module's text; ``lost``: the names of brokers."""
+        moving = {broker: each.moving for broker, each in told.items() if each.moving is not None}
+        leaving = {
+            (profile, move): (broker, is_done)
+            for broker, each in moving.items()
+            for profile, move, _, is_done in each.leaving
+        }
+        self._moves.numbers_from(max((t.told.move for t in told.values() if t.told), default=0))
+        gone = []
+        for new, each in moving.items():
+            for profile, move, version in each.coming:
+                entry = self._catalog.profiles.get(profile)
+                old, is_done = leaving.pop((profile, move), ("", False))
+                if old:
+                    phase = Phase.HANDOVER if is_done else Phase.RELEASE
+                    self._catalog.change_profile(profile, host=old)
+                elif entry is not None and entry.host != new:
+                    old, phase = entry.host, Phase.STANDBY
+                else:
+                    self._moves.say_ended(new, profile, move)
+                    if lost and entry is not None:
+                        self._rehosting.place(profile, new, lost, self._shapes.newest.version + 1)
+                    else:
+                        self._catalog.remove_profile(profile)
+                        gone.append(profile)
+                    continue
+                self._moves.resume(profile, move, old, new, version, phase)
+        for (profile, move), (old, is_done) in leaving.items():
+            entry = self._catalog.profiles.get(profile)
+            if entry is not None and entry.host == old:
+                self._moves.give_back(entry)
+            else:
+                self._moves.say_ended(old, profile, move)
+                if is_done and entry is None:
+                    gone.append(profile)
+        if not gone:
+            return []
+        return [f"profiles that were removed, or lost as they moved: {', '.join(sorted(gone))}"]
+
+    def _give_up(self, broker: str) -> list[str]:
+        newest = self._shapes.newest
+        if not newest.has_broker(broker):
+            return []
+        declared = without_broker(newest.declared, broker)
+        self._shapes.change(declared, kept_down(newest, declared), [broker])
+        return [f"the profiles that {broker} hosted"]
+
+    def _say(self, told: Mapping[str, BrokerTold], missing: Iterable[str]) -> str:
+        counts = Counter(
+            profiles=len(self._catalog.profiles),
+            sources=len(self._catalog.sources),
+            moves=len(self._moves),
+        )
+        found = ", ".join(f"{count} {what}" for what, count in counts.items())
+        lacks = "; ".join((*missing, NOT_TOLD))
+        said = f"from {', '.join(sorted(told))}: {found}. Not to be had: {lacks}."
+        self._audit.note(ITSELF, "rebuild", said)
+        return said
+
+
+def _frames(told: Mapping[str, BrokerTold], kind: type[F]) -> list[F]:
+    return [frame for of in told.values() for frame in of.known if isinstance(frame, kind)]
+
+
+def _newest(told: Mapping[str, BrokerTold], kind: type[F]) -> F | None:
+    """By its version; of several of one, what most know."""
+    found = _frames(told, kind)
+    if not found:
+        return None
+    return max(found, key=lambda frame: (getattr(frame, "version", 0), found.count(frame)))
