@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import networkx as nx
+from heapq import heappop, heappush
 
 from overlay.topology import Topology
 
@@ -92,43 +91,44 @@ class BroadcastTree:
 def broadcast_tree(topology: Topology, root: str) -> BroadcastTree:
     """The broadcast tree of ``root``; KeyError if it is no broker of ``topology``."""
     topology.broker(root)
-    return _tree(_cost_graph(topology), root)
+    return _tree(_neighbours(topology), root)
 
 
 def broadcast_trees(topology: Topology) -> dict[str, BroadcastTree]:
     """The broadcast tree of every broker, by its id, in the order of the topology."""
-    graph = _cost_graph(topology)
-    return {root: _tree(graph, root) for root in topology.broker_ids}
+    neighbours = _neighbours(topology)
+    return {root: _tree(neighbours, root) for root in topology.broker_ids}
 
 
-def _cost_graph(topology: Topology) -> nx.Graph:
-    """Links weighted so that a way's cost orders first by latency, then by number of links.
-
-    A link costs ``latency in µs * brokers + 1``: no simple way has as many links as there are
-    brokers, so the count never spills into the latency.
-    """
-    graph = nx.Graph()
-    scale = len(topology.brokers)
-    graph.add_nodes_from(topology.broker_ids)
+def _neighbours(topology: Topology) -> dict[str, dict[str, int]]:
+    """Of each broker the latency to its neighbours, in microseconds."""
+    latencies: dict[str, dict[str, int]] = {broker: {} for broker in topology.broker_ids}
     for link in topology.links:
-        graph.add_edge(*link.ends, cost=round(link.latency_ms * 1000) * scale + 1)
-    return graph
+        one, other = link.ends
+        latencies[one][other] = latencies[other][one] = round(link.latency_ms * 1000)
+    return latencies
 
 
-def _tree(graph: nx.Graph, root: str) -> BroadcastTree:
-    cost: dict[str, int] = nx.single_source_dijkstra_path_length(graph, root, weight="cost")
-    parent: dict[str, str | None] = dict.fromkeys(graph)
-    children: dict[str, list[str]] = {broker: [] for broker in graph}
-    for broker in sorted(graph):
-        if broker != root:
-            edges = graph[broker].items()
-            nearer = min(n for n, edge in edges if cost[n] + edge["cost"] == cost[broker])
-            parent[broker] = nearer
+def _tree(neighbours: dict[str, dict[str, int]], root: str) -> BroadcastTree:
+    """By Dijkstra's algorithm: a way costs its latency, then its number of links."""
+    parent: dict[str, str | None] = {}
+    latencies: dict[str, float] = {}
+    open_ways = [(0, 0, "", root)]  # latency, links, the last broker but one, the last
+    while open_ways:
+        latency, links, above, broker = heappop(open_ways)
+        if broker not in parent:
+            parent[broker] = above or None
+            latencies[broker] = latency / 1000
+            for below, more in neighbours[broker].items():
+                if below not in parent:
+                    heappush(open_ways, (latency + more, links + 1, broker, below))
+    children: dict[str, list[str]] = {broker: [] for broker in neighbours}
+    for broker in sorted(neighbours):
+        if (nearer := parent[broker]) is not None:
             children[nearer].append(broker)
-    scale = len(graph)
     return BroadcastTree(
         root=root,
         parent=parent,
         children={broker: tuple(below) for broker, below in children.items()},
-        latency_by_broker_ms={broker: cost[broker] // scale / 1000 for broker in graph},
+        latency_by_broker_ms=latencies,
     )
