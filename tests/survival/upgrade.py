@@ -7,6 +7,7 @@ import random
 import subprocess
 import tarfile
 from collections.abc import Callable
+from compileall import compile_dir
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class HistoryMissing(Exception):
 
 
 def former_code(folder: Path) -> str:
-    """Put the code of the last release there, not compiled; which it is.  HistoryMissing.
+    """Put the code of the last release there, hot modules as Python; which it is.  HistoryMissing.
 
     It is the last tag before this commit, or FORMER.  A clone without history is given it, if the
     repository that it is of can be reached."""
@@ -45,6 +46,7 @@ def former_code(folder: Path) -> str:
         packed = _git("archive", former, *PACKAGES)
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")
+    compile_dir(folder, quiet=2)  # as an installation has it
     return former
 
 
