@@ -22,6 +22,7 @@ TOP = {  # documents beside docs/, by what they are called on the site
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
     "GLOSSARY.md": "glossary.md",
     "SECURITY.md": "security.md",
     "UPGRADING.md": "upgrading.md",
