@@ -39,6 +39,7 @@ SHELLS = {
     "overlay/link/store_format.py",
     "overlay/link/store_head.py",
     "overlay/link/store_inspection.py",
+    "overlay/link/store_moment.py",
     "overlay/link/store_repair.py",
     "overlay/state_directory.py",
     "overlay/topology.py",

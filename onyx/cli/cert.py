@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onyx.cli.network_option import VARIABLE, parse_address
+from onyx.cli.data_option import add_data_options, data_directory_of
 from onyx.cli.values import positive, print_json, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
-from onyx.data_directory import DataDirectory, write_atomically
+from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UsageError
-from onyx.identity.known_networks import identity_of
 from overlay.link.principal import Principal
-from overlay.topology import load_topology
 
 if TYPE_CHECKING:
     from onyx.identity.authority import Authority, Issued
@@ -25,11 +22,6 @@ onyx up --registration) made it; these verbs work there, whether the network run
 
 A PRINCIPAL is user/NAME, source/ID, operator/NAME, broker/ID or registration/ID. Whoever
 has its file says --credentials FILE, or sets ONYX_CREDENTIALS."""
-
-WHERE = (
-    "--data DIR, or --topology FILE with the data directory in it, or set "
-    f"{VARIABLE} to where one runs that you have started"
-)
 
 EXAMPLES = """\
   onyx cert issue user/ann --out ann.pem       of the network of ONYX_REGISTRATION
@@ -89,9 +81,7 @@ def add_parser(subparsers: Subparsers) -> None:
     set_run(rotate, run_rotate)
     for verb in (issue, listed, revoke, rotate):
         verb.add_argument("--json", action="store_true", help="print JSON, one object a line")
-        where = verb.add_mutually_exclusive_group()
-        where.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
-        where.add_argument("--topology", metavar="FILE", type=Path, help="of the network")
+        add_data_options(verb)
 
 
 def run_issue(arguments: argparse.Namespace) -> int:
@@ -169,19 +159,7 @@ def _authority(arguments: argparse.Namespace) -> Authority:
     # It takes long to load, and every verb loads this module.
     from onyx.identity.authority import Authority  # noqa: PLC0415
 
-    if arguments.data is not None:
-        directory = arguments.data
-    elif arguments.topology is not None:
-        directory = load_topology(arguments.topology).data_directory
-    elif text := os.environ.get(VARIABLE):
-        where = parse_address(text.partition(",")[0], VARIABLE)
-        identity = identity_of(where.host, where.port)
-        if identity is None:
-            raise UsageError(f"you have started no network at {where}; give {WHERE}")
-        return Authority(identity)
-    else:
-        raise UsageError(f"which network? give {WHERE}")
-    return Authority(DataDirectory(directory).identity)
+    return Authority(data_directory_of(arguments).identity)
 
 
 def _principal(text: str) -> Principal:

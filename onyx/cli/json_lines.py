@@ -77,6 +77,8 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "store verify": (types.StoreState,),
     "store repair": (types.StoreState,),
     "store backup": (types.StoreCopied,),
+    "backup": (types.NetworkBackup,),
+    "restore": (types.NetworkRestored,),
     "plan make": (types.Plan,),
     "plan show": (types.Plan,),
     "plan place": (types.Placement,),

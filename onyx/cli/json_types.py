@@ -455,6 +455,29 @@ class StoreCopied(Line):
     commit: int
 
 
+class BackedUpStore(Line):
+    node: str
+    commit: int
+    sha256: str
+
+
+class NetworkCopy(Line):
+    file: str
+    network: str
+    when: str
+    release: str
+    stores: list[BackedUpStore]
+
+
+class NetworkBackup(NetworkCopy):
+    bytes: int
+    held_ms: float  # for so long commits waited
+
+
+class NetworkRestored(NetworkCopy):
+    data: str
+
+
 # --- planning ---------------------------------------------------------------------------------
 
 

@@ -40,6 +40,8 @@ VERBS = {
     "token": "let clients in without a certificate",
     "audit": "show who has changed who may do what, or the network's shape",
     "store": "look at, mend and copy what processes have on disk",
+    "backup": "copy a whole network into one file, while it runs or not",
+    "restore": "make a data directory of a backup",
     "make-results": "before an upgrade, make the results that wait for users",
     "cert": "say who may connect to a network",
     "context": "call a network by a name",

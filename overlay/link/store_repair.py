@@ -75,15 +75,18 @@ def repair(found: Inspection, *, accepts_loss: bool) -> tuple[Path, Path]:
     return rows, aside
 
 
-def backup(path: Path, target: Path) -> Chain:
-    """Copy a store, in use or not, with a head of its own; its chain then.  StoreError when there
-    is something of that name, or the copy is not whole."""
+def backup(path: Path, target: Path, moment: sqlite3.Connection | None = None) -> Chain:
+    """Copy a store, in use or not, with a head of its own; its chain then.  It is copied as it is
+    now, or as ``moment`` reads it (store_moment.py).  StoreError when there is something of that
+    name, or the copy is not whole."""
     if target.exists() or head_file(target).exists():
         raise StoreError(f"{target} is there already; give another name")
     part = target.with_name(f".{target.name}.part")
     part.unlink(missing_ok=True)
     try:
-        with closing(reading(path)) as old, closing(sqlite3.connect(part)) as copy:
+        with ExitStack() as stack:
+            old = moment or stack.enter_context(closing(reading(path)))
+            copy = stack.enter_context(closing(sqlite3.connect(part)))
             old.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file
         found = inspect(part)

@@ -1,0 +1,69 @@
+"""``onyx backup``: copy a whole network into one file, while it runs or not."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from onyx.cli.data_option import add_data_options, data_directory_of
+from onyx.cli.values import counted, print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK
+
+DETAILS = """\
+All processes of the network have their data on this machine. Their stores are copied as
+they are at one moment, for which commits wait some milliseconds; nothing else waits. So
+a restored network is what a power cut at that moment would have left: its processes
+agree, and what was accepted and not delivered by then is delivered.
+
+FILE is a tar archive compressed by zstd, with the topology, the stores, and the keys of
+the network, so it is for its owner only (mode 0600); keep it as you keep those. It is
+read again and held against its digests before it gets its name. In a directory it gets
+the name of the network and the time. Beside it there has to be room for the largest
+store as well. Archives of messages (onyx up --archive) are not in it.
+
+Rows in a PostgreSQL server are copied with pg_dump, and not by this command.
+
+Exit code 74: a store is not whole (onyx store verify says why); 73: it cannot be written;
+78: not all of the network is here."""
+
+EXAMPLES = """\
+  onyx backup /var/backups                    of the network of ONYX_REGISTRATION
+  onyx backup figure4.tar.zst --data ~/.local/state/onyx/figure4
+  onyx restore figure4.tar.zst --data /srv/onyx/figure4
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    verb = add_verb(
+        subparsers,
+        "backup",
+        "copy a whole network into one file, while it runs or not",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    verb.add_argument(
+        "target", metavar="FILE", type=Path, help="must not be there; or a directory for it"
+    )
+    add_data_options(verb)
+    verb.add_argument("--json", action="store_true", help="print JSON, one object")
+    set_run(verb, run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    # It takes long to load, and to show help nobody needs it.
+    from onyx.network_backup import back_up, described  # noqa: PLC0415
+
+    made = back_up(data_directory_of(arguments), arguments.target)
+    size = made.path.stat().st_size
+    if arguments.json:
+        more = {"bytes": size, "held_ms": round(made.held_seconds * 1000, 3)}
+        print_json({"file": str(made.path), **described(made.manifest), **more})
+    else:
+        manifest = made.manifest
+        print(
+            f"{made.path}: network {manifest.network} at {manifest.when}, "
+            f"{counted(len(manifest.stores), 'store')}, {size:,} bytes, read again and good; "
+            f"commits waited {made.held_seconds * 1000:.1f} ms"
+        )
+    return EXIT_OK

@@ -1,0 +1,66 @@
+"""``onyx restore``: make a data directory of what ``onyx backup`` has written."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from onyx.cli.values import counted, print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK
+
+DETAILS = """\
+Everything is checked: the digest of each file, and each row of each store. If something
+is damaged it is named, and nothing is left behind.
+
+The network that was copied must not run any more when the restored one is started: it
+has the same keys and addresses. Sources and users that were told more after the backup
+was made are told store-lost when they meet the restored network; begun anew, they go on
+with what there is.
+
+Exit code 74: the backup is damaged; 66: there is none; 73: DIR is not empty, or cannot be
+written."""
+
+EXAMPLES = """\
+  onyx restore /var/backups/figure4-20260301T040000Z.tar.zst --data /srv/onyx/figure4
+  onyx up /srv/onyx/figure4/topology.toml
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    verb = add_verb(
+        subparsers,
+        "restore",
+        "make a data directory of a backup",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    verb.add_argument("file", metavar="FILE", type=Path, help="from onyx backup")
+    verb.add_argument(
+        "--data",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="the data directory; must not be there, or be empty",
+    )
+    verb.add_argument("--json", action="store_true", help="print JSON, one object")
+    set_run(verb, run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    # It takes long to load, and to show help nobody needs it.
+    from onyx.network_backup import described, restore  # noqa: PLC0415
+
+    directory = arguments.data.absolute()
+    manifest = restore(arguments.file, directory)
+    if arguments.json:
+        print_json({"file": str(arguments.file), **described(manifest), "data": str(directory)})
+    else:
+        print(
+            f"{directory}: network {manifest.network} as it was at {manifest.when}, "
+            f"{counted(len(manifest.stores), 'store')}, all whole\n"
+            "Stop the network that was copied, if it runs; then\n"
+            f"  onyx up {directory}/topology.toml\n"
+            "Sources and users that were told more since then are told store-lost; start them anew."
+        )
+    return EXIT_OK
