@@ -19,6 +19,7 @@ from onyx.child_process import ChildProcess, RestartPolicy
 from onyx.errors import UsageError
 from onyx.identity.known_networks import is_loopback
 from onyx.listening import bind, bound_address
+from onyx.logs import USUAL_LOGS, LogOptions
 from overlay.gateway import GatewayTable
 from overlay.nodes import Address
 from overlay.topology import TopologyError
@@ -51,6 +52,7 @@ async def running_gateway(
     file: str = "",
     report: Callable[[str, ChildProcess], None] = lambda event, child: None,
     write_line: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
+    logs: LogOptions = USUAL_LOGS,
 ) -> AsyncIterator[str]:
     """The address of its page, as a URL, once it is there; it ends with the block.
 
@@ -63,7 +65,8 @@ async def running_gateway(
         stack.callback(os.close, lifeline)
         stack.callback(os.close, own_end)
         child = _GatewayProcess(
-            *(registration, gateway, listener.fileno(), lifeline, credentials, report, write_line)
+            *(registration, gateway, listener.fileno(), lifeline, credentials),
+            *(report, write_line, logs),
         )
         async with background_tasks() as nursery:
             nursery.start_soon(child.run)
@@ -84,10 +87,12 @@ class _GatewayProcess(ChildProcess):
         credentials: Path | None,
         report: Callable[[str, ChildProcess], None],
         write_line: Callable[[str], None],
+        logs: LogOptions,
     ) -> None:
         no_file, fds = Path(), (listen_fd,)
         policy = RestartPolicy()
-        super().__init__(*(NAME, no_file, fds, lifeline, credentials, policy, report, write_line))
+        of = NAME, no_file, fds, lifeline, credentials, policy, report, write_line
+        super().__init__(*of, logs)
         self._registration, self._gateway = registration, gateway
 
     def _command(self, ready_fd: int) -> list[str]:
@@ -104,4 +109,11 @@ class _GatewayProcess(ChildProcess):
                 for word in (name, str(value))]  # fmt: skip
         names = [word for name in gateway.names for word in ("--name", name)]
         module = [sys.executable, "-P", "-m", "onyx.gateway.gateway_process"]
-        return [*module, self._registration, gateway.listen.host, *said, *names]
+        return [
+            *module,
+            self._registration,
+            gateway.listen.host,
+            *said,
+            *names,
+            *self._logs.arguments(),
+        ]

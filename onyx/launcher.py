@@ -21,6 +21,7 @@ when this very process is killed its children see their lifeline end and stop by
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -45,6 +46,7 @@ from onyx.listening import (
     bound_address,
     processes_of,
 )
+from onyx.logs import USUAL_LOGS, LogOptions
 from onyx.node_store import set_aside
 from onyx.open_files import allow_connections
 from onyx.shape_follower import follow_shape
@@ -53,6 +55,8 @@ from overlay.live_settings import with_live_settings
 from overlay.topology import Topology, TopologyError
 
 __all__ = ["LaunchEvent", "RestartPolicy", "RunningNetwork", "describe_exit", "launch"]
+
+log = logging.getLogger("onyx.launcher")
 
 LaunchEvent: TypeAlias = Literal["started", "restoring", "ready", "died"]
 Report: TypeAlias = Callable[[str, ChildProcess], None]
@@ -141,6 +145,7 @@ async def launch(
     report: Report = lambda event, child: None,
     write_line: Callable[[str], None] | None = None,
     is_secure: bool = True,
+    logs: LogOptions = USUAL_LOGS,
 ) -> AsyncIterator[RunningNetwork]:
     """Run all nodes of ``topology`` while the block runs.
 
@@ -149,7 +154,7 @@ async def launch(
 
     ``data_directory`` overrides the topology's; ``file`` names the topology in messages;
     ``report`` hears of events in the life of the processes; ``write_line`` is given every log
-    line of theirs (default: standard error).
+    line of theirs (default: standard error), which is written as ``logs`` say.
 
     TopologyError when an address or so many connections cannot be had, DataDirectoryInUse when the
     network is running already, LaunchError when a process does not come up or does not stay up
@@ -189,7 +194,7 @@ async def launch(
             credentials = identity.credentials_of(network.topology, process.node.id)
             return ChildProcess(
                 *(process.name, topology_file, fds, lifeline, credentials),
-                *(policy, report, write),
+                *(policy, report, write, logs),
             )
 
         network = RunningNetwork(resolved, topology_file, identity.client)
@@ -197,15 +202,15 @@ async def launch(
         for child in children:
             network.add(child)
         stack.callback(identity.forget)
-        identity.note(resolved, write)
+        identity.note(resolved)
         async with background_tasks() as nursery:
-            keeper = _Keeper(network, directory, identity, nursery, child_of, write, sockets)
+            keeper = _Keeper(network, directory, identity, nursery, child_of, sockets)
             stack.callback(keeper.close)
             for child in children:
                 keeper.start(child)
             await _wait_all_ready(children, policy)
             keeper.keep_all()
-            nursery.start_soon(identity.keep_valid, write)
+            nursery.start_soon(identity.keep_valid)
             with use_credentials(identity.client):
                 nursery.start_soon(
                     follow_shape, network.registration, keeper.change, network.troubles
@@ -225,7 +230,6 @@ class _Keeper:
         identity: NetworkIdentity,
         nursery: trio.Nursery,
         child_of: Callable[[NodeProcess, NodeSockets], ChildProcess],
-        write_line: Callable[[str], None],
         sockets: Mapping[str, NodeSockets],
     ) -> None:
         self._network = network
@@ -233,7 +237,6 @@ class _Keeper:
         self._identity = identity
         self._nursery = nursery
         self._child_of = child_of
-        self._write_line = write_line
         self._is_up = False
         self._scopes: dict[str, trio.CancelScope] = {}
         self._sockets = dict(sockets)  # of the processes that run here
@@ -257,7 +260,7 @@ class _Keeper:
         topology = replace(topology, data_directory=self._directory.path)
         self._directory.write_topology(topology)
         self._network.topology = topology
-        self._identity.note(topology, self._write_line)
+        self._identity.note(topology)
         wanted = {process.name: process for process in processes_of(topology)}
         for node_id, process in wanted.items():
             if node_id not in self._scopes:
@@ -267,11 +270,11 @@ class _Keeper:
                     self._identity.check(process.node, "the network")
                     own = self._sockets[node_id] = bind_process(process, "the network")
                 except TopologyError as error:
-                    self._write_line(f"onyx: {node_id} is not started here: {error}")
+                    log.error("%s is not started here: %s", node_id, error)
                     continue
                 aside = set_aside(topology, process)
                 if aside:
-                    self._write_line(f"onyx: {node_id} joins anew; its store of before is {aside}")
+                    log.warning("%s joins anew; its store of before is %s", node_id, aside)
                 child = self._child_of(process, own)
                 self._network.add(child)
                 self.start(child)
@@ -279,7 +282,7 @@ class _Keeper:
             if node_id not in wanted:
                 self._scopes.pop(node_id).cancel()
                 self._network.remove(node_id)
-                self._write_line(f"onyx: {node_id} has left the network and is stopped")
+                log.info("%s has left the network and is stopped", node_id)
 
     def close(self) -> None:
         for own in self._sockets.values():

@@ -24,11 +24,13 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
 import trio
 
+from formats.build import build_info
 from onyx.background import background_tasks
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
@@ -36,13 +38,23 @@ from onyx.doors import doors_of, node_limits
 from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreGone, UserError
 from onyx.garbage import leave_survivors_alone
 from onyx.listening import NodeProcess, NodeSockets, bind, bind_process, bound_address, process_of
+from onyx.logs import (
+    USUAL_LOGS,
+    LogOptions,
+    add_log_arguments,
+    configure_logging,
+    log_options,
+    toggle_debug,
+)
 from onyx.lost_store import tell_lost
 from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
 from onyx.node_store import taken_store
 from onyx.open_files import allow_connections
+from onyx.release import version
 from onyx.start_progress import StartProgress
 from onyx.store_errors import store_errors
+from overlay.limits import Limits
 from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.lost_stores import STORE_LOST
 from overlay.link.principal import Principal, nobody
@@ -73,24 +85,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--lifeline-fd", type=int, required=True)
     parser.add_argument("--kept", action="store_true", help="it is started again when it ends")
     parser.add_argument("--credentials", type=Path, help="without it: no TLS")
+    add_log_arguments(parser)
     arguments = parser.parse_args(argv)
-    configure_logging(arguments.process)
+    arguments.log = log_options(arguments)
+    configure_logging(arguments.process, arguments.log)
     try:
         trio.run(_run_child, arguments)
     except (UserError, TopologyError) as error:
         print(f"onyx: {error}", file=sys.stderr)
         return error.exit_code if isinstance(error, UserError) else EXIT_CONFIG
     return EXIT_OK
-
-
-def configure_logging(node_id: str, level: int = logging.INFO) -> None:
-    """Log to standard error, one line an event, with the process named."""
-    logging.basicConfig(
-        level=level,
-        stream=sys.stderr,
-        format=f"%(asctime)s {node_id} %(levelname)s %(message)s",
-        force=True,
-    )
 
 
 async def run_node_process(
@@ -105,6 +109,7 @@ async def run_node_process(
     waiting: Callable[[], None] = lambda: None,
     progress: Progress = unsaid,
     tells_lost: bool = True,
+    logs: LogOptions = USUAL_LOGS,
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
@@ -123,6 +128,7 @@ async def run_node_process(
     """
     limits = topology.limits
     node_id = process.node.id
+    log.info("starts", extra=_start(process, limits))
     connections = allow_connections(limits, len(topology.brokers))
     shown = None if credentials is None else _load(credentials, topology, node_id)
     leave_survivors_alone()
@@ -134,7 +140,7 @@ async def run_node_process(
         watched_deaths(directory.node_directory(process.name)) as (mark, death),
     ):
         async with background_tasks() as nursery:
-            nursery.start_soon(_stop_at_signal, nursery.cancel_scope)
+            nursery.start_soon(_heed_signals, nursery.cancel_scope, logs)
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
             vitals = _open_vitals(topology, process, nursery)
@@ -313,6 +319,7 @@ async def _run_child(arguments: argparse.Namespace) -> None:
         waiting=tell_launcher,
         progress=tell_progress,
         tells_lost=arguments.kept,
+        logs=arguments.log,
     )
 
 
@@ -329,9 +336,13 @@ def _now_and_then(progress: Progress) -> Progress:
     return say
 
 
-async def _stop_at_signal(scope: trio.CancelScope) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+async def _heed_signals(scope: trio.CancelScope, logs: LogOptions) -> None:
+    """SIGUSR1 makes the log say more, and again what it said."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1) as signals:
         async for number in signals:
+            if number == signal.SIGUSR1:
+                log.warning("the log is of level %s from now on", toggle_debug(logs))
+                continue
             log.info("stopping: %s", signal.Signals(number).name)
             scope.cancel()
 
@@ -351,6 +362,14 @@ async def _take_settings(file: Path, topology: Topology, vitals: Vitals) -> None
                 log.info("in force from now on: %s", ", ".join(taken))
             if left:
                 log.warning("takes a new start: %s", ", ".join(left))
+
+
+def _start(process: NodeProcess, limits: Limits) -> dict[str, object]:
+    """What the first line of a log says of a process: which it is, and its bounds."""
+    found: dict[str, object] = {"version": version(), "build": build_info(), "pid": os.getpid()}
+    found |= {"node": process.name, "listens": str(process.node.listen)}
+    bounds = ((field.name, getattr(limits, field.name)) for field in fields(limits))
+    return found | {name: value for name, value in bounds if isinstance(value, int | float)}
 
 
 async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -28,6 +28,7 @@ from onyx.launcher import RunningNetwork, launch
 from onyx.listening import NodeProcess, bind_process, process_of, processes_of
 from onyx.local_network import FILE as LOCAL_FILE
 from onyx.local_network import local_network
+from onyx.logs import USUAL_LOGS, LogOptions, add_log_arguments, configure_logging, log_options
 from onyx.open_files import allow_connections
 from onyx.service_manager import tell_service_manager
 from overlay.archive import ArchiveOptions
@@ -36,6 +37,8 @@ from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
 from overlay.nodes import standby_name
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
+
+log = logging.getLogger("onyx.launcher")
 
 DETAILS = """\
 Every broker and the registration service is a process of its own. All addresses are
@@ -65,6 +68,10 @@ With --archive (or [archive] in the file) every broker writes the messages that 
 sources publish there into files of its own, which onyx backtest --archive reads: a
 copy, bounded in size and age, that nobody waits for. What could not be written, say
 because the disk is full, is counted by onyx status.
+
+What processes have to say goes to standard error, a line an event, with the time in UTC
+and the process (--log-format, --log-level). kill -USR1 PID lets one process say more,
+and again what it said before.
 
 Exit code 78: the topology is refused or an address is taken, nothing was started;
 75: the data directory is in use; 77: a process has no credentials; 70: a process failed
@@ -146,11 +153,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print what happens as JSON, one object a line"
     )
+    add_log_arguments(parser)
     set_run(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the network or the process; returns when it was told to stop."""
+    arguments.logs = log_options(arguments)
     if arguments.file is None:
         page = GatewayTable() if has_gateway() else None
         arguments.file, topology = Path(LOCAL_FILE), replace(local_network(), gateway=page)
@@ -214,6 +223,7 @@ def _gateway(of_file: GatewayTable | None, arguments: argparse.Namespace) -> Gat
 async def _run_network(
     topology: Topology, gateway: GatewayTable | None, arguments: argparse.Namespace
 ) -> None:
+    configure_logging("launcher", arguments.logs)
     events, file = _Events(arguments.json), str(arguments.file)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
@@ -225,9 +235,15 @@ async def _run_network(
             nursery.start_soon(stop_at_signal)
             has_terminal = _has_terminal()
             async with launch(
-                topology, file=file, report=events.process_event, is_secure=not arguments.insecure
+                topology,
+                file=file,
+                report=events.process_event,
+                is_secure=not arguments.insecure,
+                logs=arguments.logs,
             ) as network:
-                beside = gateway_beside(network, gateway, file, events.process_event)
+                beside = gateway_beside(
+                    network, gateway, file, events.process_event, arguments.logs
+                )
                 async with beside as page:
                     events.network_is_up(network, page)
                     with trio.open_signal_receiver(signal.SIGHUP) as hangups:
@@ -244,13 +260,16 @@ async def gateway_beside(
     gateway: GatewayTable | None,
     file: str,
     report: Callable[[str, ChildProcess], None],
+    logs: LogOptions = USUAL_LOGS,
 ) -> AsyncIterator[str | None]:
     """The gateway of a network that is up, as the URL of its page; None: there shall be none."""
     if gateway is None:
         yield None
         return
     where, credentials = network.registration, network.credentials
-    async with running_gateway(where, gateway, credentials, file=file, report=report) as page:
+    async with running_gateway(
+        where, gateway, credentials, file=file, report=report, logs=logs
+    ) as page:
         yield page
 
 
@@ -269,14 +288,14 @@ def _take_settings(network: RunningNetwork, arguments: argparse.Namespace, event
         archive = _archive(wanted.archive, arguments)
         wanted = replace(wanted, archive=archive, gateway=None)
     except (TopologyError, UsageError) as error:
-        _say(f"onyx: nothing is changed: {error}")
+        log.error("nothing is changed: %s", error)
         return
     events.settings_are_taken(*network.take_settings(wanted))
 
 
 async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespace) -> None:
     # The engine takes long to load, and every other verb loads this module.
-    from onyx.node_process import configure_logging, run_node_process  # noqa: PLC0415
+    from onyx.node_process import run_node_process  # noqa: PLC0415
 
     file = str(arguments.file)
     allow_connections(topology.limits, len(topology.brokers), file)
@@ -298,7 +317,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
     topology = replace(topology, data_directory=DataDirectory(topology.data_directory).path)
     process = process_of(topology, standby_name(node_id) if arguments.standby else node_id)
     sockets = bind_process(process, file)
-    configure_logging(process.name)
+    configure_logging(process.name, arguments.logs)
     events = _Events(arguments.json)
     with sockets:
         async with background_tasks() as nursery:
@@ -312,18 +331,15 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
                     file=file,
                 )
                 credentials = identity.credentials_of(topology, node_id)
-                identity.note(topology, _say)
-                nursery.start_soon(identity.keep_valid, _say)
+                identity.note(topology)
+                nursery.start_soon(identity.keep_valid)
             await run_node_process(
                 *(topology, process, sockets, credentials),
                 ready=lambda: events.node_is_ready(topology, process),
                 waiting=lambda: events.node_waits(topology, process),
                 topology_file=arguments.file,
+                logs=arguments.logs,
             )
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _node_id(topology: Topology, arguments: argparse.Namespace) -> str:
@@ -363,9 +379,9 @@ class _Events:
         if self._as_json:
             print_json({"event": "settings", "taken": taken, "takes_a_start": left})
             return
-        _say(f"onyx: in force from now on: {', '.join(taken) or 'nothing that has changed'}")
+        log.info("in force from now on: %s", ", ".join(taken) or "nothing that has changed")
         if left:
-            _say(f"onyx: takes a new start of the network: {', '.join(left)}")
+            log.warning("takes a new start of the network: %s", ", ".join(left))
 
     def node_is_ready(self, topology: Topology, process: NodeProcess) -> None:
         self._say_of(topology, process, "ready", "is ready")
@@ -409,7 +425,7 @@ class _Events:
             "restoring": f"{child.node_id} starts: {child.came}",
             "ready": f"{child.node_id} is ready again",
         }[event]
-        print(f"onyx: {text}", file=sys.stderr, flush=True)
+        log.log(logging.WARNING if event == "died" else logging.INFO, "%s", text)
 
 
 def _table(network: RunningNetwork, page: str | None) -> str:

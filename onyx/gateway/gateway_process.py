@@ -7,7 +7,6 @@ as a node's process is: ``python -m onyx.gateway.gateway_process ...``, not for 
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import signal
 import socket
@@ -27,6 +26,7 @@ from onyx.gateway.serving import serve
 from onyx.gateway.sessions import Sessions
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
+from onyx.logs import add_log_arguments, configure_logging, log_options
 from overlay.nodes import Address
 
 
@@ -87,8 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
     parser.add_argument("--credentials", type=Path)
+    add_log_arguments(parser)
     said = parser.parse_args(argv)
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s gateway %(levelname)s %(message)s")
+    configure_logging("gateway", log_options(said))
     listener = socket.socket(fileno=said.listen_fd)
     listen = Address(said.host, listener.getsockname()[1])
     options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))

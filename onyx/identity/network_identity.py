@@ -7,7 +7,7 @@ this machine, and nobody else reaches it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from overlay.topology import Topology, TopologyError
 
 if TYPE_CHECKING:
     from onyx.identity.authority import Authority
+
+log = logging.getLogger("onyx.launcher")
 
 RENEW_SECONDS = 3600.0  # between two looks
 
@@ -89,7 +91,7 @@ class NetworkIdentity:
         """What a client says to be the operator."""
         return self.operator or Path(known_networks.INSECURE)
 
-    def note(self, topology: Topology, write_line: Callable[[str], None]) -> None:
+    def note(self, topology: Topology) -> None:
         """Let the clients of this account find their credentials, also after a change."""
         self._addresses = _addresses(topology)
         if self.is_secure and self.operator is None:
@@ -98,21 +100,21 @@ class NetworkIdentity:
             known_networks.note(self._addresses, self.operator)
         except (OSError, RuntimeError, UserError) as error:
             variable = known_networks.VARIABLE
-            write_line(f"onyx: clients have to say {variable}={self.client}: {error}")
+            log.warning("clients have to say %s=%s: %s", variable, self.client, error)
 
     def forget(self) -> None:
         """The network has stopped."""
         if not self.is_secure or self.operator is not None:
             known_networks.forget(self._addresses, self.operator)
 
-    async def keep_valid(self, write_line: Callable[[str], None]) -> None:
+    async def keep_valid(self) -> None:
         """Renew what ends soon, for ever; who uses it takes the new one while it runs."""
         while True:
             await trio.sleep(RENEW_SECONDS)
             try:
                 self.renew()
             except (OSError, UserError) as error:
-                write_line(f"onyx: certificates cannot be renewed: {error}")
+                log.error("certificates cannot be renewed: %s", error)
 
     def renew(self) -> None:
         """What ends soon, of all that is kept here."""

@@ -266,12 +266,15 @@ class Connections:
         )
         if is_client:
             self._clients.add(number)
+        who = peer or connection.principal
+        log.debug("connection %d with %s is open", number, who)
         try:
             await self._inbox.put(ConnectionOpened(number, peer, connection.principal, roles))
             await connection.run(self._inbox.put_of_client if is_client else self._inbox.put)
         finally:
             self._clients.discard(number)
             del self.here[number]
+            log.debug("connection %d with %s is closed", number, who)
 
     async def _shake_hands(
         self, number: int, stream: trio.abc.Stream, seconds: float, *, server_side: bool
