@@ -12,9 +12,14 @@ from overlay.delivery_policy import USUAL, DeliveryPolicy, policy_of
 Location = tuple[float, float]
 """(latitude, longitude) in degrees, north and east positive."""
 
-Publication = bytes | tuple[bytes, str] | tuple[bytes, str, str]
-"""A message: the text of an XML document, or what it is with its media type, and its publish key.
-"""
+Publication = (
+    bytes
+    | tuple[bytes, str]
+    | tuple[bytes, str, str]
+    | tuple[bytes, str, str, Mapping[str, str] | None]
+)
+"""A message: the text of an XML document, or what it is with its media type, its publish key, and
+its headers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,14 @@ class DataSource:
         async with RegistrationClient(self._registration) as client:
             await client.remove_source(self.id)
 
-    async def publish(self, data: bytes, media_type: str = XML, *, key: str = "") -> Outcome:
+    async def publish(
+        self,
+        data: bytes,
+        media_type: str = XML,
+        *,
+        key: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> Outcome:
         """Publish one message, the text of an XML document, or of a graph in the syntax of
         ``media_type`` (docs/graphs.md); returns what became of it.
 
@@ -232,8 +239,11 @@ class DataSource:
         it has (``Outcome.is_known``).  So whoever does not know whether a message was accepted
         publishes it again.  The root broker remembers keys for a day (``publish_key_age_s``), and
         so many (``publish_keys_max``); it does not look whether the message is the same.
+
+        ``headers``: text by name that goes with the message from broker to broker; by
+        ``traceparent`` it is traced (docs/operating.md).  A journal does not keep them.
         """
-        number = await self._send(data, media_type, key)
+        number = await self._send(data, media_type, key, headers)
         return number if isinstance(number, Outcome) else await self._outcome(number)
 
     @property
@@ -269,32 +279,46 @@ class DataSource:
     def statistics(self) -> dict[str, object]:
         return self._open_connection().statistics()
 
-    async def _send(self, data: bytes, media_type: str = XML, key: str = "") -> int | Outcome:
+    async def _send(
+        self,
+        data: bytes,
+        media_type: str = XML,
+        key: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> int | Outcome:
         """Its number, or the outcome at once for a message that no frame can carry."""
         _check_is_bytes(data)
         if self._journal is None:
-            return await self._send_now(data, media_type, key)
+            return await self._send_now(data, media_type, key, headers)
         self._open_connection()
         if not self._journal.has_room(data):
             self._settle_heard()
         entry, key = await self._journal.add(data, media_type, key)
-        return await self._send_entry(entry, data, media_type, key)
+        return await self._send_entry(entry, data, media_type, key, headers)
 
     async def _send_entry(
-        self, entry: int, data: bytes, media_type: str, key: str
+        self,
+        entry: int,
+        data: bytes,
+        media_type: str,
+        key: str,
+        headers: Mapping[str, str] | None = None,
     ) -> int | Outcome:
         assert self._journal is not None
-        pending = await self._send_now(data, media_type, key)
+        pending = await self._send_now(data, media_type, key, headers)
         if isinstance(pending, Outcome):
             self._journal.settle(entry)
         else:
             self._entries[pending] = entry
         return pending
 
-    async def _send_now(self, data: bytes, media_type: str, key: str) -> int | Outcome:
+    async def _send_now(
+        self, data: bytes, media_type: str, key: str, headers: Mapping[str, str] | None
+    ) -> int | Outcome:
         known_by = digest(key) if key else b""
         try:
-            return await self._open_connection().publish(data, publish_format(media_type), known_by)
+            how = publish_format(media_type), known_by, headers
+            return await self._open_connection().publish(data, *how)
         except ProtocolError as error:
             return Outcome(0, False, error.code, error.detail)
         except RemoteError as error:

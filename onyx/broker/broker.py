@@ -18,6 +18,7 @@ import trio
 from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.late_spaces import BODY_SPACE
+from onyx.telemetry.span_exporter import span_exporter
 from overlay.archive import ArchiveOptions
 from overlay.limits import Limits
 from overlay.link.credentials import Credentials
@@ -64,6 +65,7 @@ async def run_broker(
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
         archive = MessageArchive(broker_id, topology.archive)
+    spans = span_exporter(broker_id)
     reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
 
     def make_core(came_further: Progress) -> BrokerCore:
@@ -83,6 +85,7 @@ async def run_broker(
             (lambda serials: None) if credentials is None else credentials.revoke,
             mark,
             store.epoch,
+            None if spans is None else spans.tell,
         )
 
     core = await made_aside(make_core, progress)
@@ -128,6 +131,8 @@ async def run_broker(
     finally:
         if archive is not None:
             archive.close()
+        if spans is not None:
+            spans.close()
 
 
 def dials(topology: Topology, broker_id: str) -> Mapping[str, Addresses]:

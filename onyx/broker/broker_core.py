@@ -39,6 +39,7 @@ from onyx.broker.figures import figures_of
 from onyx.broker.link_backlogs import LinkBacklogs
 from onyx.broker.local_deliveries import DEFERRED_BYTES_MAX
 from onyx.broker.match_shares import MatchShares
+from onyx.broker.message_spans import MessageSpans, TellSpan
 from onyx.broker.message_trace import MessageTrace
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Figures, Observers
@@ -121,6 +122,7 @@ class BrokerCore:
         revoke: Callable[[frozenset[int]], None] = lambda serials: None,
         mark: WorkMark | None = None,
         epoch: int = 0,
+        tell_span: TellSpan | None = None,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``clock`` gives
         seconds of processor time, by which links with the format "auto" choose (one that stands
@@ -129,7 +131,7 @@ class BrokerCore:
         shell fares, for statistics; ``progress`` is told how far the rows are taken, ``say`` what
         people should know; ``caution``: see slices.py; ``issuer``: see TokenHolders;
         ``revoke`` is told which certificates nobody may show any more; ``mark``: where it says
-        what it is at; ``epoch``: see epochs.py."""
+        what it is at; ``epoch``: see epochs.py; ``tell_span``: see MessageSpans."""
         limits = topology.limits
         self.identity = identity
         self._archive = archive
@@ -203,6 +205,7 @@ class BrokerCore:
             self._access.table,
             keys,
             self._hand_on,
+            MessageSpans(identity, wall, tell_span),
         )
         budgets.last, observers.figures = lambda: self.data.local.last, self._figures
         trace, cuts = (

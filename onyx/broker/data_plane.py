@@ -45,6 +45,7 @@ from onyx.broker.local_deliveries import (
     LocalDeliveries,
 )
 from onyx.broker.match_shares import MatchShares
+from onyx.broker.message_spans import MessageSpans
 from onyx.broker.message_validation import MessageValidation
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
@@ -132,11 +133,13 @@ class DataPlane(Part):
         access: AccessTable,
         keys: PublishKeys,
         hand_on: Callable[[Arrival], None],
+        spans: MessageSpans,
     ) -> None:
         """``clock``: seconds of processor time; ``slice_``: of the event under way; ``hand_on`` a
         message that was held until it was validated."""
         self._is_over = slice_.is_over
         self._dead = dead
+        self._spans = spans
         self._keys = keys
         self._maker = maker
         self._control = control
@@ -188,6 +191,7 @@ class DataPlane(Part):
             if held is None:
                 return
         number = arrival.sequence
+        parcel = None
         key = frame.key if isinstance(frame, PublishOnce) else b""
         if key and self._comes_again(frame.source, key, number):
             return
@@ -205,11 +209,15 @@ class DataPlane(Part):
             taken = self._match(parcel)
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
             self._refuse(frame.source, number, refusal, (frame.format, frame.payload))
+            if parcel is not None and parcel.span is not None:
+                parcel.span.end(refused=refusal.code)
             return
         if key:
             self._keys.note(frame.source, key, number)
         if not self._act(parcel, taken):
             self._accept(parcel)
+        if parcel.span is not None:
+            parcel.span.end(links=len(taken.links))
 
     def _comes_again(self, source: str, key: bytes, number: int) -> bool:
         """Whether a message was accepted with this publish key before, as its source is told."""
@@ -261,6 +269,9 @@ class DataPlane(Part):
                 *(frame.reflects, frame.pieces),
             )
             parcel.unknown = frame.unknown
+            if frame.headers is not None:
+                parcel.headers = frame.headers
+                self._spans.begin(parcel, "hop")
             taken = self._match(parcel)
         except (MessageRefused, DecodeError) as refusal:
             if comes_again or not self.give_backs.give_back(frame, refusal):
@@ -276,6 +287,8 @@ class DataPlane(Part):
         if not (taken.links or taken.local):
             self._note_useless(parcel)
         self._act(parcel, taken)
+        if parcel.span is not None:
+            parcel.span.end(links=len(taken.links), hops=parcel.hops)
 
     def _tell_not_evaluated(self, frame: Message) -> None:
         """Everybody, here and below, as nobody knows who would have got it."""
@@ -415,8 +428,13 @@ class DataPlane(Part):
         tree = self._control.current_tree
         if "/" in frame.format:  # PERF: is_media_type
             what = frame.source, number, frame.format, frame.payload
-            return Parcel.of_graph(self._codebook, tree, *what)
-        return self._open(tree, frame.source, number, 0, frame.format, frame.payload)
+            parcel = Parcel.of_graph(self._codebook, tree, *what)
+        else:
+            parcel = self._open(tree, frame.source, number, 0, frame.format, frame.payload)
+        if frame.headers is not None:
+            parcel.headers = frame.headers
+            self._spans.begin(parcel, "accept")
+        return parcel
 
     def _open_dry(self, frame: Message) -> Parcel:
         if not frame.hops and is_media_type(frame.format):
@@ -467,6 +485,7 @@ class DataPlane(Part):
 
     def _match(self, parcel: Parcel) -> Taken:
         """MatchLimitExceeded."""
+        span = None if parcel.span is None else parcel.span.child("match")
         urgent, delivered = self._matcher.deliver_in_stages(
             parcel.readings, parcel.root, self.local.put_off()
         )
@@ -475,6 +494,8 @@ class DataPlane(Part):
         if parcel.number % SAMPLE_EVERY == 0:
             sampling = self._query.table.take_sample(parcel.root, parcel.readings)
             links, left = list(dict.fromkeys((*links, *sampling))), {}
+        if span is not None:
+            span.end(links=len(links))
         is_later = links or len(parcel.payload) >= LARGE_BYTES
         return Taken(links, left, given if is_later else list(filter(itemgetter(0), given)))
 
@@ -514,6 +535,7 @@ class DataPlane(Part):
             reflects=cut.reflects,
             pieces=cut.parcel.pieces,
             unknown=parcel.unknown,
+            headers=parcel.headers,
         )
         # What comes behind one that was given back must not be known below before that is stored.
         is_early = parcel.hops > 0 and kind is Message and not self.give_backs.awaits(parcel.root)

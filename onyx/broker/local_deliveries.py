@@ -272,6 +272,7 @@ class LocalDeliveries:
         matched: list[Mailbox] = []
         found: list[Given] = []
         exceeded = None
+        span = None if parcel.span is None else parcel.span.child("deliver")
         try:
             for one in given:
                 if found or one is _PAUSE:
@@ -308,6 +309,8 @@ class LocalDeliveries:
         self._counters["matched_here"] += bool(matched)
         if self._shares.placer:
             self._shares.note_matched(box.profile for box in matched)
+        if span is not None:
+            span.end(profiles=len(matched))
         if is_undecided:
             self._decided(parcel, bool(matched), exceeded)
 

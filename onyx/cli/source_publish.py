@@ -95,6 +95,14 @@ def _add_publish(verbs: Subparsers) -> None:
         help="each message has a publish key: its name, as given here, or what is in it",
     )
     parser.add_argument(
+        "--header",
+        metavar="NAME=TEXT",
+        type=_header,
+        action="append",
+        default=[],
+        help="goes with each message; traceparent=00-... traces it",
+    )
+    parser.add_argument(
         "--journal", metavar="FILE", type=Path, help="keep messages there; made if it is not there"
     )
     parser.add_argument(
@@ -119,7 +127,7 @@ def _add_resume(verbs: Subparsers) -> None:
     parser.add_argument("source", metavar="SOURCE", help="whose journal it is: its id or its name")
     parser.add_argument("journal", metavar="FILE", type=Path, help="the journal")
     set_run(parser, run_publish)
-    parser.set_defaults(inputs=[], key="", key_from=None, media_type=None, glob="*")
+    parser.set_defaults(inputs=[], key="", key_from=None, media_type=None, glob="*", header=[])
     add_client_arguments(parser)
 
 
@@ -172,7 +180,8 @@ class _Publication:
                         self._note(self._sent.popleft(), outcome)
                         progress.note(self.bytes)
 
-    async def _messages(self) -> AsyncIterator[tuple[bytes, str, str]]:
+    async def _messages(self) -> AsyncIterator[tuple[bytes, str, str, dict[str, str] | None]]:
+        headers = dict(self._arguments.header) or None
         for name in self._names:
             try:
                 data = await trio.to_thread.run_sync(read_input, name, MESSAGE_BYTES_MAX)
@@ -185,7 +194,7 @@ class _Publication:
             self.bytes += len(data)
             self._sent.append(name)
             media_type = self._arguments.media_type or media_type_of(name)
-            yield data, media_type, self._key(name, data)
+            yield data, media_type, self._key(name, data), headers
 
     def _key(self, name: str, data: bytes) -> str:
         """The publish key of a message, "" for none."""
@@ -203,6 +212,14 @@ class _Publication:
             shown = "<stdin>" if name == STANDARD_INPUT else name
             place = f"{outcome.line}:{outcome.column}:" if outcome.line else ""
             print(f"{shown}:{place} {outcome.reason} [{outcome.code}]", file=sys.stderr)
+
+
+def _header(text: str) -> tuple[str, str]:
+    """ "NAME=TEXT", for argparse."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f'"{text}" is no header, expected NAME=TEXT')
+    return name, value
 
 
 def _kind(outcome: Outcome) -> str:

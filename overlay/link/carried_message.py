@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from overlay.link.frame import Frame
 from overlay.link.frame_fields import Name, Pieces, SequenceNumber
+from overlay.link.message_headers import Headers
 
 _Carrier = TypeVar("_Carrier", bound="CarriedMessage")
 
@@ -18,7 +19,8 @@ class CarriedMessage(Frame):
 
     ``reflects`` 0: it is whole.  Else it may be cut, by what the receiver needs as of its
     NeedsDelta of that number; 1: as of none.  ``pieces``: what was computed of it on the way.
-    ``unknown``: fields of a later release (name -> value), which go on as they came.
+    ``unknown``: fields of a later release (name -> value), which go on as they came; ``headers``:
+    see message_headers.py.
     """
 
     root: Name
@@ -30,6 +32,7 @@ class CarriedMessage(Frame):
     reflects: SequenceNumber = 0
     pieces: Pieces = b""
     unknown: Mapping[str, object] | None = None
+    headers: Headers | None = None
 
     def called(self, peer: str, key: str, sequence: int) -> str:
         return f"{self.type} {self.number} of {self.source} on tree {self.root}"

@@ -74,6 +74,7 @@ from overlay.link.handshake import HandshakeFailed, secure
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
+from overlay.link.message_headers import Headers
 from overlay.link.observed_events import ObservedEvents
 from overlay.link.outcomes import Outcomes
 from overlay.link.question import Question
@@ -210,12 +211,18 @@ class ClientConnection:
 
     # --- publishing -----------------------------------------------------------------------
 
-    async def publish(self, payload: bytes, wire_format: str, key: bytes = b"") -> int:
+    async def publish(
+        self,
+        payload: bytes,
+        wire_format: str,
+        key: bytes = b"",
+        headers: Headers | None = None,
+    ) -> int:
         """Send a message; returns its number at once, unless ``publishes_max`` are open.
 
         It arrives exactly once even if the connection is lost; ``outcome`` tells what became of
         it.  ``key``: the digest of its publish key, by which it is known in other runs; RemoteError
-        "no-publish-keys" where the peer is of a release that knows none.
+        "no-publish-keys" where the peer is of a release that knows none.  ``headers`` go with it.
         """
         self._check_failure()
         if key:
@@ -223,7 +230,10 @@ class ClientConnection:
         while len(self._outcomes.open) >= self._limits.publishes_max:
             await self._wait_changed()
         what = self._identity, wire_format, payload
-        frame = PublishOnce(*what, key) if key else Publish(*what)
+        if key:
+            frame: Publish = PublishOnce(*what, key, headers=headers)
+        else:
+            frame = Publish(*what, headers=headers)
         number = self._links.send(self.peer, self._identity, frame)
         self._outcomes.open.append(number)
         self._carry_out()

@@ -42,6 +42,7 @@ from overlay.link.frame import (
 )
 from overlay.link.frame_fields import KEY_BYTES_MAX, SEQUENCE_MAX, FieldCheck, field_checks
 from overlay.link.frames import Hello
+from overlay.link.message_headers import checked_headers
 
 LENGTH_BYTES = 4
 HEADER_BYTES_MAX = 65_535
@@ -74,6 +75,7 @@ class _Layout:
     payload_place: int  # in front; -1: it has none
     keeps_unknown: bool
     is_checked: bool  # beyond its single fields
+    has_headers: bool
 
 
 def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
@@ -94,6 +96,8 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
         header[field.name] = field.check(field.name, getattr(frame, field.name))
     if layout.keeps_unknown:
         header |= cast(CarriedMessage, frame).unknown or {}
+    if layout.has_headers and (headers := cast(CarriedMessage, frame).headers):
+        header["headers"] = checked_headers(headers)
     packed = _pack(header)
     if len(packed) > HEADER_BYTES_MAX:
         raise ProtocolError(
@@ -276,10 +280,13 @@ def _decode_known(layout: _Layout, header: dict[str, object], data: bytes, start
         key, sequence = _check_place(header["k"], header["n"])
     elif "n" in header:
         raise ProtocolError("bad-field", f"a {layout.cls.type} has no place on a channel ('n')")
+    headers = header.pop("headers", None) if layout.has_headers else None
     values = _take_fields(layout.header, header)
     if layout.keeps_unknown and len(header) > len(values) + 2:
         known = values.keys() | {"k", "n"}
         values["unknown"] = {name: header[name] for name in header if name not in known}
+    if headers is not None:
+        values["headers"] = checked_headers(headers)
     rest = data[start:]
     if layout.body:
         body, rest = _unpack_body(rest)
@@ -427,7 +434,8 @@ def _lay_out(cls: type[Frame]) -> _Layout:
     checks = field_checks(cls)
     body = tuple(check for check in checks if check.in_body)
     in_body = {check.name for check in body}
-    all_names = [field.name for field in fields(cls) if field.name != "unknown"]
+    aside = ("unknown", "headers")
+    all_names = [field.name for field in fields(cls) if field.name not in aside]
     names = [name for name in all_names if name not in in_body]
     defaults = {field.name: field.default for field in fields(cls) if field.name in in_body}
     return _Layout(
@@ -440,6 +448,7 @@ def _lay_out(cls: type[Frame]) -> _Layout:
         payload_place=names.index("payload") if "payload" in names else -1,
         keeps_unknown=issubclass(cls, CarriedMessage),
         is_checked=cls.check is not Frame.check,
+        has_headers="headers" in cls.__dataclass_fields__,
     )
 
 

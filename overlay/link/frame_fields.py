@@ -75,6 +75,8 @@ GivenDictionaries: TypeAlias = Annotated[
 Pieces: TypeAlias = Annotated[bytes, Bound(1 << 24), BODY]
 """What was computed of a message on the way, packed (yfilter/projection/pieces.py)."""
 
+_ELSEWHERE = frozenset({"payload", "unknown", "headers"})  # fields that the codec takes care of
+
 Check: TypeAlias = Callable[[str, object], object]
 """(name of the field, value) -> the value as the dataclass holds it; raises ProtocolError."""
 
@@ -96,7 +98,7 @@ def header_fields(cls: type) -> dict[str, Any]:
     return {
         field.name: hints[field.name]
         for field in fields(cls)
-        if field.name not in ("payload", "unknown")
+        if field.name not in _ELSEWHERE
         and BODY not in getattr(hints[field.name], "__metadata__", ())
     }
 
@@ -124,11 +126,11 @@ def exact_type(hint: Any) -> Any:
 
 
 def field_checks(cls: type) -> tuple[FieldCheck, ...]:
-    """The fields of a frame's dataclass in order, without ``payload`` and ``unknown``."""
+    """The fields of a frame's dataclass in order, but for ``payload``, ``unknown``, ``headers``."""
     hints = get_type_hints(cls, include_extras=True)
     checks = []
     for field in fields(cls):
-        if field.name not in ("payload", "unknown"):
+        if field.name not in _ELSEWHERE:
             hint = hints[field.name]
             in_body = BODY in getattr(hint, "__metadata__", ())
             may_lack = field.default is not MISSING or field.default_factory is not MISSING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from overlay.link.carried_message import CarriedMessage
@@ -10,6 +10,7 @@ from overlay.link.catalog_frames import check_source
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import MessageFrame, on_the_wire
 from overlay.link.frame_fields import Bound, Detail, Name, SequenceNumber
+from overlay.link.message_headers import Headers
 from overlay.link.publish_key import DIGEST_BYTES
 
 
@@ -100,7 +101,8 @@ class TreeEnded(MessageFrame):
 class Publish(MessageFrame):
     """A message from its source to its root broker; its number is the frame's sequence.
 
-    ``format``: a wire format, or the media type of a graph, as text/turtle.
+    ``format``: a wire format, or the media type of a graph, as text/turtle; ``headers``: see
+    message_headers.py.
     """
 
     type: ClassVar[str] = "publish"
@@ -108,6 +110,7 @@ class Publish(MessageFrame):
     source: Name
     format: Name
     payload: bytes
+    headers: Headers | None = field(default=None, kw_only=True)
 
 
 @on_the_wire

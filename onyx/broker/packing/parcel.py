@@ -10,13 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from formats import ElementStream, MessageRefused, WireFormat, trained_version
 from onyx.broker.deliveries.delivery_log import KeptMessage
 from onyx.broker.packing.codebook import Codebook
+from overlay.link.message_headers import Headers
 from overlay.transformation.reflection import WHOLE
 from yfilter.engine.readings import Readings, readings_of
 from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
+
+
+class Span(Protocol):
+    """What is done with a message, from when to when."""
+
+    def child(self, name: str) -> Span: ...
+
+    def end(self, **attributes: str | int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,8 @@ class Parcel:
 
     ``reflects``: by which needs of this broker it has been cut, ``pieces``: what was computed of it
     on the way, ``unknown``: its fields of a later release; see Message.  ``no_graph``: why RDF/XML
-    has no graph, once somebody asked for it.
+    has no graph, once somebody asked for it.  ``headers``: that it goes on with; ``span``: of one
+    that is traced, see message_spans.py.
     """
 
     __slots__ = (
@@ -49,6 +60,7 @@ class Parcel:
         "_packed",
         "_readings",
         "_stream",
+        "headers",
         "hops",
         "is_cut",
         "no_graph",
@@ -58,6 +70,7 @@ class Parcel:
         "reflects",
         "root",
         "source",
+        "span",
         "unknown",
         "wire_format",
     )
@@ -83,6 +96,8 @@ class Parcel:
         self.reflects = reflects
         self.pieces = pieces
         self.unknown: Mapping[str, object] | None = None
+        self.headers: Headers | None = None
+        self.span: Span | None = None
         self.is_cut = False  # then it has no payload
         self._codebook = codebook
         self.no_graph: MessageRefused | None = None

@@ -250,6 +250,8 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
     if issubclass(cls, CarriedMessage):
         later = st.dictionaries(TEXT.map("of a later release: {}".format), st.integers(0, 9))
         values["unknown"] = st.none() | later.filter(bool)
+    if "headers" in values:
+        values["headers"] = st.none() | st.dictionaries(TEXT, TEXT, min_size=1, max_size=3)
     if cls is DeliveryPolicies:
         numbers = st.integers(0, 1_000)
         policy = (TEXT, st.sampled_from(WHEN_FULL), *[numbers] * 3, st.integers(1, 9), numbers)
