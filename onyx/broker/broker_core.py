@@ -35,6 +35,7 @@ from onyx.broker.deliveries.mailboxes import READ_SPACES, Mailboxes
 from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.deliveries.subscribers import Subscribers
+from onyx.broker.dry_runs import DryRuns
 from onyx.broker.figures import figures_of
 from onyx.broker.link_backlogs import LinkBacklogs
 from onyx.broker.local_deliveries import DEFERRED_BYTES_MAX
@@ -209,7 +210,10 @@ class BrokerCore:
         )
         budgets.last, observers.figures = lambda: self.data.local.last, self._figures
         trace, cuts = (
-            MessageTrace(self.control, self.query, self.data),
+            MessageTrace(
+                *(self.control, self.query),
+                DryRuns(self.control, self.query, self.data.formats, self.trained),
+            ),
             TransformationRequests(self.control, transformation),
         )
         self._archive_reads = ArchiveReads(self.control, topology.archive, self._links)

@@ -30,7 +30,6 @@ from formats import (
     ElementStream,
     MessageRefused,
     encoded_bytes_max,
-    trained_version,
 )
 from formats.graph.striped import GRAPH_NAMESPACE
 from onyx.broker.archive.archive_feed import ArchiveFeed
@@ -49,7 +48,7 @@ from onyx.broker.message_spans import MessageSpans
 from onyx.broker.message_validation import MessageValidation
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
-from onyx.broker.packing.codebook import Codebook, is_media_type, wire_format_of
+from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.packing.link_formats import LinkFormats
@@ -80,24 +79,10 @@ from overlay.link.work_mark import BEHIND
 from overlay.routing.message_sample import SAMPLE_EVERY
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
-from yfilter.matches import (
-    Match,
-    RouteMatch,
-    TransformationMatch,
-)
+from yfilter.matches import Match, RouteMatch, TransformationMatch
 
 NOT_EVALUATED = "not-evaluated"
 """The format of a message of which nothing is left but why, as its payload."""
-
-
-@dataclass(frozen=True, slots=True)
-class DryRun:
-    """``sizes``: for each link that would be taken, ``format`` and ``bytes`` of the message as it
-    would be sent, ``bytes_whole`` without its ``transformation``."""
-
-    parcel: Parcel
-    decisions: list[Match]
-    sizes: Mapping[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +142,6 @@ class DataPlane(Part):
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
-        self._dry_codebook = Codebook(control, trained)  # its counts are of no message's way
         self.last_numbers = LastNumbers(rows, control.gone_sources)
         self._kind: type[Message] = Message  # of what is handled from the parent
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
@@ -329,48 +313,6 @@ class DataPlane(Part):
         if not self.give_backs.handle_undecoded(frame, arrival.sender):
             self._counters["abandoned"] += 1
 
-    def dry_run(self, frame: Message) -> DryRun:
-        """What would be done with a message, were it to come; nothing is sent or counted.
-
-        Raises MessageRefused, DecodeError and MatchLimitExceeded.
-        """
-        parcel = self._open_dry(frame)
-        found = self._matcher.match(parcel.readings, root=parcel.root)
-        decisions = list(self._transformation.taking_part(parcel, found, Counter()))
-        links, left = _urgent(decisions)
-        sizes: dict[str, dict[str, object]] = {}
-        for link, cut in self._transformation.cuts(parcel, links, left).items():
-            packing = self.formats.packing_for(cut.parcel, link)
-            sizes[link] = {
-                "format": packing.wire_format.value,
-                "bytes": len(cut.parcel.packed(packing)) + len(cut.parcel.pieces),
-                "bytes_whole": len(parcel.packed(packing)),
-                "transformation": self._control.shapes.link(
-                    self._control.identity, link
-                ).transformation.value,
-            }
-        return DryRun(parcel, decisions, sizes)
-
-    def dry_carried(self, frame: Message, child: str) -> Message:
-        """The message as a child would get it, to the byte: but unpacked if that takes a trained
-        dictionary, which the child has when it comes down the tree with the message, and may lack
-        when it is asked now.  Raises as ``dry_run``."""
-        parcel = self._open_dry(frame)
-        urgent, _ = self._matcher.match_in_stages(parcel.readings, root=parcel.root)
-        cut = self._transformation.cuts(parcel, [child], _urgent(urgent)[1])[child]
-        packing = self.formats.packing_for(cut.parcel, child)
-        form, payload = packing.wire_format, cut.parcel.packed(packing)
-        if trained_version(payload, form.compression):
-            form = form.form
-            payload = cut.parcel.in_form(form)
-        return replace(
-            frame,
-            format=form.value,
-            payload=payload,
-            reflects=cut.reflects,
-            pieces=cut.parcel.pieces,
-        )
-
     def restore(self, rows: StoredRows) -> None:
         """What was deferred is looked at when everything is there."""
         self.give_backs.restore(rows)
@@ -436,16 +378,6 @@ class DataPlane(Part):
             self._spans.begin(parcel, "accept")
         return parcel
 
-    def _open_dry(self, frame: Message) -> Parcel:
-        if not frame.hops and is_media_type(frame.format):
-            what = frame.root, frame.source, frame.number, frame.format, frame.payload
-            return Parcel.of_graph(self._dry_codebook, *what)
-        form = wire_format_of(frame.format)
-        return Parcel(
-            *(self._dry_codebook, frame.root, frame.source, frame.number, frame.hops, form),
-            *(frame.payload, frame.reflects, frame.pieces),
-        )
-
     def _check_fits(self, stream: ElementStream, frame: Publish) -> None:
         """Every broker takes the message for what it is, whatever the format of its link;
         MessageRefused otherwise.  Entities and escapes can make a form larger than the text that
@@ -490,7 +422,7 @@ class DataPlane(Part):
             parcel.readings, parcel.root, self.local.put_off()
         )
         given = self.local.given(parcel, delivered)
-        links, left = _urgent(urgent)
+        links, left = urgent_of(urgent)
         if parcel.number % SAMPLE_EVERY == 0:
             sampling = self._query.table.take_sample(parcel.root, parcel.readings)
             links, left = list(dict.fromkeys((*links, *sampling))), {}
@@ -560,7 +492,7 @@ def not_evaluated(frame: Message, why: str) -> Message:
     return replace(frame, format=NOT_EVALUATED, payload=why.encode(), reflects=WHOLE, pieces=b"")
 
 
-def _urgent(matches: Iterable[Match]) -> tuple[list[str], dict[str, ElementStream]]:
+def urgent_of(matches: Iterable[Match]) -> tuple[list[str], dict[str, ElementStream]]:
     """The links that are taken, and what is left of the message for those that are transformed."""
     links: list[str] = []
     left: dict[str, ElementStream] = {}

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from formats import FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
-from onyx.broker.data_plane import DataPlane
+from onyx.broker.dry_runs import DryRuns
 from onyx.broker.link_reasons import why_not, why_taken
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.frames import Message, Request
@@ -38,17 +38,17 @@ class MessageTrace:
     said), at a child also what it ``reflects`` and its ``pieces``.
     """
 
-    def __init__(self, control: ControlPlane, query: QueryPlane, data: DataPlane) -> None:
+    def __init__(self, control: ControlPlane, query: QueryPlane, dry: DryRuns) -> None:
         self._control = control
         self._query = query
-        self._data = data
+        self._dry = dry
 
     def handle(self, connection: int, request: Request) -> Result:
         """Who of the children would get the message and why, and the profiles here that match."""
         message = self._message(request)
         tree = message.root
         with _refusals():
-            run = self._data.dry_run(message)
+            run = self._dry.run(message)
             text = run.parcel.in_form(WireFormat.TEXT).decode("utf-8", "replace")
         taken = {match.link for match in run.decisions if isinstance(match, RouteMatch)}
         local = sorted(
@@ -78,7 +78,7 @@ class MessageTrace:
         if link not in self._control.children(message.root):
             raise RequestRefused("unknown-link", f"{link!r} is no child on the tree {message.root}")
         with _refusals():
-            carried = self._data.dry_carried(message, link)
+            carried = self._dry.carried(message, link)
         return {
             "message": carried.payload,
             "format": carried.format,

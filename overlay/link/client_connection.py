@@ -212,11 +212,7 @@ class ClientConnection:
     # --- publishing -----------------------------------------------------------------------
 
     async def publish(
-        self,
-        payload: bytes,
-        wire_format: str,
-        key: bytes = b"",
-        headers: Headers | None = None,
+        self, payload: bytes, wire_format: str, key: bytes = b"", headers: Headers | None = None
     ) -> int:
         """Send a message; returns its number at once, unless ``publishes_max`` are open.
 
