@@ -7,8 +7,8 @@ again with the same id, and the registration service makes nothing twice.
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -119,6 +119,22 @@ class NetworkClient:
         arguments = {"of": collection, "match": match, "first": first}
         said = await self.call("statistics", arguments)
         return [(name, entry) for name, entry in said["entries"]], said["next"]
+
+    async def observe(
+        self, wants: Mapping[str, object], take: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        """``take`` what a broker does from now on, as far as it is wanted (Observers), until
+        cancelled; asked for again when the connection was lost."""
+        connection = self._open()
+        while True:
+            await self.call("observe", wants)
+            with suppress(ConnectionFailed):
+                async for event in connection.observed():
+                    take(event)
+            try:
+                await connection.wait_connected()
+            except RemoteError as error:
+                raise request_failed(error) from None
 
     def _open(self) -> ClientConnection:
         if self._connection is None:

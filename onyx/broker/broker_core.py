@@ -187,7 +187,7 @@ class BrokerCore:
         shares = MatchShares(
             identity, self.query.profiles, self._links, self._rows, self.control.registration
         )
-        observers = Observers(identity, self._links)
+        observers = Observers(identity, self._links, clock, wall)
         keys = PublishKeys(limits, self._rows, wall)
         self.data = DataPlane(
             self.control,

@@ -80,7 +80,6 @@ class BrokerRequests(Part):
         self._finish = finish
         self._query = query
         self._moves = moves
-        self._observers = observers
         self._limits = limits
         self._server = RequestServer(
             links,
@@ -89,7 +88,7 @@ class BrokerRequests(Part):
                 "statistics": Verb(Right.OPERATE, StatisticsRequests(statistics, links).handle),
                 "sync": Verb(Right.KNOWN, self._sync),
                 "dump": Verb(Right.OPERATE, self._dump),
-                "observe": Verb(Right.OPERATE, self._observe),
+                "observe": Verb(Right.OPERATE, observers.handle_observe),
                 "routing.show": Verb(Right.OPERATE, self._show_routing),
                 "trace": Verb(Right.OPERATE, trace.handle),
                 "trace.carried": Verb(Right.OPERATE, trace.handle_carried),
@@ -169,10 +168,6 @@ class BrokerRequests(Part):
                 first = [str(each) for each in islice(wanted, ROUTING_SHOWN)]
                 trees.append({"tree": tree, "disjuncts": len(wanted), "first": first})
         return {"link": link, "trees": trees}
-
-    def _observe(self, connection: int, request: Request) -> Result:
-        self._observers.add(connection, figures=request.arguments.get("figures") is True)
-        return {"observing": True}
 
     def _list_profiles(self, connection: int, request: Request) -> Result:
         return {"profiles": sorted(self._query.profiles)}

@@ -217,7 +217,8 @@ class DataPlane(Part):
     def _accept(self, parcel: Parcel) -> None:
         """A message that was published here is not refused."""
         if self._observers.connections:
-            self._observers.note("accepted", source=parcel.source, number=parcel.number)
+            size = len(parcel.payload)
+            self._observers.note("accepted", parcel.source, parcel.number, parcel, bytes=size)
         if self._shares.placer:
             self._shares.note_accepted()
         if self.archive.below:
@@ -410,7 +411,7 @@ class DataPlane(Part):
         self._counters["refused"] += 1
         self._dead.note_refused(source, number, f"{refusal.reason} [{refusal.code}]", *what)
         if self._observers.connections:
-            self._observers.note("refused", source=source, number=number, code=refusal.code)
+            self._observers.note("refused", source, number, code=refusal.code)
         where = getattr(refusal, "line", 0), getattr(refusal, "column", 0)
         frame = Refused(source, number, refusal.code, refusal.reason, *where)
         self._links.send(f"source/{source}", source, frame)
@@ -478,13 +479,8 @@ class DataPlane(Part):
         if payload is parcel.payload:
             self._counters["passed_on_unchanged"] += 1
         if self._observers.connections:
-            self._observers.note(
-                "crossing",
-                source=parcel.source,
-                number=parcel.number,
-                link=child,
-                bytes=size,
-            )
+            about = parcel.source, parcel.number, parcel
+            self._observers.note("crossing", *about, link=child, bytes=size)
 
 
 def not_evaluated(frame: Message, why: str) -> Message:

@@ -421,10 +421,4 @@ class LocalDeliveries:
         for boxes, _ in given:
             self._counters["delivered"] += len(boxes)
             if self._observers.connections:
-                for box in boxes:
-                    self._observers.note(
-                        "delivery",
-                        source=parcel.source,
-                        number=parcel.number,
-                        profile=box.profile,
-                    )
+                self._observers.note_deliveries(parcel, boxes)

@@ -145,7 +145,7 @@ class MessageValidation(Part):
             self._counters["invalid"] += 1
             self._invalid[source] += 1
             if self._observers.connections:
-                self._observers.note("invalid", source=source, number=number, reason=found.reason)
+                self._observers.note("invalid", source, number, reason=found.reason)
             if refuses:
                 raise MessageRefused("invalid", found.reason, found.line, found.column)
 

@@ -1,7 +1,8 @@
-"""Observers: clients that watch what a broker does, as it does it.
+"""Observers: clients that watch what a broker does, as it does it (``onyx tap``).
 
 A best-effort feed for people and for tests of the running system: events are sent once, on the
-control flow, and nobody waits for an observer.
+control flow, and nobody waits for an observer.  Each says what it wants to see; what is beyond its
+events a second is left out, and it is told how many those were.
 
 Who asks for ``figures`` gets no event for each message but, at most four times a second and only
 when they have changed, where the broker's counters stand (``Figures``): however much the broker
@@ -10,14 +11,25 @@ does, that costs the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
 from math import inf
 from typing import Any
 
+from formats import DecodeError, MessageRefused
+from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.packing.parcel import Parcel
 from overlay.link.arrival import Arrival
-from overlay.link.frames import Observed
+from overlay.link.frames import Observed, Request
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
+from overlay.link.request_server import RequestRefused, Result
+from overlay.link.slices import SLICE_SECONDS
+from yfilter.engine.match_limits import MatchLimits
+from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.matcher import Matcher
 
 EVENTS_PER_FRAME = 256
 FIGURES_SECONDS = 0.25  # from one time that they are told to the next
@@ -26,6 +38,64 @@ Figures = Mapping[str, Any]
 """``published``, ``delivered``, ``refused`` messages, ``profiles`` and ``waiting_bytes`` of users;
 ``links``: by neighbour the messages that went there, the bytes that wait for it, the link's format,
 and whether it is here."""
+NAMES_MAX = 64  # of one filter
+PATH_LENGTH_MAX = 4096
+VISITS_MAX = 200_000  # of one message, for an observer's path
+FILTERS = ("kinds", "sources", "links", "profiles")
+
+EventFields = dict[str, object]
+
+
+@dataclass(slots=True)
+class Observer:
+    """``kinds``, ``sources``, ``links``, ``profiles``: what it wants, empty: all; ``path``: finds
+    the messages that it wants; ``events_max`` a second, 0: however many.  ``figures``: it wants
+    these alone."""
+
+    kinds: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+    links: frozenset[str] = frozenset()
+    profiles: frozenset[str] = frozenset()
+    path: Matcher | None = None
+    events_max: int = 0
+    figures: bool = False
+    events: list[EventFields] = field(default_factory=list)
+    dropped: int = 0
+    seen: int = 0  # events of this second
+    about: tuple[str, int] = "", 0  # the last message that the path was asked about
+    is_found: bool = False
+
+    def wants(
+        self, kind: str, source: str, parcel: Parcel | None, link: str = "", count: int = 1
+    ) -> bool:
+        """So many events of this kind, for the first of which there is room; if there is none they
+        are counted.  One that is of no profile is not for who asks for profiles."""
+        if self.figures:
+            return False
+        if (self.kinds and kind not in self.kinds) or (self.sources and source not in self.sources):
+            return False
+        if self.links and link not in self.links:
+            return False
+        if self.profiles and kind != "delivery":
+            return False
+        if self.is_full:
+            self.dropped += count
+            return False
+        return self.path is None or (parcel is not None and self._finds(self.path, parcel))
+
+    @property
+    def is_full(self) -> bool:
+        return bool(self.events_max) and self.seen >= self.events_max
+
+    def _finds(self, path: Matcher, parcel: Parcel) -> bool:
+        about = parcel.source, parcel.number
+        if self.about != about:
+            self.about = about
+            try:
+                self.is_found = any(True for _ in path.match(parcel.readings))
+            except (MessageRefused, DecodeError, MatchLimitExceeded):
+                self.is_found = False
+        return self.is_found
 
 
 class Observers(Part):
@@ -33,39 +103,93 @@ class Observers(Part):
 
     section = "observers"
 
-    def __init__(self, identity: str, links: LinkLayer) -> None:
+    def __init__(
+        self,
+        identity: str,
+        links: LinkLayer,
+        clock: Callable[[], float] = lambda: 0.0,
+        wall: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """``clock``: seconds of processor time, ``wall``: of the calendar."""
         self._identity = identity
         self._links = links
-        self.connections: set[int] = set()  # none: nothing need be noted
+        self._clock = clock
+        self._wall = wall
+        self.connections: dict[int, Observer] = {}  # none: nothing need be noted
         self.figures: Callable[[], Figures] = dict
         self._for_figures: set[int] = set()  # of the connections
         self._told: Figures = {}
         self._told_at = -inf
-        self._events: list[dict[str, object]] = []
 
-    def add(self, connection: int, *, figures: bool) -> None:
-        self.connections.add(connection)
+    def handle_observe(self, connection: int, request: Request) -> Result:
+        """``kinds``, ``sources``, ``links``, ``profiles`` and a ``path`` say what is wanted, and
+        ``events_max`` how much of it a second; what is not said is all.  Or ``figures``.  The
+        last request counts."""
+        said = request.arguments
+        filters = {name: _names(request, name) for name in FILTERS}
+        most = said.get("events_max", 0)
+        if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+            raise RequestRefused("bad-argument", "observe: 'events_max' must be a whole number")
+        path = said.get("path", "")
+        if not isinstance(path, str) or len(path) > PATH_LENGTH_MAX:
+            raise RequestRefused(
+                "bad-argument", f"observe: 'path' must be text of at most {PATH_LENGTH_MAX}"
+            )
+        finder = self._finder(path) if path else None
+        figures = said.get("figures") is True
+        self.connections[connection] = Observer(
+            **filters, path=finder, events_max=most, figures=figures
+        )
+        self._for_figures.discard(connection)
         if figures:
             self._for_figures.add(connection)
             self._told = {}
             self._tell_figures()
+        return {"observing": True}
 
     def gone(self, arrival: Arrival) -> None:
-        self.connections.discard(arrival.connection)
+        self.connections.pop(arrival.connection, None)
         self._for_figures.discard(arrival.connection)
 
-    def note(self, kind: str, **fields: object) -> None:
-        """Something happened here."""
-        if len(self._for_figures) < len(self.connections):
-            self._events.append({"kind": kind, "broker": self._identity, **fields})
-        self.flush_soon()
+    def note(
+        self, kind: str, source: str, number: int, parcel: Parcel | None = None, **fields: object
+    ) -> None:
+        """Something happened here to a message; ``link`` of ``fields``: on its way there."""
+        link = str(fields.get("link", ""))
+        for observer in self.connections.values():
+            if observer.wants(kind, source, parcel, link):
+                self._add(observer, kind, source, number, fields)
+        if self._for_figures:
+            self.flush_soon()
+
+    def note_deliveries(self, parcel: Parcel, boxes: list[Mailbox]) -> None:
+        """The same results for the profiles of these mailboxes; of very many only those are looked
+        at for which there is room."""
+        what = "delivery", parcel.source
+        for observer in self.connections.values():
+            if not observer.wants(*what, parcel, count=len(boxes)):
+                continue
+            wanted: Iterable[Mailbox] = boxes
+            if observer.profiles:
+                wanted = [box for box in boxes if box.profile in observer.profiles]
+            elif observer.events_max:
+                wanted = list(islice(boxes, observer.events_max - observer.seen))
+                observer.dropped += len(boxes) - len(wanted)
+            for box in wanted:
+                self._add(observer, *what, parcel.number, {"profile": box.profile})
+        if self._for_figures:
+            self.flush_soon()
 
     def flush(self) -> None:
         """Send what was noted."""
-        events, self._events = self._events, []
-        for first in range(0, len(events), EVENTS_PER_FRAME):
-            frame = Observed(events=events[first : first + EVENTS_PER_FRAME])
-            for connection in self.connections - self._for_figures:
+        for connection, observer in self.connections.items():
+            events, observer.events = observer.events, []
+            if observer.dropped and not observer.is_full:
+                about = {"kind": "dropped", "broker": self._identity, "count": observer.dropped}
+                events.append(about)
+                observer.dropped = 0
+            for first in range(0, len(events), EVENTS_PER_FRAME):
+                frame = Observed(events=events[first : first + EVENTS_PER_FRAME])
                 self._links.reply(connection, frame)
         now = 0.0 if self.agenda is None else self.agenda.now
         if self._for_figures and now >= self._told_at + FIGURES_SECONDS:
@@ -76,6 +200,10 @@ class Observers(Part):
         if self._for_figures:
             self._told_at = now
             self._tell_figures()
+        for observer in self.connections.values():
+            observer.seen = 0
+            if observer.dropped:
+                self.flush_soon()
 
     def statistics(self) -> Mapping[str, object]:
         return {"observers": len(self.connections)}
@@ -88,3 +216,34 @@ class Observers(Part):
             frame = Observed(events=[{"kind": "figures", "broker": self._identity, **figures}])
             for connection in self._for_figures:
                 self._links.reply(connection, frame)
+
+    def _add(
+        self,
+        observer: Observer,
+        kind: str,
+        source: str,
+        number: int,
+        fields: Mapping[str, object],
+    ) -> None:
+        observer.seen += 1
+        of = {"kind": kind, "broker": self._identity, "source": source, "number": number}
+        observer.events.append({**of, **fields, "time": self._wall()})
+        self.flush_soon()
+
+    def _finder(self, path: str) -> Matcher:
+        evaluation = EvaluationLimits(seconds_max=SLICE_SECONDS, clock=self._clock)
+        finder = Matcher(MatchLimits(visits_max=VISITS_MAX, evaluation=evaluation))
+        try:
+            finder.add(path)
+        except ProfileRefused as refusal:
+            raise RequestRefused("profile-refused", str(refusal)) from refusal
+        return finder
+
+
+def _names(request: Request, name: str) -> Any:
+    found = request.arguments.get(name, [])
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise RequestRefused("bad-argument", f"observe: {name!r} must be a list of names")
+    if len(found) > NAMES_MAX:
+        raise RequestRefused("too-long", f"observe: {name!r} has more than {NAMES_MAX} names")
+    return frozenset(found)

@@ -1,0 +1,182 @@
+"""``onyx tap``: what brokers accept, send on and deliver, as it happens."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.values import not_negative, positive, print_json
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
+from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay.toml_table import did_you_mean, quote
+
+KINDS = ("accepted", "refused", "invalid", "crossing", "delivery")
+RATE = 1_000
+AGAIN_SECONDS = 1.0
+
+DETAILS = f"""\
+A line for each message that a broker accepts from a source or refuses, sends on to another
+broker, or puts into the mailbox of a profile, until Ctrl-C. Filters are looked at in the
+brokers; several of one kind are alternatives. --path shows the messages in which a path, or
+any profile, finds something, by what of the message is at that broker.
+
+No broker waits for who watches: beyond --rate events a second each leaves events out, and
+says how many. Contents of messages are never shown.
+
+Exit code 69 when no broker answers.
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx tap
+  onyx tap --source s1 --kind crossing --json
+  onyx tap --link B1:B4 --path "//alert[severity = 'Extreme']"
+  onyx tap --profile p7-k3v9q2mx --count 10
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers,
+        "tap",
+        "show what brokers accept, send on and deliver, as it happens",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    add = partial(parser.add_argument, action="append", default=[])
+    add("--kind", choices=KINDS, help="only these events")
+    add("--source", metavar="ID", help="only messages of these")
+    add("--broker", metavar="ID", help="only at these brokers")
+    add("--link", metavar="FROM:TO", type=_link, help="only crossings of these links")
+    add("--profile", metavar="ID", help="only deliveries to these")
+    parser.add_argument("--path", metavar="EXPRESSION", default="", help="what messages have")
+    parser.add_argument("--count", metavar="N", type=positive, help="end after so many events")
+    parser.add_argument(
+        "--rate",
+        metavar="N",
+        type=positive,
+        default=RATE,
+        help=f"events a second of each broker, at most (default: {RATE:,})",
+    )
+    parser.add_argument(
+        "--seconds", metavar="S", type=not_negative, help="end after so many seconds"
+    )
+    set_run(parser, run)
+    add_client_arguments(parser)
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What is asked of which brokers."""
+
+    kinds: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    brokers: Sequence[str] = ()
+    links: Sequence[tuple[str, str]] = ()
+    profiles: Sequence[str] = ()
+    path: str = ""
+    rate: int = RATE
+
+    def of(self, broker: str) -> dict[str, object] | None:
+        """The request to a broker; None: it need not be asked."""
+        links = [to for begin, to in self.links if begin == broker]
+        if (self.brokers and broker not in self.brokers) or (self.links and not links):
+            return None
+        wanted = {"kinds": self.kinds, "sources": self.sources, "profiles": self.profiles}
+        asked: dict[str, object] = {name: list(names) for name, names in wanted.items() if names}
+        if links:
+            asked["links"] = links
+        if self.path:
+            asked["path"] = self.path
+        return {**asked, "events_max": self.rate}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    wants = Wants(
+        *(arguments.kind, arguments.source, arguments.broker, arguments.link),
+        *(arguments.profile, arguments.path, arguments.rate),
+    )
+    return trio.run(_tap, arguments, wants)
+
+
+async def _tap(arguments: argparse.Namespace, wants: Wants) -> int:
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        brokers = await registration.brokers()
+    for named in (*wants.brokers, *(end for link in wants.links for end in link)):
+        if named not in brokers:
+            raise UsageError(f"{quote(named)} is no broker there{did_you_mean(named, brokers)}")
+    shown = 0
+    is_there = False
+
+    def take(event: Mapping[str, Any]) -> None:
+        nonlocal shown
+        if arguments.count is not None and shown >= arguments.count:
+            return
+        if arguments.json:
+            print_json(_with_time(event))
+        else:
+            print(line(event), flush=True)
+        shown += event["kind"] in KINDS
+        if shown == arguments.count:
+            nursery.cancel_scope.cancel()
+
+    async def watch(broker: str, address: str, asked: Mapping[str, object]) -> None:
+        nonlocal is_there
+        while True:
+            try:
+                async with NetworkClient(address) as client:
+                    is_there = True
+                    await client.observe(asked, take)
+            except NetworkUnreachable:
+                take({"kind": "away", "broker": broker})
+            await trio.sleep(AGAIN_SECONDS)
+
+    async with trio.open_nursery() as nursery:
+        if arguments.seconds is not None:
+            nursery.cancel_scope.deadline = trio.current_time() + arguments.seconds
+        for broker, address in brokers.items():
+            asked = wants.of(broker)
+            if asked is not None:
+                nursery.start_soon(watch, broker, address, asked)
+    return EXIT_OK if is_there else EXIT_UNAVAILABLE
+
+
+def line(event: Mapping[str, Any]) -> str:
+    """For people."""
+    broker, kind = event["broker"], event["kind"]
+    if kind == "dropped":
+        return f"{'':12} {broker}: {event['count']:,} events left out"
+    if kind == "away":
+        return f"{'':12} {broker}: does not answer"
+    at = datetime.fromtimestamp(event["time"], UTC).strftime("%H:%M:%S.%f")[:12]
+    about = f"{at} {broker} {kind} {event['source']} #{event['number']}"
+    if kind == "accepted":
+        return f"{about} {event['bytes']:,} bytes"
+    if kind == "crossing":
+        return f"{about} to {event['link']}, {event['bytes']:,} bytes"
+    if kind == "delivery":
+        return f"{about} to {event['profile']}"
+    return f"{about}: {event.get('code', event.get('reason', ''))}"
+
+
+def _with_time(event: Mapping[str, Any]) -> dict[str, object]:
+    """The time as RFC 3339 says."""
+    if "time" not in event:
+        return dict(event)
+    at = datetime.fromtimestamp(event["time"], UTC).isoformat().replace("+00:00", "Z")
+    return {**event, "time": at}
+
+
+def _link(text: str) -> tuple[str, str]:
+    """ "FROM:TO", for argparse."""
+    begin, colon, end = text.partition(":")
+    if not begin or not colon or not end:
+        raise argparse.ArgumentTypeError(f'"{text}" is no link, expected FROM:TO, as B1:B4')
+    return begin, end
