@@ -44,6 +44,7 @@ from onyx.broker.local_deliveries import (
     LocalDeliveries,
 )
 from onyx.broker.match_shares import MatchShares
+from onyx.broker.message_latency import LATENCY_EVERY, MessageLatency
 from onyx.broker.message_spans import MessageSpans
 from onyx.broker.message_validation import MessageValidation
 from onyx.broker.moves.profile_moves import ProfileMoves
@@ -136,9 +137,10 @@ class DataPlane(Part):
         self._shares = shares
         self._transformation = query.transformation
         self._counters: Counter[str] = Counter()
+        self._latency = MessageLatency(spans.wall)
         self.local = LocalDeliveries(
             *(rows, query, moves, mailboxes, maker, shares, observers),
-            *(self._counters, clock, self._decided, dead, access),
+            *(self._counters, clock, self._decided, dead, access, self._latency),
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
@@ -154,7 +156,11 @@ class DataPlane(Part):
             *(control, links, self.quota, observers, dead, slice_.is_over),
             *(self._open_published, hand_on),
         )
+        self._messages: Counter[str] = Counter()  # published here, by source
+        self._bytes: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()  # by code
         self.crossings: Counter[str] = Counter()  # messages sent, by child link
+        self._crossing_bytes: Counter[str] = Counter()
         dead.replays[REFUSED] = lambda letter: {"format": letter.format, "data": letter.data}
 
     def frames(self) -> Iterable[Taker]:
@@ -180,6 +186,8 @@ class DataPlane(Part):
         if key and self._comes_again(frame.source, key, number):
             return
         self._counters["published"] += 1
+        self._messages[frame.source] += 1
+        self._bytes[frame.source] += len(frame.payload)
         try:
             if held is not None:
                 parcel = held.open(self._control.current_tree)
@@ -345,7 +353,12 @@ class DataPlane(Part):
     def statistics(self) -> Mapping[str, object]:
         return {
             **self._counters,
+            "sources": dict(self._messages),
+            "source_bytes": dict(self._bytes),
+            "refused_by_code": dict(self._refused),
             "crossings": dict(self.crossings),
+            "crossing_bytes": dict(self._crossing_bytes),
+            "end_to_end": self._latency.delivered.statistics(),
             "disk_is_short": self.quota.disk_is_short,
             **self._codebook.statistics(),
             **self.give_backs.statistics(),
@@ -377,6 +390,8 @@ class DataPlane(Part):
         if frame.headers is not None:
             parcel.headers = frame.headers
             self._spans.begin(parcel, "accept")
+        if not number % LATENCY_EVERY:
+            self._latency.stamp(parcel)
         return parcel
 
     def _check_fits(self, stream: ElementStream, frame: Publish) -> None:
@@ -409,6 +424,7 @@ class DataPlane(Part):
     ) -> None:
         """``what``: the message, with the name of its format."""
         self._counters["refused"] += 1
+        self._refused[refusal.code] += 1
         self._dead.note_refused(source, number, f"{refusal.reason} [{refusal.code}]", *what)
         if self._observers.connections:
             self._observers.note("refused", source, number, code=refusal.code)
@@ -473,8 +489,9 @@ class DataPlane(Part):
         # What comes behind one that was given back must not be known below before that is stored.
         is_early = parcel.hops > 0 and kind is Message and not self.give_backs.awaits(parcel.root)
         self._links.send(f"broker/{child}", parcel.root, frame, is_early=is_early)
-        self.crossings[child] += 1
         size = len(payload) + len(frame.pieces)
+        self.crossings[child] += 1
+        self._crossing_bytes[child] += size
         self._transformation.note_sent(parcel, child, cut, size)
         if payload is parcel.payload:
             self._counters["passed_on_unchanged"] += 1

@@ -34,6 +34,9 @@ class LinkBacklogs(Part):
         self._links = links
         self._limits = limits
         self._behind: set[str] = set()  # neighbours that were away and have not caught up
+        # Of each channel with something waiting: what waited at a time and has not all gone since.
+        self._waits: dict[tuple[str, Flow, str], tuple[int, float]] = {}
+        self._now = 0.0
 
     def take_limits(self, limits: Limits) -> None:
         self._limits = limits
@@ -54,6 +57,7 @@ class LinkBacklogs(Part):
                 self._behind.add(broker)
             elif broker in self._behind and max(self._waiting(broker), default=0) <= limit:
                 self._behind.discard(broker)
+        self._note_ages(now)
 
     def may_grow(self, tree: str) -> bool:
         """Whether messages of a tree may go on coming: there is room for every child.
@@ -73,8 +77,27 @@ class LinkBacklogs(Part):
         return False
 
     def _waiting(self, broker: str) -> list[int]:
-        return self._links.backlogs(f"broker/{broker}", Flow.MESSAGE)
+        channels = self._links.sending(f"broker/{broker}")
+        return [channel.backlog_bytes for channel in channels if channel.flow is Flow.MESSAGE]
+
+    def _note_ages(self, now: float) -> None:
+        """Of the oldest that waits on each channel at least, to a second."""
+        waits = {}
+        for broker in self._control.shapes.neighbours():
+            for channel in self._links.sending(f"broker/{broker}"):
+                if channel.backlog_bytes:
+                    name = broker, channel.flow, channel.key
+                    through, since = self._waits.get(name, (0, now))
+                    if channel.floor >= through:
+                        through, since = channel.last, now
+                    waits[name] = through, since
+        self._waits, self._now = waits, now
 
     def statistics(self) -> Mapping[str, object]:
-        """``behind``: by neighbour that is, or was, away, the bytes that wait for it, on disk."""
-        return {"behind": {broker: sum(self._waiting(broker)) for broker in sorted(self._behind)}}
+        """``behind``: by neighbour that is, or was, away, the bytes that wait for it, on disk;
+        ``waiting_s``: by neighbour for how long the oldest of what waits has, at least."""
+        waiting = dict.fromkeys(self._control.shapes.neighbours(), 0.0)
+        for (broker, _, _), (_, since) in self._waits.items():
+            waiting[broker] = max(waiting.get(broker, 0.0), self._now - since)
+        behind = {broker: sum(self._waiting(broker)) for broker in sorted(self._behind)}
+        return {"behind": behind, "waiting_s": waiting}

@@ -32,6 +32,7 @@ from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.match_shares import MatchShares
+from onyx.broker.message_latency import MessageLatency
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
 from onyx.broker.packing.parcel import Parcel
@@ -128,6 +129,7 @@ class LocalDeliveries:
         decided: Decided,
         dead: DeadLetters,
         access: AccessTable,
+        latency: MessageLatency,
     ) -> None:
         """``clock``: seconds of processor time; ``decided`` is told of what was undecided."""
         self._rows = rows
@@ -143,6 +145,7 @@ class LocalDeliveries:
         self._counters = counters
         self._clock = clock
         self._decided = decided
+        self._latency = latency
         self._dead = dead
         self.waiting: deque[_Deferred] = deque()
         self.waiting_bytes = 0
@@ -309,6 +312,8 @@ class LocalDeliveries:
         self._counters["matched_here"] += bool(matched)
         if self._shares.placer:
             self._shares.note_matched(box.profile for box in matched)
+        if parcel.headers is not None and matched:
+            self._latency.note(parcel.headers)
         if span is not None:
             span.end(profiles=len(matched))
         if is_undecided:

@@ -118,6 +118,27 @@ METRICS = (
         since("data", "refused"),
     ),
     MetricRow(
+        "refused_by_code",
+        _COUNTER,
+        "The same, by the code of the refusal.",
+        each("data", "refused_by_code"),
+        ("code",),
+    ),
+    MetricRow(
+        "source_messages",
+        _COUNTER,
+        "Messages that a source published here.",
+        each("data", "sources"),
+        ("source",),
+    ),
+    MetricRow(
+        "source_bytes",
+        _COUNTER,
+        "Bytes of what a source published here.",
+        each("data", "source_bytes"),
+        ("source",),
+    ),
+    MetricRow(
         "received", _COUNTER, "Messages that came from other brokers.", since("data", "received")
     ),
     MetricRow(
@@ -126,6 +147,19 @@ METRICS = (
         "Messages that were sent to a neighbour.",
         each("data", "crossings"),
         ("to",),
+    ),
+    MetricRow(
+        "crossing_bytes",
+        _COUNTER,
+        "Bytes of messages that were sent to a neighbour.",
+        each("data", "crossing_bytes"),
+        ("to",),
+    ),
+    MetricRow(
+        "matched_here",
+        _COUNTER,
+        "Messages that matched profiles of this broker.",
+        since("data", "matched_here"),
     ),
     MetricRow(
         "delivered", _COUNTER, "Deliveries to mailboxes of users.", since("data", "delivered")
@@ -244,8 +278,21 @@ METRICS = (
     MetricRow(
         "mailbox_bytes", _GAUGE, "Bytes of what waits for users.", at("mailboxes", "stored_bytes")
     ),
+    MetricRow(
+        "mailbox_oldest_seconds",
+        _GAUGE,
+        "How long the oldest that waits for a user has.",
+        at("mailboxes", "oldest_s"),
+    ),
     MetricRow("subscribers", _GAUGE, "Connections that take results.", at("mailboxes", "attached")),
     MetricRow("backlog_bytes", _GAUGE, "Bytes that wait for a neighbour.", waiting, ("to",)),
+    MetricRow(
+        "backlog_seconds",
+        _GAUGE,
+        "How long the oldest that waits for a neighbour has, at least.",
+        each("data", "waiting_s"),
+        ("to",),
+    ),
     MetricRow(
         "peer_online",
         _GAUGE,

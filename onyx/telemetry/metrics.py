@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import (
@@ -20,6 +21,9 @@ from onyx.release import version
 from onyx.telemetry.metric_table import METRICS, Kind
 from overlay.link.histogram import Histogram
 from overlay.link.vitals import Vitals
+
+NODE = "node"
+"""The label of every metric: a broker or registration service, or its standby."""
 
 _FAMILIES = {Kind.COUNTER: CounterMetricFamily, Kind.GAUGE: GaugeMetricFamily}
 
@@ -44,35 +48,44 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         said = self._vitals.statistics()
         for row in METRICS:
-            family = _FAMILIES[row.kind](f"onyx_{row.name}", row.help, labels=row.labels)
+            names = (NODE, *row.labels)
+            family = _FAMILIES[row.kind](f"onyx_{row.name}", row.help, labels=names)
             for labels, value in row.read(said):
-                family.add_metric(labels, value)
+                family.add_metric((self._process, *labels), value)
             if family.samples:
                 yield family
-        yield _histogram(
-            "turn",
-            "How long everybody waited for one thing, in processor time.",
-            self._vitals.turns.histogram,
-        )
-        yield _histogram("commit", "How long a commit of the store took.", self._vitals.commits)
-        yield _histogram(
-            "answer",
-            "From when events were taken up until what they told others left, behind its commit.",
-            self._vitals.answers,
-        )
-        ready = GaugeMetricFamily("onyx_ready", "1 when the process takes part.")
-        ready.add_metric((), float(not self._vitals.hindrance))
+        for name, help_text, histogram in self._histograms(said):
+            yield self._histogram(name, help_text, histogram)
+        ready = GaugeMetricFamily("onyx_ready", "1 when the process takes part.", labels=(NODE,))
+        ready.add_metric((self._process,), float(not self._vitals.hindrance))
         yield ready
-        info = InfoMetricFamily("onyx_process", "Which process this is.")
-        info.add_metric((), {"process": self._process, "version": version(), "build": build_info()})
+        info = InfoMetricFamily("onyx_process", "Which process this is.", labels=(NODE,))
+        info.add_metric((self._process,), {"version": version(), "build": build_info()})
         yield info
 
+    def _histograms(self, said: Mapping[str, Any]) -> Iterator[tuple[str, str, Histogram]]:
+        vitals = self._vitals
+        turn = "How long everybody waited for one thing, in processor time."
+        yield "turn", turn, vitals.turns.histogram
+        yield "commit", "How long a commit of the store took.", vitals.commits
+        yield (
+            "answer",
+            "From when events were taken up until what they told others left, behind its commit.",
+            vitals.answers,
+        )
+        yield "hop", "From when messages were taken up until they left for the next.", vitals.hops
+        if "end_to_end" in said.get("data", {}):
+            yield (
+                "end_to_end",
+                "From when its root broker took a message up until it was in mailboxes here.",
+                Histogram.of(said["data"]["end_to_end"]),
+            )
 
-def _histogram(name: str, help_text: str, histogram: Histogram) -> HistogramMetricFamily:
-    buckets = [
-        ("+Inf" if bound == float("inf") else str(bound), count)
-        for bound, count in histogram.buckets()
-    ]
-    family = HistogramMetricFamily(f"onyx_{name}_seconds", help_text)
-    family.add_metric((), buckets, histogram.seconds)
-    return family
+    def _histogram(self, name: str, help_text: str, histogram: Histogram) -> HistogramMetricFamily:
+        buckets = [
+            ("+Inf" if bound == float("inf") else str(bound), count)
+            for bound, count in histogram.buckets()
+        ]
+        family = HistogramMetricFamily(f"onyx_{name}_seconds", help_text, labels=(NODE,))
+        family.add_metric((self._process,), buckets, histogram.seconds)
+        return family

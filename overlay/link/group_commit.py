@@ -222,6 +222,8 @@ class GroupCommit:
             batch.held |= self._under_way.held
         early, batch.leaving = self._early.split(batch.leaving, batch.held)
         self._hand_out(early)
+        if early:
+            self._vitals.hops.note(self._clock() - batch.began)
 
     def _call_again(self) -> None:
         """Once what leaves has left: with this group, or with the one whose commit runs, or now."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 BOUNDS: Final = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025),
@@ -29,6 +29,18 @@ class Histogram:
     @property
     def count(self) -> int:
         return sum(self._counts)
+
+    def statistics(self) -> dict[str, object]:
+        """As ``of`` takes it."""
+        return {"counts": list(self._counts), "seconds": self.seconds}
+
+    @classmethod
+    def of(cls, statistics: Mapping[str, Any]) -> Histogram:
+        """One as it was said."""
+        made = cls()
+        made._counts[:] = statistics["counts"]
+        made.seconds = statistics["seconds"]
+        return made
 
     def buckets(self) -> Iterator[tuple[float, int]]:
         """(bound, how many took at most that), the last bound infinite."""

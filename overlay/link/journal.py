@@ -257,10 +257,6 @@ class Journal:
 
     # --- channels that end ----------------------------------------------------------------
 
-    def backlogs(self, flow: Flow) -> list[int]:
-        """Bytes that the peer has not acknowledged, by channel."""
-        return [c.backlog_bytes for c in self.sending.values() if c.flow is flow]
-
     def is_drained(self, flow: Flow, keys: Iterable[str]) -> bool:
         """Whether the peer has acknowledged everything on the channels of a flow."""
         channels = (self.sending.get((flow, key)) for key in keys)

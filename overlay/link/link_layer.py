@@ -292,10 +292,10 @@ class LinkLayer:
         channel = self.sending(peer, flow, key)
         return 0 if channel is None else channel.backlog_bytes
 
-    def backlogs(self, peer: str, flow: Flow) -> list[int]:
-        """The same of all channels of a flow."""
+    def sending(self, peer: str) -> Iterable[SendingChannel]:
+        """The channels to a peer, to be looked at."""
         journal = self._journals.get(peer)
-        return [] if journal is None else journal.backlogs(flow)
+        return () if journal is None else journal.sending.values()
 
     def peers(self, role: str) -> list[str]:
         """The ids of the peers of a role of which something is kept."""

@@ -19,7 +19,8 @@ def _unheard(limits: Limits, options: ArchiveOptions) -> None:
 
 class Vitals:
     """``turns`` in processor time; ``commits``, and ``answers``, which are from the moment that
-    events were taken up until what they told others left, in time that passed.  ``statistics``: of
+    events were taken up until what they told others left, and ``hops``, until messages left ahead
+    of that, in time that passed.  ``statistics``: of
     the core that is there now.  ``hindrance``: why the process is not ready yet; "" when it is;
     ``take_settings``: tells it those of its topology that have changed; ``admin``: where whoever
     asks is told all that, None: nowhere."""
@@ -28,6 +29,7 @@ class Vitals:
         self.turns = Turns()
         self.commits = Histogram()
         self.answers = Histogram()
+        self.hops = Histogram()
         self.statistics: Callable[[], Mapping[str, object]] = dict
         self.take_settings: Callable[[Limits, ArchiveOptions], None] = _unheard
         self.hindrance = "it starts"

@@ -494,6 +494,7 @@ class Mailboxes(Part):
         """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
         ``on_wire_bytes`` sent to ``attached`` profiles; ``silent``: ephemeral, taken by nobody."""
         return {
+            "oldest_s": self._log.age_s(self._wall()),
             "mailboxes": len(self._boxes),
             "waiting": self._waiting,
             "waiting_bytes": self._waiting_bytes,

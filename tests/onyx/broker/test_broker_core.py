@@ -444,6 +444,31 @@ def test_what_another_broker_would_not_take_is_refused_at_the_root(limit: str) -
     assert [(refused.number, refused.code) for refused in source.all(Refused)] == [(2, "too-large")]
 
 
+def test_how_long_the_oldest_waits_for_a_neighbour_is_told() -> None:
+    setting = Setting()
+    setting.announce()
+    setting.brokers["B5"].send("B1", delta("/nitf"))
+
+    def told(now: float) -> object:
+        setting.beside.now = now
+        setting.beside.tell(TimePassed())
+        return setting.core.statistics()["data"]["waiting_s"]  # type: ignore[index]
+
+    assert told(0.0) == {"B1": 0.0, "B5": 0.0, "B6": 0.0}
+    setting.brokers["B5"].withhold = True
+    setting.brokers["B1"].send("B1", message())
+    told(10.0)
+    setting.brokers["B1"].send("B1", message(number=2))
+    assert told(17.0) == {"B1": 0.0, "B5": 7.0, "B6": 0.0}
+    setting.brokers["B5"].release()
+    setting.brokers["B5"].withhold = True
+    setting.brokers["B1"].send("B1", message(number=3))
+    assert told(20.0) == {"B1": 0.0, "B5": 0.0, "B6": 0.0}
+    assert told(21.0) == {"B1": 0.0, "B5": 1.0, "B6": 0.0}
+    setting.brokers["B5"].release()
+    assert told(22.0) == {"B1": 0.0, "B5": 0.0, "B6": 0.0}
+
+
 def test_a_slow_child_holds_the_parent_back_and_only_on_that_tree() -> None:
     setting = Setting(FIGURE4_WITH_TEXT_TO_B6)
     setting.announce()

@@ -17,6 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from onyx import DataSource, User, launch
+from onyx.broker.message_latency import LATENCY_EVERY
 from onyx.registration_client import NetworkClient
 from onyx.telemetry.metric_table import METRICS
 from onyx.telemetry.metrics import Metrics
@@ -38,10 +39,11 @@ SELDOM = {
 Sample = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def measured(text: str) -> dict[Sample, float]:
-    """Of Prometheus's text; its own parser finds no fault with it."""
+def measured(text: str, node: str = "B1") -> dict[Sample, float]:
+    """Of Prometheus's text, in which Prometheus's own parser finds no fault, and every metric of
+    ours names the node."""
     return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        (sample.name, tuple(sorted(set(sample.labels.items()) - {("node", node)}))): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
@@ -100,8 +102,10 @@ async def test_every_metric_is_measured_in_a_network_that_runs(tmp_path: Path) -
             for text in ("<m><a/><b>no</b></m>", "<m/>", "<m><a>2</a></m>"):
                 assert (await source.publish(text.encode())).accepted
             assert not (await source.publish(b"<m>")).accepted
+            many = [b"<m><a/></m>"] * LATENCY_EVERY  # one of which says when it was accepted
+            assert all([outcome.accepted async for outcome in source.publish_all(many)])
             results = user.results(profile.id)
-            for _ in range(2):
+            for _ in range(2 + LATENCY_EVERY):
                 await anext(results)
             found: dict[str, Mapping[Sample, float]] = {}
             addresses = {"registration": network.registration}
@@ -109,16 +113,24 @@ async def test_every_metric_is_measured_in_a_network_that_runs(tmp_path: Path) -
             for node, address in addresses.items():
                 async with NetworkClient(address) as client:
                     admin = str((await client.statistics())["node"]["admin"])
-                found[node] = measured(await scraped(admin))
+                found[node] = measured(await scraped(admin), node)
     names = {name.removesuffix("_total") for each in found.values() for name, _ in each}
     assert {f"onyx_{row.name}" for row in METRICS} - names <= SELDOM
     first, second = found["B1"], found["B2"]
-    assert first["onyx_published_total", ()] == 4
+    assert first["onyx_published_total", ()] == 4 + LATENCY_EVERY
+    assert first["onyx_source_messages_total", (("source", source.id),)] == 4 + LATENCY_EVERY
+    size = first["onyx_source_bytes_total", (("source", source.id),)]
+    assert size == 3 + len("<m><a/><b>no</b></m><m/><m><a>2</a></m>") + 11 * LATENCY_EVERY
     assert first["onyx_refused_total", ()] == 1
-    assert first["onyx_crossings_total", (("to", "B2"),)] == 2
+    assert first["onyx_refused_by_code_total", (("code", "malformed"),)] == 1
+    assert first["onyx_crossings_total", (("to", "B2"),)] == 2 + LATENCY_EVERY
+    assert first["onyx_crossing_bytes_total", (("to", "B2"),)] > 0
+    assert second["onyx_end_to_end_seconds_count", ()] == 1
+    assert first["onyx_end_to_end_seconds_count", ()] == 0
     assert first["onyx_peer_online", (("peer", "B2"),)] == 1
-    assert second["onyx_received_total", ()] == 2
-    assert second["onyx_delivered_total", ()] == 2
+    assert second["onyx_received_total", ()] == 2 + LATENCY_EVERY
+    assert second["onyx_delivered_total", ()] == 2 + LATENCY_EVERY
+    assert second["onyx_matched_here_total", ()] == 2 + LATENCY_EVERY
     assert second["onyx_profiles", ()] == found["registration"]["onyx_catalog_profiles", ()] == 1
     assert all(each["onyx_ready", ()] == 1 for each in found.values())
     assert all(each["onyx_commit_seconds_count", ()] > 0 for each in found.values())
@@ -188,7 +200,7 @@ def test_the_alerts_are_about_metrics_that_there_are() -> None:
         "onyx_ready",
         *(
             f"onyx_{n}_seconds_{e}"
-            for n in ("turn", "commit", "answer")
+            for n in ("turn", "commit", "answer", "hop", "end_to_end")
             for e in ("bucket", "count", "sum")
         ),
     }
