@@ -146,6 +146,7 @@ async def run_node_process(
             vitals = _open_vitals(topology, process, nursery)
             if topology_file is not None:
                 nursery.start_soon(_take_settings, topology_file, topology, vitals)
+            vitals.about = {**_release(), "started": time.time()}
             has_standby = topology.node(node_id).has_standby
             waits = waiting if has_standby else _unheard
             told = _Told(node_id, vitals, ready, waits, progress)
@@ -364,10 +365,13 @@ async def _take_settings(file: Path, topology: Topology, vitals: Vitals) -> None
                 log.warning("takes a new start: %s", ", ".join(left))
 
 
+def _release() -> dict[str, object]:
+    return {"version": version(), "build": build_info(), "pid": os.getpid()}
+
+
 def _start(process: NodeProcess, limits: Limits) -> dict[str, object]:
     """What the first line of a log says of a process: which it is, and its bounds."""
-    found: dict[str, object] = {"version": version(), "build": build_info(), "pid": os.getpid()}
-    found |= {"node": process.name, "listens": str(process.node.listen)}
+    found = {**_release(), "node": process.name, "listens": str(process.node.listen)}
     bounds = ((field.name, getattr(limits, field.name)) for field in fields(limits))
     return found | {name: value for name, value in bounds if isinstance(value, int | float)}
 

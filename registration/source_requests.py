@@ -87,6 +87,7 @@ class SourceRequests:
         self.verbs = {
             "source.list": Verb(Right.KNOWN, self._list),
             "source.show": Verb(Right.KNOWN, self._show),
+            "source.schema": Verb(Right.KNOWN, self._show_schema),
             "source.update": Verb(Right.PUBLISH, self._update, self._meant),
             "source.remove": Verb(Right.PUBLISH, self._remove, self._meant),
         }
@@ -153,6 +154,10 @@ class SourceRequests:
 
     def _show(self, connection: int, request: Request) -> Result:
         return self.result(self._named(connection, request))
+
+    def _show_schema(self, connection: int, request: Request) -> Result:
+        entry = self._named(connection, request)
+        return {"name": entry.schema_name, "kind": entry.schema_kind, "schema": entry.schema}
 
     def _update(self, connection: int, request: Request) -> Result | None:
         entry = self._mine(connection, request)

@@ -30,6 +30,7 @@ VERBS = {
     "status": "show what the processes of a network do",
     "gateway": "serve the network over HTTP, with pages to look at it",
     "tap": "show what brokers accept, send on and deliver, as it happens",
+    "doctor": "say what is wrong with a network, and what to do",
     "dead": "show what could not be dealt with, and deal with it",
     "broker": "let a broker leave the network, alive or not",
     "plan": "plan which profiles are placed together",

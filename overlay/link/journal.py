@@ -71,6 +71,7 @@ class Journal:
         "delivery_rate",
         "duplicates",
         "instance",
+        "meetings",
         "online",
         "peer",
         "receiving",
@@ -84,7 +85,7 @@ class Journal:
         self.delivery_rate = DeliveryRate()
         self.sending: dict[ChannelName, SendingChannel] = {}
         self.receiving: dict[ChannelName, ReceivingChannel] = {}
-        self.adopted = self.duplicates = 0
+        self.adopted = self.duplicates = self.meetings = 0
         self._limits = limits
         self._memory = memory
         self._frame_bytes_max = limits.frame_bytes_max
@@ -285,6 +286,7 @@ class Journal:
         acknowledged, on channels of which it says less.
         """
         self.online = True
+        self.meetings += 1
         self._frame_bytes_max = frame_bytes_max
         has = {(Flow(flow), key): sequence for flow, key, sequence in received}
         skipped = []
@@ -388,6 +390,7 @@ class Journal:
     def statistics(self) -> dict[str, object]:
         return {
             "online": self.online,
+            "meetings": self.meetings,
             "bytes_per_second": self.delivery_rate.bytes_per_second,
             "adopted": self.adopted,
             "duplicates": self.duplicates,

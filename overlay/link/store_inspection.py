@@ -58,8 +58,8 @@ class Inspection:
         return self.is_intact and not self.lost
 
 
-def inspect(path: Path) -> Inspection:
-    """All of a store; StoreError when there is none."""
+def inspect(path: Path, *, deep: bool = True) -> Inspection:
+    """All of a store, or its format, its head and its tables; StoreError when there is none."""
     head = head_file(path)
     if not path.exists() and not head.exists():
         raise StoreError(f"there is no store {path}")
@@ -74,12 +74,13 @@ def inspect(path: Path) -> Inspection:
             (found.version,) = connection.execute("PRAGMA user_version").fetchone()
             found.chain = examine(path, connection)
             found.lost = _head_fault(path, found.chain, before)
-            found.faults += [
-                said for (said,) in connection.execute("PRAGMA quick_check(10)") if said != "ok"
-            ]
+            if deep:
+                found.faults += [
+                    said for (said,) in connection.execute("PRAGMA quick_check(10)") if said != "ok"
+                ]
         except (sqlite3.Error, StoreError) as error:
             found.faults.append(str(error))
-        if found.version != FORMER_VERSION:
+        if deep and found.version != FORMER_VERSION:
             _count(found, connection)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from overlay.archive import ArchiveOptions
@@ -22,8 +23,8 @@ class Vitals:
     events were taken up until what they told others left, and ``hops``, until messages left ahead
     of that, in time that passed.  ``statistics``: of
     the core that is there now.  ``hindrance``: why the process is not ready yet; "" when it is;
-    ``take_settings``: tells it those of its topology that have changed; ``admin``: where whoever
-    asks is told all that, None: nowhere."""
+    ``take_settings``: tells it those of its topology that have changed; ``about``: what else it
+    says of itself; ``admin``: where whoever asks is told all that, None: nowhere."""
 
     def __init__(self) -> None:
         self.turns = Turns()
@@ -33,6 +34,7 @@ class Vitals:
         self.statistics: Callable[[], Mapping[str, object]] = dict
         self.take_settings: Callable[[Limits, ArchiveOptions], None] = _unheard
         self.hindrance = "it starts"
+        self.about: Mapping[str, object] = {}
         self.admin: Address | None = None
 
     def of_node(
@@ -40,6 +42,8 @@ class Vitals:
     ) -> Callable[[], Mapping[str, object]]:
         """What a core that has this store says of its shell."""
         return lambda: {
+            **self.about,
+            "time": time.time(),
             **self.turns.statistics(),
             "admin": None if self.admin is None else str(self.admin),
             "tls": credentials and credentials.statistics(),

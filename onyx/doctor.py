@@ -1,0 +1,326 @@
+"""Doctor: what is wrong with a network, and what to do about it, by facts that were gathered.
+
+Each check looks at the facts and names what it finds; none asks anybody anything (they are
+gathered by onyx/doctor_facts.py).  What cannot be known, as a network without a topology file, is
+passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+FSYNC_SECONDS_MAX = 0.1
+CLOCK_SECONDS_MAX = 1.0
+WAITING_SECONDS_MAX = 300.0
+ABSENT_SECONDS_MAX = 86_400.0
+FLAPS_MAX = 6  # connections of a link in an hour, beyond the first
+FLAPS_LEAST = 3
+WANTED_LEAST = 100  # messages, before anything is said of how many nobody wanted
+
+DAY = 86_400.0
+
+
+class Severity(StrEnum):
+    PROBLEM = "problem"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``about``: a process, link, source, file or address; ``what`` is wrong with it, and the
+    ``remedy``."""
+
+    check: str
+    severity: Severity
+    about: str
+    what: str
+    remedy: str
+
+
+@dataclass(slots=True)
+class Process:
+    """One of the network; ``statistics`` None: it does not answer.  ``down``: why its launcher says
+    that it does not run.  ``skew_s``: how far its clock is ahead of ours, at least."""
+
+    address: str
+    statistics: Mapping[str, Any] | None = None
+    down: str = ""
+    skew_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Machine:
+    """This one, as far as a topology file says what of the network is here.
+
+    ``data_fault``: why the data directory cannot be used; ``free_bytes`` None: there is none yet;
+    ``files_fault``: why there are too few open files; ``ports``: by address, what is wrong there;
+    ``stores``: by process, what is wrong with its store."""
+
+    data_directory: str
+    data_fault: str = ""
+    free_bytes: int | None = None
+    reserve_bytes: int = 0
+    fsync_s: float | None = None
+    files_fault: str = ""
+    ports: dict[str, str] = field(default_factory=dict)
+    stores: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Facts:
+    """``unreachable``: why the registration service cannot be asked; ``schemas``: by source, what
+    of its schema is not read."""
+
+    release: str
+    unreachable: str = ""
+    processes: dict[str, Process] = field(default_factory=dict)
+    schemas: dict[str, str] = field(default_factory=dict)
+    machine: Machine | None = None
+
+    def answering(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        for node, process in self.processes.items():
+            if process.statistics is not None:
+                yield node, process.statistics
+
+
+Check = Callable[[Facts], Iterator[Finding]]
+
+
+def examine(facts: Facts) -> list[Finding]:
+    """All that is found, problems first."""
+    found = [finding for check in CHECKS for finding in check(facts)]
+    return sorted(found, key=lambda finding: finding.severity != Severity.PROBLEM)
+
+
+def _problem(check: str, about: str, what: str, remedy: str) -> Finding:
+    return Finding(check, Severity.PROBLEM, about, what, remedy)
+
+
+def _warning(check: str, about: str, what: str, remedy: str) -> Finding:
+    return Finding(check, Severity.WARNING, about, what, remedy)
+
+
+def at(statistics: Mapping[str, Any], *path: str) -> Any:
+    """What stands there; None where nothing does."""
+    found: Any = statistics
+    for key in path:
+        if not isinstance(found, Mapping) or key not in found:
+            return None
+        found = found[key]
+    return found
+
+
+# --- the network --------------------------------------------------------------------------
+
+
+def reached(facts: Facts) -> Iterator[Finding]:
+    if facts.unreachable:
+        yield _problem(
+            "reach", "registration service", facts.unreachable,
+            "start it (onyx up), or say where it is: --registration, --topology, ONYX_REGISTRATION",
+        )  # fmt: skip
+    for node, process in facts.processes.items():
+        if process.down:
+            yield _problem(
+                "process", node, f"is down: {process.down}",
+                "its log says why; what waits for it is kept. Gone for good: onyx broker lost",
+            )  # fmt: skip
+        elif process.statistics is None:
+            yield _problem(
+                "process", node, f"does not answer at {process.address}",
+                "start it there with the same topology file; look for a firewall on the way",
+            )  # fmt: skip
+
+
+def releases(facts: Facts) -> Iterator[Finding]:
+    for node, statistics in facts.answering():
+        there = at(statistics, "node", "version")
+        if there is not None and there != facts.release:
+            yield _warning(
+                "version", node, f"runs release {there}, this command is {facts.release}",
+                "upgrade one process after the other (UPGRADING.md); two releases go together",
+            )  # fmt: skip
+
+
+def clocks(facts: Facts) -> Iterator[Finding]:
+    for node, process in facts.processes.items():
+        if abs(process.skew_s) > CLOCK_SECONDS_MAX:
+            where = "ahead of" if process.skew_s > 0 else "behind"
+            yield _problem(
+                "clock", node, f"its clock is {abs(process.skew_s):.1f} s {where} that of here",
+                "let NTP set both: certificates, tokens and ages of what waits go by the calendar",
+            )  # fmt: skip
+
+
+def insecure(facts: Facts) -> Iterator[Finding]:
+    said = {node: at(statistics, "node") or {} for node, statistics in facts.answering()}
+    nodes = [node for node, shell in said.items() if "tls" in shell and shell["tls"] is None]
+    if nodes:
+        yield _warning(
+            "tls", ", ".join(nodes), "run without TLS: whoever reaches a port owns the network",
+            "start the network without --insecure",
+        )  # fmt: skip
+
+
+def waiting(facts: Facts) -> Iterator[Finding]:
+    for node, statistics in facts.answering():
+        for to, seconds in (at(statistics, "data", "waiting_s") or {}).items():
+            if seconds > WAITING_SECONDS_MAX:
+                online = at(statistics, "links", "journals", f"broker/{to}", "online")
+                yield _problem(
+                    "backlog", f"{node} -> {to}",
+                    f"something has waited for {seconds:,.0f} s at least, and {to} is "
+                    + ("there, and slow" if online else "away"),
+                    f"look at {to} (onyx top); if it is gone for good: onyx broker lost {to}",
+                )  # fmt: skip
+
+
+def absent(facts: Facts) -> Iterator[Finding]:
+    for node, statistics in facts.answering():
+        seconds = at(statistics, "mailboxes", "oldest_s") or 0
+        count = at(statistics, "mailboxes", "waiting") or 0
+        if seconds > ABSENT_SECONDS_MAX:
+            yield _warning(
+                "absent", node,
+                f"{count:,} deliveries wait for users, the oldest for {seconds / DAY:.1f} days",
+                "whose: onyx profile list --broker; let them go after a time: delivery_age_s_max",
+            )  # fmt: skip
+        dropped = at(statistics, "mailboxes", "dropped_for_room") or 0
+        if dropped:
+            yield _warning(
+                "dropped", node, f"{dropped:,} deliveries went untaken for want of room",
+                "delivery_backlog_bytes_max, delivery_store_bytes_max are limits of the topology",
+            )  # fmt: skip
+
+
+def flapping(facts: Facts) -> Iterator[Finding]:
+    for node, statistics in facts.answering():
+        time, started = at(statistics, "node", "time"), at(statistics, "node", "started")
+        if time is None or started is None:
+            continue
+        hours = max(time - started, 1.0) / 3600
+        for peer, journal in (at(statistics, "links", "journals") or {}).items():
+            again = (journal.get("meetings") or 0) - 1
+            if peer.startswith("broker/") and again >= FLAPS_LEAST and again / hours > FLAPS_MAX:
+                yield _problem(
+                    "flapping", f"{node} - {peer.removeprefix('broker/')}",
+                    f"the link was lost {again} times in {hours:.1f} h",
+                    "the logs of both ends say why each time; look at the network between them",
+                )  # fmt: skip
+
+
+def unwanted(facts: Facts) -> Iterator[Finding]:
+    for node, statistics in facts.answering():
+        data = at(statistics, "data") or {}
+        published = data.get("published", 0) - data.get("refused", 0)
+        if published >= WANTED_LEAST and not (
+            sum(data.get("crossings", {}).values()) or data.get("matched_here")
+        ):
+            yield _warning(
+                "matched", node, f"nobody wanted any of {published:,} messages published here",
+                "onyx profile why-not PROFILE MESSAGE says why: often another namespace",
+            )  # fmt: skip
+        received, useless = data.get("received", 0), data.get("matched_nothing", 0)
+        if received >= WANTED_LEAST and 2 * useless > received:
+            yield _warning(
+                "useless", node, f"{useless:,} of {received:,} messages came for nothing",
+                "give routing tables more room: routing_table_max_bytes, max_disjuncts",
+            )  # fmt: skip
+        refused = data.get("refused", 0)
+        if refused >= WANTED_LEAST and refused > data.get("published", 0) / 2:
+            yield _warning(
+                "refused", node, f"{refused:,} of {data['published']:,} messages were refused",
+                "onyx dead list shows which and why",
+            )  # fmt: skip
+
+
+def set_aside(facts: Facts) -> Iterator[Finding]:
+    for node, statistics in facts.answering():
+        kept = at(statistics, "dead", "kept") or 0
+        if kept:
+            yield _problem(
+                "dead", node, f"it has failed at {kept:,} inputs, and passes over them",
+                "onyx dead list; tell us, with onyx doctor --bundle",
+            )  # fmt: skip
+        suspended = at(statistics, "budgets", "suspended") or {}
+        if suspended:
+            yield _warning(
+                "suspended", node, f"{len(suspended):,} profiles are suspended: they cost too much",
+                "onyx status names them; onyx profile update gives them another text",
+            )  # fmt: skip
+        for section in ("data", "requests"):
+            if at(statistics, section, "disk_is_short"):
+                yield _problem(
+                    "disk", node, "its disk has less free than its reserve: nothing new is taken",
+                    "make room on it; reserve and archive are limits of the topology",
+                )  # fmt: skip
+
+
+def schemas(facts: Facts) -> Iterator[Finding]:
+    for source, why in facts.schemas.items():
+        yield _warning(
+            "schema", source, f"its schema is not read: {why}",
+            "register the source with the whole of it; until then nothing is checked by it",
+        )  # fmt: skip
+
+
+# --- this machine -------------------------------------------------------------------------
+
+
+def disk(facts: Facts) -> Iterator[Finding]:
+    machine = facts.machine
+    if machine is None:
+        return
+    if machine.data_fault:
+        yield _problem(
+            "data", machine.data_directory, machine.data_fault,
+            "say another one: data_directory in the file, or onyx up --data DIR",
+        )  # fmt: skip
+    if machine.free_bytes is not None and machine.free_bytes < machine.reserve_bytes:
+        yield _problem(
+            "disk", machine.data_directory,
+            f"{machine.free_bytes:,} bytes are free, less than the reserve of "
+            f"{machine.reserve_bytes:,}: nothing is published",
+            "make room on the disk, or lower disk_reserve_bytes",
+        )  # fmt: skip
+    if machine.fsync_s is not None and machine.fsync_s > FSYNC_SECONDS_MAX:
+        yield _problem(
+            "fsync", machine.data_directory,
+            f"a small write is on the disk after {machine.fsync_s * 1e3:,.0f} ms, and whoever "
+            "publishes waits for that",
+            "put the data directory on a local disk with a cache that survives a power cut",
+        )  # fmt: skip
+
+
+def files(facts: Facts) -> Iterator[Finding]:
+    if facts.machine is not None and facts.machine.files_fault:
+        yield _problem(
+            "descriptors", "this machine", facts.machine.files_fault,
+            "raise it (ulimit -Hn, LimitNOFILE of systemd), or lower connections_max",
+        )  # fmt: skip
+
+
+def ports(facts: Facts) -> Iterator[Finding]:
+    if facts.machine is not None:
+        for address, what in facts.machine.ports.items():
+            yield _problem(
+                "port", address, what, "stop what listens there, or give another port in the file"
+            )
+
+
+def stores(facts: Facts) -> Iterator[Finding]:
+    if facts.machine is not None:
+        for node, what in facts.machine.stores.items():
+            yield _problem(
+                "store", node, what,
+                "onyx store verify says more; put back what was there, or onyx store repair",
+            )  # fmt: skip
+
+
+CHECKS: tuple[Check, ...] = (
+    *(reached, releases, clocks, insecure, waiting, absent, flapping, unwanted, set_aside, schemas),
+    *(disk, files, ports, stores),
+)

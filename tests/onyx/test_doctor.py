@@ -1,0 +1,297 @@
+"""The doctor names what is wrong with a network, set-up by set-up, and a remedy for each.
+
+What is of a machine is really so: files, ports, limits, stores.  What processes say of themselves
+is changed in what a real network has said.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+import sqlite3
+import zipfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onyx import launch
+from onyx.cli.doctor import EXIT_FOUND, said, write_bundle
+from onyx.cli.main import main
+from onyx.data_directory import DataDirectory
+from onyx.doctor import Facts, Finding, Machine, Process, Severity, examine
+from onyx.doctor_facts import fsync_seconds, gather, machine_of, why_unread
+from onyx.release import version
+from overlay.link.store import Store
+from overlay.link.store_head import head_file
+from overlay.topology import Topology
+from tests.onyx.networks import small_topology
+
+SETTLED = 1_760_000_000.0
+
+
+def broker(name: str = "B1", other: str = "B2") -> dict[str, Any]:
+    """What a broker that is well says, as far as the doctor looks at it."""
+    return {
+        "broker": name,
+        "node": {"version": version(), "started": SETTLED - 36_000, "time": SETTLED, "tls": {}},
+        "data": {
+            "published": 500,
+            "refused": 3,
+            "received": 500,
+            "matched_here": 1,
+            "crossings": {other: 400},
+            "waiting_s": {other: 2.0},
+            "disk_is_short": False,
+        },
+        "mailboxes": {"oldest_s": 60, "waiting": 9},
+        "links": {"journals": {f"broker/{other}": {"online": True, "meetings": 2}}},
+        "dead": {"kept": 0},
+        "budgets": {"suspended": {}},
+    }
+
+
+def healthy() -> Facts:
+    processes = {
+        name: Process(f"127.0.0.1:{port}", broker(name, other))
+        for name, other, port in (("B1", "B2", 7201), ("B2", "B1", 7202))
+    }
+    return Facts(version(), processes=processes, machine=Machine("data", free_bytes=10))
+
+
+def changed(*path: str, to: object) -> Callable[[Facts], None]:
+    """B1 says something else."""
+
+    def change(facts: Facts) -> None:
+        place: Any = facts.processes["B1"].statistics
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = to
+
+    return change
+
+
+def of_b1(**fields: Any) -> Callable[[Facts], None]:
+    def change(facts: Facts) -> None:
+        facts.processes["B1"] = replace(facts.processes["B1"], **fields)
+
+    return change
+
+
+BROKEN: Mapping[str, tuple[Callable[[Facts], None], str, str]] = {
+    "down": (of_b1(statistics=None, down="failed 3 times"), "process", "failed 3 times"),
+    "silent": (of_b1(statistics=None), "process", "does not answer at 127.0.0.1:7201"),
+    "old release": (changed("node", "version", to="0.0.9"), "version", "runs release 0.0.9"),
+    "clock": (of_b1(skew_s=-7.5), "clock", "7.5 s behind"),
+    "insecure": (changed("node", "tls", to=None), "tls", "without TLS"),
+    "slow neighbour": (changed("data", "waiting_s", to={"B2": 301.0}), "backlog", "301 s"),
+    "absent users": (changed("mailboxes", "oldest_s", to=3 * 86_400), "absent", "3.0 days"),
+    "dropped": (changed("mailboxes", "dropped_for_room", to=4), "dropped", "4 deliveries"),
+    "flapping": (
+        changed("links", "journals", to={"broker/B2": {"online": True, "meetings": 90}}),
+        "flapping",
+        "lost 89 times in 10.0 h",
+    ),
+    "nobody wants": (
+        changed("data", to={"published": 500, "crossings": {}}),
+        "matched",
+        "any of 500 messages",
+    ),
+    "useless": (changed("data", "matched_nothing", to=300), "useless", "300 of 500"),
+    "refused": (changed("data", "refused", to=400), "refused", "400 of 500"),
+    "dead letters": (changed("dead", "kept", to=2), "dead", "failed at 2 inputs"),
+    "suspended": (changed("budgets", "suspended", to={"p1": "why"}), "suspended", "1 profiles"),
+    "short there": (changed("data", "disk_is_short", to=True), "disk", "less free"),
+}
+
+
+def only(facts: Facts) -> Finding:
+    (found,) = examine(facts)
+    assert found.remedy
+    return found
+
+
+def test_nothing_is_found_where_all_is_well() -> None:
+    assert examine(healthy()) == []
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_processes_say_of_themselves(name: str) -> None:
+    breaks, check, what = BROKEN[name]
+    facts = healthy()
+    breaks(facts)
+    found = only(facts)
+    assert found.check == check
+    assert what in found.what
+    assert "B1" in found.about
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Topology:
+    return small_topology(tmp_path / "data", 1)
+
+
+def machine(topology: Topology) -> Facts:
+    facts = Facts(version())
+    facts.machine = machine_of(topology, facts)
+    return facts
+
+
+def test_a_machine_on_which_all_is_well(topology: Topology) -> None:
+    facts = machine(topology)
+    assert facts.machine is not None
+    assert facts.machine.fsync_s is not None
+    facts.machine.fsync_s = 0.0  # whatever disk the test runs on
+    assert examine(facts) == []
+
+
+def test_a_port_that_something_else_has(topology: Topology) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        (only_broker,) = topology.brokers
+        taken = replace(only_broker, listen=only_broker.listen._replace(port=port))
+        found = machine(replace(topology, brokers=(taken,)))
+        assert [(f.check, f.about) for f in examine(found) if f.check != "fsync"] == [
+            ("port", f"127.0.0.1:{port}")
+        ]
+
+
+def test_too_few_open_files(topology: Topology) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        pytest.skip("the system allows any number of open files")
+    limits = replace(topology.limits, connections_max=hard)
+    found = [f for f in examine(machine(replace(topology, limits=limits))) if f.check != "fsync"]
+    assert [f.check for f in found] == ["descriptors"]
+    assert f"{hard:,}" in found[0].what
+
+
+def test_a_disk_with_less_than_its_reserve(topology: Topology) -> None:
+    limits = replace(topology.limits, disk_reserve_bytes=1 << 62)
+    found = [f for f in examine(machine(replace(topology, limits=limits))) if f.check != "fsync"]
+    assert [f.check for f in found] == ["disk"]
+
+
+def test_a_data_directory_that_is_no_directory(topology: Topology, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    facts = machine(replace(topology, data_directory=tmp_path / "file"))
+    assert [f.check for f in examine(facts)] == ["data"]
+
+
+def test_a_slow_disk() -> None:
+    facts = healthy()
+    assert facts.machine is not None
+    facts.machine.fsync_s = 0.4
+    assert only(facts).what.startswith("a small write is on the disk after 400 ms")
+
+
+def test_a_write_is_timed(tmp_path: Path) -> None:
+    assert fsync_seconds(tmp_path) > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def _of_another_format(store: Path) -> None:
+    with sqlite3.connect(store) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("breaks", "what"),
+    [
+        (_of_another_format, "has store format 99"),
+        (lambda store: head_file(store).unlink(), "is gone"),
+        (lambda store: store.write_bytes(b"no store" * 1000), "not a database"),
+    ],
+)
+def test_stores_that_cannot_be_used(
+    topology: Topology, breaks: Callable[[Path], None], what: str
+) -> None:
+    store = DataDirectory(topology.data_directory).store_file("B1")
+    store.parent.mkdir(parents=True)
+    Store(store).close()
+    assert [f for f in examine(machine(topology)) if f.check != "fsync"] == []
+    breaks(store)
+    found = [f for f in examine(machine(topology)) if f.check != "fsync"]
+    assert [(f.check, f.about) for f in found] == [("store", "B1")]
+    assert what in found[0].what
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        (b'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"/>', ""),
+        (
+            (
+                b'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
+                b'<xs:include schemaLocation="more.xsd"/></xs:schema>'
+            ),
+            "a.xsd refers to other documents",
+        ),
+        (b"<xs:schema", "a.xsd: "),
+    ],
+)
+def test_schemas_that_are_not_read(schema: bytes, why: str) -> None:
+    found = why_unread("a.xsd", schema)
+    assert found.startswith(why) if why else found == ""
+    if why:
+        facts = healthy()
+        facts.schemas["s1"] = found
+        assert (only(facts).check, only(facts).about) == ("schema", "s1")
+
+
+def test_a_network_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert main(["doctor", "--registration", f"127.0.0.1:{port}", "--json"]) == EXIT_FOUND
+    (line,) = capsys.readouterr().out.splitlines()
+    found = json.loads(line)
+    assert (found["check"], found["severity"]) == ("reach", "problem")
+    assert str(port) in found["what"]
+
+
+def test_a_bundle_has_no_passwords(tmp_path: Path, topology: Topology) -> None:
+    facts = healthy()
+    changed("dead", "kept", to=2)(facts)
+    (b1,) = topology.brokers
+    store = "postgresql://onyx:secret@db/onyx"
+    topology = replace(topology, brokers=(replace(b1, store=store),))
+    path = tmp_path / "report.zip"
+    write_bundle(path, facts, examine(facts), topology)
+    with zipfile.ZipFile(path) as bundle:
+        contents = {name: bundle.read(name).decode() for name in bundle.namelist()}
+    assert contents.keys() == {
+        *("about.json", "findings.json", "topology.toml"),
+        *("processes/B1.json", "processes/B2.json"),
+    }
+    assert "onyx:***@db" in contents["topology.toml"]
+    assert not any("secret" in content for content in contents.values())
+    assert json.loads(contents["findings.json"])[0]["check"] == "dead"
+    assert "failed at 2 inputs" in said(facts, examine(facts))
+
+
+@pytest.fixture
+async def facts_of_a_network(topology: Topology) -> AsyncIterator[Facts]:
+    async with launch(topology, write_line=lambda line: None) as network:
+        yield await gather(network.registration, network.topology)
+
+
+async def test_a_network_that_runs_is_well(facts_of_a_network: Facts) -> None:
+    """What is looked at is where the processes say it."""
+    facts = facts_of_a_network
+    assert facts.processes.keys() == {"registration", "B1"}
+    found = [finding for finding in examine(facts) if finding.check not in ("fsync", "clock")]
+    assert found == []
+    for _, statistics in facts.answering():
+        node = statistics["node"]
+        assert {"version", "started", "time", "tls"} <= node.keys()
+    b1, well = facts.processes["B1"].statistics, deepcopy(broker("B1", "B2"))
+    assert b1 is not None
+    assert well.keys() <= b1.keys()
+    journal = b1["links"]["journals"]["registration/registration"]
+    assert journal["meetings"] == 1
+    assert Severity.PROBLEM not in {finding.severity for finding in found}
