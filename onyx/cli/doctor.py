@@ -33,7 +33,8 @@ the data directory, free disk, how long a write takes, open files, ports, stores
 Everything that is found comes with a remedy. Nothing is changed.
 
 --bundle FILE writes a zip file for a bug report: what was found, what processes count, the
-topology without passwords, versions. No message and no text of a profile is in it; ids of profiles and users may be.
+topology without passwords, versions. No message and no text of a profile is in it; ids of
+profiles and users may be.
 
 Exit code 1: something was found.
 {NETWORK_HELP}"""
