@@ -146,7 +146,8 @@ async def run_node_process(
             vitals = _open_vitals(topology, process, nursery)
             if topology_file is not None:
                 nursery.start_soon(_take_settings, topology_file, topology, vitals)
-            vitals.about = {**_release(), "started": time.time()}
+            started = {**_release(), "started": time.time()}
+            vitals.about = lambda: {**started, "time": time.time()}
             has_standby = topology.node(node_id).has_standby
             waits = waiting if has_standby else _unheard
             told = _Told(node_id, vitals, ready, waits, progress)

@@ -221,7 +221,7 @@ class BrokerCore:
         requests = BrokerRequests(
             *(self._links, self.query, self.moves, observers, trace, cuts),
             *(self.data.finish, self.statistics, limits, self._rows, dead, self._access.table),
-            *(self._archive_reads, self.taxonomies.said_in, policies),
+            *(self._archive_reads, self.taxonomies.said_in, policies, budgets),
         )
         self._bypasses = Bypasses(
             self.control, self._links, self._rows, limits.link_backlog_bytes_max

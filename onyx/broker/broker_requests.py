@@ -21,6 +21,7 @@ from onyx.broker.observers import Observers
 from onyx.broker.policy_changes import PolicyChanges
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation_requests import TransformationRequests
+from onyx.broker.user_budgets import UserBudgets
 from overlay.access import AccessTable, Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
@@ -72,6 +73,7 @@ class BrokerRequests(Part):
         reads: ArchiveReads,
         said_in: Callable[[str], str],
         policies: PolicyChanges,
+        budgets: UserBudgets,
     ) -> None:
         """``finish`` delivers the messages that came before a request; ``said_in`` a text: with
         what the taxonomies say (Taxonomies)."""
@@ -94,6 +96,7 @@ class BrokerRequests(Part):
                 "trace.carried": Verb(Right.OPERATE, trace.handle_carried),
                 "transform.show": Verb(Right.OPERATE, transformation.handle),
                 "profile.list": Verb(Right.OPERATE, self._list_profiles),
+                "profile.dearest": Verb(Right.OPERATE, budgets.handle_dearest),
                 "profile.show": Verb(Right.OWN, self._show_profile, self._profiles_of),
                 "profile.update": Verb(Right.OWN, self._update_profile, self._profiles_of),
                 "profile.remove": Verb(Right.OWN, self._remove_profile, self._profiles_of),

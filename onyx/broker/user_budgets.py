@@ -12,17 +12,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
+from heapq import nlargest
 from math import inf
+from operator import itemgetter
 
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.query_plane import QueryPlane
 from overlay.limits import Limits
+from overlay.link.frames import Request
 from overlay.link.part import Part
+from overlay.link.request_server import Result, number_argument
 from overlay.state_table import StateMachine, StateTable
 
 BURST_SECONDS = 10.0  # for so long what a user has a second may be saved
 ACCOUNTS_MAX = 4096
+DEAREST_MAX = 100
 COUNTED_SECONDS = 0.001  # what profiles have taken that is not late is charged in so much at least
 SHARES = ((0.5, 1.0), (0.75, 0.5), (inf, 0.2))
 """(of whose account less is spent, how much of what is allowed a profile may take of a message)."""
@@ -166,6 +171,19 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
             boxes = self._mailboxes.boxes([profile])
             said = without_results(code, why)
             self._mailboxes.deliver_message(source, number, [(boxes, said)], None)
+
+    def handle_dearest(self, connection: int, request: Request) -> Result:
+        """The ``count`` profiles that have taken most processor time, each with its user and the
+        seconds, since the account of its user was full."""
+        count = number_argument(request, "count", 10)
+        spent = (
+            (profile, user, seconds)
+            for user, a in self._accounts.items()
+            for profile, seconds in a.by.items()
+            if profile in self._query.profiles
+        )
+        found = nlargest(min(int(count), DEAREST_MAX), spent, key=itemgetter(2))
+        return {"profiles": [list(each) for each in found]}
 
     def statistics(self) -> Mapping[str, object]:
         slowed = [user for user, account in self._accounts.items() if account.is_slowed]

@@ -30,6 +30,8 @@ VERBS = {
     "status": "show what the processes of a network do",
     "gateway": "serve the network over HTTP, with pages to look at it",
     "tap": "show what brokers accept, send on and deliver, as it happens",
+    "top": "show what a network does, now and again",
+    "bench": "measure how fast a network is",
     "doctor": "say what is wrong with a network, and what to do",
     "dead": "show what could not be dealt with, and deal with it",
     "broker": "let a broker leave the network, alive or not",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
 from overlay.archive import ArchiveOptions
@@ -34,7 +33,7 @@ class Vitals:
         self.statistics: Callable[[], Mapping[str, object]] = dict
         self.take_settings: Callable[[Limits, ArchiveOptions], None] = _unheard
         self.hindrance = "it starts"
-        self.about: Mapping[str, object] = {}
+        self.about: Callable[[], Mapping[str, object]] = dict
         self.admin: Address | None = None
 
     def of_node(
@@ -42,8 +41,7 @@ class Vitals:
     ) -> Callable[[], Mapping[str, object]]:
         """What a core that has this store says of its shell."""
         return lambda: {
-            **self.about,
-            "time": time.time(),
+            **self.about(),
             **self.turns.statistics(),
             "admin": None if self.admin is None else str(self.admin),
             "tls": credentials and credentials.statistics(),

@@ -1,0 +1,91 @@
+"""``onyx top``: what a network does, now and again."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+
+import trio
+
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
+from onyx.cli.values import not_negative, print_json, table
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK, UsageError
+from onyx.network_looks import watch_network
+from onyx.network_view import NetworkView
+
+DETAILS = f"""\
+Brokers, links, sources and the profiles that take most processor time, with what waits for
+neighbours and users and for how long; looked at every --interval seconds. Keys: q ends.
+
+--once prints it once, as tables, or with --json as objects, one a line.
+
+Without --once it takes textual: pip install 'onyx-dissemination[top]'
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx top --topology topologies/figure4.toml
+  onyx top --once --json
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    parser = add_verb(
+        subparsers,
+        "top",
+        "show what a network does, now and again",
+        details=DETAILS,
+        examples=EXAMPLES,
+    )
+    parser.add_argument("--once", action="store_true", help="print it once")
+    parser.add_argument(
+        "--interval",
+        metavar="S",
+        type=not_negative,
+        default=1.0,
+        help="seconds between two looks (default: 1)",
+    )
+    set_run(parser, run)
+    add_client_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    where = registration_address(arguments)
+    if not arguments.once:
+        if arguments.json:
+            raise UsageError("--json prints what there is once: say --once too")
+        if find_spec("textual") is None:
+            raise UsageError(
+                "takes textual, which is not installed: pip install 'onyx-dissemination[top]'; "
+                "--once does without"
+            )
+        from onyx.cli.top_screen import TopScreen  # noqa: PLC0415 - half a second
+
+        TopScreen(where, arguments.interval).run_to_end()
+        return EXIT_OK
+    view = trio.run(_first, where, arguments.interval)
+    if arguments.json:
+        for line in objects(view):
+            print_json(line)
+    else:
+        print(
+            "\n\n".join(
+                table(HEADINGS[kind], [tuple(shown(row).values()) for row in rows])
+                for kind in KINDS
+                if (rows := getattr(view, kind))
+            )
+        )
+    return EXIT_OK
+
+
+async def _first(where: str, interval: float) -> NetworkView:
+    found: list[NetworkView] = []
+
+    def take(view: NetworkView) -> None:
+        found.append(view)
+        scope.cancel()
+
+    with trio.CancelScope() as scope:
+        await watch_network(where, interval, take)
+    return found[0]

@@ -1,0 +1,73 @@
+"""Looking at a network again and again, over connections that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from onyx.errors import UserError
+from onyx.network_view import DEAREST_MAX, Answer, NetworkView, view_of
+from onyx.registration_client import NetworkClient, RegistrationClient
+
+ANSWER_SECONDS = 3.0  # after which a broker does not answer
+
+
+async def watch_network(
+    registration: str, seconds: float, take: Callable[[NetworkView], None]
+) -> None:
+    """``take`` a view every so many seconds, until cancelled; the first when every broker was asked
+    twice.  NetworkUnreachable when the registration service does not answer."""
+    watches: dict[str, _Watch] = {}
+    async with RegistrationClient(registration) as client, trio.open_nursery() as nursery:
+        while True:
+            said = await client.call("network")
+            for broker, address in said["brokers"].items():
+                if broker not in watches:
+                    watch = watches[broker] = _Watch(address, seconds)
+                    nursery.start_soon(watch.run)
+            with trio.move_on_after(ANSWER_SECONDS + seconds):
+                for broker in said["brokers"]:
+                    if broker not in said["down"]:
+                        await watches[broker].asked_twice.wait()
+            now = trio.current_time()
+            pairs = {broker: watches[broker].pair(now) for broker in said["brokers"]}
+            take(view_of(pairs, frozenset(said["down"])))
+            await trio.sleep(seconds)
+
+
+class _Watch:
+    """One broker, asked every so many seconds."""
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self.asked_twice = trio.Event()
+        self._address = address
+        self._seconds = seconds
+        self._before: Answer | None = None
+        self._now: Answer | None = None
+
+    def pair(self, now: float) -> tuple[Answer, Answer] | None:
+        """The last two answers, None when there has been none for some time."""
+        if self._now is None or now - self._now.time > ANSWER_SECONDS + self._seconds:
+            return None
+        return self._before or self._now, self._now
+
+    async def run(self) -> None:
+        while True:
+            try:
+                async with NetworkClient(self._address, patience_seconds=0.0) as client:
+                    while True:
+                        await self._ask(client)
+                        await trio.sleep(self._seconds)
+            except UserError:
+                await trio.sleep(self._seconds)
+
+    async def _ask(self, client: NetworkClient) -> None:
+        statistics = await client.statistics()
+        asked = await client.call("profile.dearest", {"count": DEAREST_MAX})
+        self._before, self._now = (
+            self._now,
+            Answer(trio.current_time(), statistics, asked["profiles"]),
+        )
+        if self._before is not None:
+            self.asked_twice.set()
