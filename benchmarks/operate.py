@@ -16,12 +16,15 @@ import trio
 
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, BenchmarkError, WrongAnswers, positive
+from benchmarks.metrics_overhead import measure
 from benchmarks.report import Report
 from benchmarks.restart_cost import restart_cost
 from benchmarks.samples import median
 from benchmarks.status_cost import status_cost
 from onyx.cli.main import VERBS
 from onyx.release import version
+
+SCRAPED_PROFILES = 1_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +44,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=600_000,
         help="of the broker that is killed and started again (default 600,000)",
     )
+    parser.add_argument(
+        "--rounds", metavar="N", type=positive, default=7, help="of messages, with and without"
+    )
+    parser.add_argument("--messages", metavar="N", type=positive, default=20_000, help="of a round")
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -91,8 +98,22 @@ def run(options: argparse.Namespace) -> Report:
         restart.registration_s, "s",
     )  # fmt: skip
     report.detail("restart", {"profiles_added_s": restart.added_s})
+    _report_scrapes(report, options)
     report.remark("processor time of the process, user and system; medians; of verbs one run each")
     return report
+
+
+def _report_scrapes(report: Report, options: argparse.Namespace) -> None:
+    overhead = measure(options.rounds, options.messages, SCRAPED_PROFILES)
+    report.condition("scrapes", "scrapes of metrics, once a second", overhead.scrapes)
+    report.figure("plain_us", "broker, a message, without admin address", overhead.plain_us, "us")
+    report.figure(
+        "scraped_us", "the same, scraped once a second", overhead.scraped_us, "us",
+        against="plain_us",
+    )  # fmt: skip
+    ratio = overhead.scraped_us / overhead.plain_us
+    report.figure("metrics_overhead", "what scraping costs, at most 1.01", ratio)
+    report.figure("scrape_ms", "one scrape, of a broker that is idle", overhead.scrape_ms, "ms")
 
 
 def _cpu_seconds(command: Sequence[str], beginning: str) -> float:
@@ -114,6 +135,9 @@ OPERATE = Benchmark(
     name="operate",
     summary="what the program costs whoever runs it",
     add_options=add_options,
-    quick=("--runs", "3", "--subscribers", "1000", "--profiles", "2000"),
+    quick=(
+        *("--runs", "3", "--subscribers", "1000", "--profiles", "2000"),
+        *("--rounds", "1", "--messages", "500"),
+    ),
     run=run,
 )
