@@ -77,14 +77,14 @@ class LinkBacklogs(Part):
         return False
 
     def _waiting(self, broker: str) -> list[int]:
-        channels = self._links.sending(f"broker/{broker}")
+        channels = self._links.channels_to(f"broker/{broker}")
         return [channel.backlog_bytes for channel in channels if channel.flow is Flow.MESSAGE]
 
     def _note_ages(self, now: float) -> None:
         """Of the oldest that waits on each channel at least, to a second."""
         waits = {}
         for broker in self._control.shapes.neighbours():
-            for channel in self._links.sending(f"broker/{broker}"):
+            for channel in self._links.channels_to(f"broker/{broker}"):
                 if channel.backlog_bytes:
                     name = broker, channel.flow, channel.key
                     through, since = self._waits.get(name, (0, now))

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from onyx.cli import json_live_types as live
 from onyx.cli import json_types as types
 
 _PLAN_MOVES = (types.PlanProgress, types.PlanMoves)
@@ -43,6 +44,10 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "up": (types.NetworkUp, types.ProcessEvent, types.SettingsTaken, types.Event),
     "gateway": (types.GatewayUp,),
     "status": (types.Status, types.StatusEntry),
+    "tap": (live.TapEvent, live.TapGap),
+    "top": (live.TopBroker, live.TopLink, live.TopSource, live.TopProfile),
+    "bench": (live.BenchMeasure,),
+    "doctor": (live.DoctorFinding,),
     "dead list": (types.DeadLetter,),
     "dead show": (types.DeadLetter,),
     "dead replay": (types.DeadReplayed,),

@@ -292,7 +292,7 @@ class LinkLayer:
         channel = self.sending(peer, flow, key)
         return 0 if channel is None else channel.backlog_bytes
 
-    def sending(self, peer: str) -> Iterable[SendingChannel]:
+    def channels_to(self, peer: str) -> Iterable[SendingChannel]:
         """The channels to a peer, to be looked at."""
         journal = self._journals.get(peer)
         return () if journal is None else journal.sending.values()

@@ -21,6 +21,7 @@ import pytest
 
 from onyx import launch
 from onyx.cli.doctor import EXIT_FOUND, said, write_bundle
+from onyx.cli.json_lines import decode_line
 from onyx.cli.main import main
 from onyx.data_directory import DataDirectory
 from onyx.doctor import Facts, Finding, Machine, Process, Severity, examine
@@ -249,6 +250,7 @@ def test_a_network_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_pat
         port = free.getsockname()[1]
     assert main(["doctor", "--registration", f"127.0.0.1:{port}", "--json"]) == EXIT_FOUND
     (line,) = capsys.readouterr().out.splitlines()
+    decode_line("doctor", line)
     found = json.loads(line)
     assert (found["check"], found["severity"]) == ("reach", "problem")
     assert str(port) in found["what"]

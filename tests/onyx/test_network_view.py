@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from onyx.cli.json_lines import decode_line
 from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
 from onyx.network_view import DEAREST_MAX, Answer, BrokerRow, LinkRow, SourceRow, view_of
 
@@ -85,7 +86,9 @@ def test_the_dearest_profiles_of_all_brokers_come_first() -> None:
 
 def test_each_row_is_an_object_and_has_a_heading_for_each_cell() -> None:
     view = view_of({"B1": pair(("p1", "ann", 0.25))})
-    said = [json.loads(json.dumps(line)) for line in objects(view)]
+    said = list(objects(view))
+    for line in said:
+        decode_line("top", json.dumps(line))
     assert [line["kind"] for line in said] == ["broker", "link", "source", "source", "profile"]
     for kind in KINDS:
         for row in getattr(view, kind):
