@@ -12,11 +12,12 @@ from pathlib import Path
 import trio
 
 from formats.errors import FormatError
-from formats.schema import read_schema, stands_alone
+from formats.schema import read_schema, what_is_unread
 from onyx.data_directory import DataDirectory
 from onyx.doctor import Facts, Machine, Process, at
 from onyx.errors import UserError
 from onyx.listening import processes_of
+from onyx.network_looks import whole
 from onyx.open_files import allow_connections
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.release import version
@@ -75,8 +76,9 @@ async def _ask_brokers(facts: Facts, brokers: dict[str, str], down: dict[str, st
 async def _asked(client: NetworkClient) -> Process:
     """What a process says of itself; its clock was read between question and answer."""
     before = time.time()
-    statistics = await client.statistics()
+    said = await client.statistics()
     after = time.time()
+    statistics = await whole(client, said)
     there = at(statistics, "node", "time")
     skew = 0.0
     if isinstance(there, float):
@@ -97,11 +99,11 @@ async def _unread_schemas(registration: RegistrationClient) -> dict[str, str]:
 def why_unread(name: str, data: bytes) -> str:
     """What of a schema is not read; "" where all is."""
     try:
-        if not stands_alone(read_schema(name, data)):
-            return f"{name} refers to other documents"
+        unread = what_is_unread(read_schema(name, data))
     except FormatError as error:
         return f"{name}: {error}"
-    return ""
+    more = f", and {len(unread) - 1} more" if len(unread) > 1 else ""
+    return f"{unread[0]}{more}" if unread else ""
 
 
 # --- this machine -------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import trio
 
@@ -10,6 +11,8 @@ from onyx.errors import UserError
 from onyx.network_view import DEAREST_MAX, Answer, NetworkView, view_of
 from onyx.registration_client import NetworkClient, RegistrationClient
 
+COLLECTIONS = ("links.journals", "data.sources", "data.source_bytes")
+"""Of which a summary has the first; the rest is asked for page by page."""
 ANSWER_SECONDS = 3.0  # after which a broker does not answer
 
 
@@ -34,6 +37,21 @@ async def watch_network(
             pairs = {broker: watches[broker].pair(now) for broker in said["brokers"]}
             take(view_of(pairs, frozenset(said["down"])))
             await trio.sleep(seconds)
+
+
+async def whole(client: NetworkClient, said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The summary that a process has said of itself, with the whole of COLLECTIONS."""
+    for path in COLLECTIONS:
+        if path not in said.get("cut", {}):
+            continue
+        entries: dict[str, object] = {}
+        first: int | None = 0
+        while first is not None:
+            page, first = await client.statistics_of(path, first=first)
+            entries |= dict(page)
+        section, _, name = path.partition(".")
+        said = {**said, section: {**said[section], name: entries}}
+    return said
 
 
 class _Watch:
@@ -63,7 +81,7 @@ class _Watch:
                 await trio.sleep(self._seconds)
 
     async def _ask(self, client: NetworkClient) -> None:
-        statistics = await client.statistics()
+        statistics = await whole(client, await client.statistics())
         asked = await client.call("profile.dearest", {"count": DEAREST_MAX})
         self._before, self._now = (
             self._now,

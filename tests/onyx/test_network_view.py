@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from onyx.cli.json_lines import decode_line
 from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
+from onyx.network_looks import whole
 from onyx.network_view import DEAREST_MAX, Answer, BrokerRow, LinkRow, SourceRow, view_of
+from onyx.registration_client import NetworkClient
 
 
 def statistics(**data: Any) -> dict[str, Any]:
@@ -117,3 +119,19 @@ def test_the_screen_shows_a_view_and_then_the_next() -> None:
             await pilot.press("q")
 
     asyncio.run(look())
+
+
+class Pages:
+    """A process whose summary has not all of its sources."""
+
+    async def statistics_of(
+        self, collection: str, *, match: str = "", first: int = 0
+    ) -> tuple[list[tuple[str, object]], int | None]:
+        assert collection == "data.sources"
+        return [(f"s{first}", first)], first + 1 if first < 2 else None
+
+
+async def test_what_a_summary_has_cut_is_asked_for() -> None:
+    said = {"data": {"sources": {"s0": 0}, "published": 3}, "cut": {"data.sources": 3}}
+    found = await whole(cast(NetworkClient, Pages()), said)
+    assert found["data"] == {"sources": {"s0": 0, "s1": 1, "s2": 2}, "published": 3}

@@ -383,13 +383,11 @@ class DeliveryLog:
         DELIVERIES.put(self._rows, number_key(position), row)
         self._forget(record)
 
-    def age_s(self, now: float) -> int:
-        """For how many seconds the oldest record has waited; 0 where there is none."""
+    def statistics(self, now: float) -> dict[str, object]:
+        """``oldest_s``: for how many seconds the oldest record has waited; 0: there is none."""
         oldest = next(iter(self.records.values()), None)
-        return 0 if oldest is None else max(0, int(now) - oldest.second)
-
-    def statistics(self) -> dict[str, object]:
         return {
+            "oldest_s": 0 if oldest is None else max(0, int(now) - oldest.second),
             "records": len(self.records),
             "stored_bytes": self.stored_bytes,
             "memory": self._memory.statistics(),

@@ -494,7 +494,6 @@ class Mailboxes(Part):
         """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
         ``on_wire_bytes`` sent to ``attached`` profiles; ``silent``: ephemeral, taken by nobody."""
         return {
-            "oldest_s": self._log.age_s(self._wall()),
             "mailboxes": len(self._boxes),
             "waiting": self._waiting,
             "waiting_bytes": self._waiting_bytes,
@@ -503,7 +502,7 @@ class Mailboxes(Part):
             "on_wire_bytes": self._lines.on_wire_bytes,
             "silent": len(self.silence.boxes),
             "former_texts": len(self._texts),
-            **self._log.statistics(),
+            **self._log.statistics(self._wall()),
             "policies": len(self.policies),
             **self._rejections.statistics(),
             **self._overflow.statistics(),
