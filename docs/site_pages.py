@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
+import os
 import re
 import shutil
 import sys
@@ -37,11 +38,23 @@ def write_site(folder: Path) -> None:
     shutil.copytree(
         ROOT / "docs", folder, ignore=shutil.ignore_patterns("notes", "*.py", "__pycache__")
     )
-    for file in folder.rglob("*.md"):
-        file.write_text(with_site_links(file.read_text(), "docs"))
+    for name, text in documents().items():
+        (folder / name).write_text(text)
     for name, text in pages().items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
+
+
+def documents() -> dict[str, str]:
+    """The documents of this folder, by their names there, without notes."""
+    docs = ROOT / "docs"
+    return {
+        file.relative_to(docs).as_posix(): with_site_links(
+            file.read_text(), file.parent.relative_to(ROOT).as_posix()
+        )
+        for file in docs.rglob("*.md")
+        if file.parent.name != "notes"
+    }
 
 
 def pages() -> dict[str, str]:
@@ -53,7 +66,8 @@ def pages() -> dict[str, str]:
 
 
 def with_site_links(markdown: str, folder: str) -> str:
-    """Links as the site has them; to what is not on it they are only words."""
+    """Links of a document in ``folder`` as the site has them; to what is not there, only words."""
+    here = os.path.relpath(ROOT / folder, ROOT / "docs") if folder != "." else "."
 
     def site_link(found: re.Match[str]) -> str:
         text, target, anchor = found.groups(default="")
@@ -61,10 +75,10 @@ def with_site_links(markdown: str, folder: str) -> str:
             return found[0]
         path = (ROOT / folder / target).resolve()
         if path.parent == ROOT and path.name in TOP:
-            return f"{text}({TOP[path.name]}{anchor})"
+            return f"{text}({os.path.relpath(TOP[path.name], here)}{anchor})"
         notes = ROOT / "docs" / "notes"
         if path.is_relative_to(ROOT / "docs") and path.parent != notes and path.is_file():
-            return f"{text}({path.relative_to(ROOT / 'docs')}{anchor})"
+            return f"{text}({os.path.relpath(path.relative_to(ROOT / 'docs'), here)}{anchor})"
         return text[1:-1]
 
     return _LINK.sub(site_link, markdown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import posixpath
 import re
 import subprocess
 import sys
@@ -26,18 +27,16 @@ def site() -> ModuleType:
 
 
 def test_links_lead_to_pages_of_the_site(site: ModuleType) -> None:
-    made = site.pages()
-    pages = made | {
-        file.name: site.with_site_links(file.read_text(), "docs")
-        for file in (ROOT / "docs").glob("*.md")
-    }
+    pages = site.documents() | site.pages()
     broken = [
         (name, target)
         for name, text in pages.items()
         for target in re.findall(
             r"\]\(([^)#\s]+)", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
         )
-        if "://" not in target and target not in pages and not (ROOT / "docs" / target).is_file()
+        if "://" not in target
+        for there in [posixpath.normpath(posixpath.join(posixpath.dirname(name), target))]
+        if there not in pages and not (ROOT / "docs" / there).is_file()
     ]
     assert broken == []
 
