@@ -19,7 +19,11 @@ def figures_of(
     of_links = {
         broker: [
             crossings[broker],
-            sum(links.backlogs(f"broker/{broker}", Flow.MESSAGE)),
+            sum(
+                channel.backlog_bytes
+                for channel in links.channels_to(f"broker/{broker}")
+                if channel.flow is Flow.MESSAGE
+            ),
             data.formats.format_of(broker),
             links.connected(f"broker/{broker}"),
         ]

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from onyx.cli import json_live_types as live
+from onyx.cli import json_store_types as stores
 from onyx.cli import json_types as types
 
 _PLAN_MOVES = (types.PlanProgress, types.PlanMoves)
@@ -79,11 +80,12 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "taxonomy show": (types.Taxonomy,),
     "taxonomy remove": (types.Taxonomy,),
     "make-results": (types.ResultsMade,),
-    "store verify": (types.StoreState,),
-    "store repair": (types.StoreState,),
-    "store backup": (types.StoreCopied,),
-    "backup": (types.NetworkBackup,),
-    "restore": (types.NetworkRestored,),
+    "store verify": (stores.StoreState,),
+    "store repair": (stores.StoreState,),
+    "store backup": (stores.StoreCopied,),
+    "store rebuild": (stores.CatalogRebuilt,),
+    "backup": (stores.NetworkBackup,),
+    "restore": (stores.NetworkRestored,),
     "plan make": (types.Plan,),
     "plan show": (types.Plan,),
     "plan place": (types.Placement,),

@@ -399,8 +399,7 @@ class Mailboxes(Part):
 
     def belongs(self, profile: str, user: str) -> None:
         """Whose a profile is, and with it the mailbox that there is for it."""
-        box = self._boxes.get(profile)
-        if box is not None:
+        if (box := self._boxes.get(profile)) is not None:
             self._overflow.users.give(box, user)
 
     def forget(self, profile: str) -> None:
@@ -497,9 +496,7 @@ class Mailboxes(Part):
             "mailboxes": len(self._boxes),
             "waiting": self._waiting,
             "waiting_bytes": self._waiting_bytes,
-            "subscribers": len(self._lines),
-            "attached": self._lines.attached,
-            "on_wire_bytes": self._lines.on_wire_bytes,
+            **self._lines.statistics(),
             "silent": len(self.silence.boxes),
             "former_texts": len(self._texts),
             **self._log.statistics(self._wall()),
@@ -524,8 +521,7 @@ class Mailboxes(Part):
             self._note(profile, box)
             if self.policies:
                 self.policies.begin(box)
-            user = self.user_of(profile)
-            if user is not None:
+            if (user := self.user_of(profile)) is not None:
                 self._overflow.users.give(box, user)
         return box
 
