@@ -179,8 +179,8 @@ class Scenario:
     def ask_host(self, interest: Interest, verb: str, **arguments: object) -> None:
         """The same of the host broker of a profile, whichever it is by then, or until the profile
         is gone: asked again after a broken connection the broker may have removed it already."""
-        host = interest.subscriber.host
-        while True:
+        host, begun = interest.subscriber.host, self.net.now
+        while self.net.now < begun + PATIENCE:
             answer = self.answer(self.hosts[host], verb, profile=interest.profile, **arguments)
             if answer.ok:
                 return
@@ -190,6 +190,7 @@ class Scenario:
                 return
             host = str(shown.result["host"])
             self.net.run_until(lambda: False, 0.2)
+        raise AssertionError(f"seed {self.seed}: {host} does not host {interest.profile}")
 
     def answer(self, client: AskingClient, verb: str, **arguments: object) -> Response:
         request = client.ask(verb, **arguments)
