@@ -44,7 +44,7 @@ place = [20, 0]
 [[link]]
 ends = ["B1", "B2"]
 """
-IS_NODE = re.compile(r"(\S+) INFO is (\S+) from now on, epoch (\d+)$")
+IS_NODE = re.compile(r"(\S+) info \S+ is (\S+) from now on, epoch (\d+)$")
 WINDOW = 20  # messages that are published and not delivered, so that some always are on their way
 
 
