@@ -14,7 +14,8 @@ from typing import Any, Self, cast
 
 import msgpack
 
-from overlay.link.events import Action, Event, SendData
+from formats.schema_questions import SchemaFound
+from overlay.link.events import Action, Event, SchemaAnswered, SendData
 from overlay.link.frame import PROTOCOL_VERSION
 from overlay.topology import Topology, to_toml
 from tests.simulation import former_cores
@@ -74,7 +75,14 @@ class FormerCore:
         self._number = number
 
     def handle(self, event: Event, now: float) -> list[Action]:
+        if isinstance(event, SchemaAnswered) and isinstance(event.answer, SchemaFound):
+            event = replace(event, answer=_as_its_worker_says(event.answer))
         return cast(list[Action], self._release.ask((self._number, event, now)))
+
+
+def _as_its_worker_says(found: SchemaFound) -> SchemaFound:
+    """A process of it has a worker of it, which says whether a schema is whole."""
+    return replace(found, unread=cast("tuple[str, ...]", not found.unread))
 
 
 class LaterCore:
