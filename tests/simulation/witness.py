@@ -5,6 +5,7 @@ Looked into the moment it arrives, with the routing query that its parent had::
     generalisation   a disjunct holds that nobody at or below the broker asked for
     relaxation       one holds that a profile here asked for: routing queries say less than profiles
     withdrawn        only what was told once holds: it had gone while the message was on its way
+    presumption      its parent had to take it for a broker that wants everything (ChildRoutes)
     sample           it goes to every broker, so that what disjuncts cost is known
 """
 
@@ -17,6 +18,7 @@ from formats import ElementStream
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.packing.parcel import Parcel
 from overlay.routing import message_sample
+from overlay.routing.branches import Branch
 from overlay.transformation.reflection import WHOLE
 from yfilter import LinkTarget, Matcher, RouteMatch
 from yfilter.engine.linear_paths import Conjunction
@@ -35,10 +37,16 @@ class Witness:
         self.explained: Counter[str] = Counter()
         self.unexplained: list[str] = []
         self._told: dict[tuple[str, str], dict[Conjunction, None]] = defaultdict(dict)
+        self._presumed: set[str] = set()
 
     def watched(self, core: BrokerCore) -> BrokerCore:
         """The core of a broker, now or after a restart."""
         note_useless, flush = core.data._note_useless, core.query.flush
+        presume = core.query.routes.presume
+
+        def presumed(branch: Branch) -> None:
+            self._presumed.add(branch.broker)
+            presume(branch)
 
         def noted(parcel: Parcel) -> None:
             is_whole = parcel.reflects == WHOLE
@@ -54,6 +62,7 @@ class Witness:
 
         core.data._note_useless = noted  # type: ignore[method-assign]
         core.query.flush = flushed  # type: ignore[method-assign]
+        core.query.routes.presume = presumed  # type: ignore[method-assign]
         return core
 
     def _explain(self, core: BrokerCore, parcel: Parcel, message: ElementStream | Readings) -> None:
@@ -65,6 +74,8 @@ class Witness:
             self.explained["relaxation"] += 1
         elif _holds(self._told[core.identity, parcel.root], message):
             self.explained["withdrawn"] += 1
+        elif core.identity in self._presumed:
+            self.explained["presumption"] += 1
         elif parcel.number % message_sample.SAMPLE_EVERY == 0:
             self.explained["sample"] += 1
         else:
