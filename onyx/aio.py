@@ -30,7 +30,6 @@ from onyx import clients, data_source
 from onyx.client_thread import PORTALS, ClientThread
 from onyx.client_values import Delivery, Outcome, Publication
 from onyx.housed_clients import Housed, HousedSource, HousedUser
-from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.results import Results
 
@@ -153,7 +152,7 @@ class AsyncioResults:
             await self.reject(f"{type(error).__name__}: {error}")
 
 
-class User(HousedUser, _Block[clients.User]):
+class User(HousedUser[AsyncioResults], _Block[clients.User]):
     """As ``onyx.User``, on asyncio."""
 
     add_profile = _awaiting(clients.User.add_profile)
@@ -167,16 +166,5 @@ class User(HousedUser, _Block[clients.User]):
     policy = _awaiting(clients.User.policy)
     set_policy = _awaiting(clients.User.set_policy)
 
-    def results(
-        self,
-        *profile_ids: str,
-        share: bool = False,
-        ephemeral: bool = False,
-        positions: Positions | PositionOf | None = None,
-    ) -> AsyncioResults:
-        """As ``onyx.User.results``: each is acknowledged when the next is asked for.  ``positions``
-        are saved in the client's thread."""
-        results = self._client.results(
-            *profile_ids, share=share, ephemeral=ephemeral, positions=positions
-        )
+    def _housed(self, results: Results) -> AsyncioResults:
         return AsyncioResults(results, self._thread)

@@ -31,7 +31,6 @@ from onyx import clients, data_source
 from onyx.client_thread import ClientThread, wait_for
 from onyx.client_values import Delivery, Outcome, Publication
 from onyx.housed_clients import Housed, HousedSource, HousedUser
-from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.results import Results
 
@@ -146,7 +145,7 @@ class BlockingResults:
             self.reject(f"{type(error).__name__}: {error}")
 
 
-class User(HousedUser, _Block[clients.User]):
+class User(HousedUser[BlockingResults], _Block[clients.User]):
     """As ``onyx.User``, blocking."""
 
     add_profile = _waiting(clients.User.add_profile)
@@ -160,16 +159,5 @@ class User(HousedUser, _Block[clients.User]):
     policy = _waiting(clients.User.policy)
     set_policy = _waiting(clients.User.set_policy)
 
-    def results(
-        self,
-        *profile_ids: str,
-        share: bool = False,
-        ephemeral: bool = False,
-        positions: Positions | PositionOf | None = None,
-    ) -> BlockingResults:
-        """As ``onyx.User.results``: each is acknowledged when the next is asked for.  ``positions``
-        are saved in the client's thread."""
-        results = self._client.results(
-            *profile_ids, share=share, ephemeral=ephemeral, positions=positions
-        )
+    def _housed(self, results: Results) -> BlockingResults:
         return BlockingResults(results, self._thread)

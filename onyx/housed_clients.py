@@ -3,15 +3,19 @@ live in a thread (client_thread.py)."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from onyx import clients, data_source
 from onyx.client_thread import ClientThread
 from onyx.client_values import Outcome, SourceInfo
+from onyx.positions import PositionOf, Positions
 from onyx.publisher_journal import JOURNAL_BYTES_MAX
 from onyx.registration_client import Where
+from onyx.results import Results
 
+_Results = TypeVar("_Results")
 _Client = TypeVar("_Client", bound=data_source.DataSource | clients.User)
 
 
@@ -79,9 +83,28 @@ class HousedSource(Housed[data_source.DataSource]):
         return self._client.address
 
 
-class HousedUser(Housed[clients.User]):
+class HousedUser(Housed[clients.User], Generic[_Results]):
     """The arguments are those of ``onyx.User``."""
 
     def __init__(self, registration: Where, name: str = "") -> None:
         self.name = name
         super().__init__(clients.User(registration, name))
+
+    def results(
+        self,
+        *profile_ids: str,
+        share: bool = False,
+        ephemeral: bool = False,
+        positions: Positions | PositionOf | None = None,
+    ) -> _Results:
+        """As ``onyx.User.results``: each is acknowledged when the next is asked for.  ``positions``
+        are saved in the client's thread."""
+        return self._housed(
+            self._client.results(
+                *profile_ids, share=share, ephemeral=ephemeral, positions=positions
+            )
+        )
+
+    @abstractmethod
+    def _housed(self, results: Results) -> _Results:
+        """The same, for whoever waits in another way."""
