@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import trio
+import trio.testing
 
 from registration.spark.session import SparkOptions, spark_session
 from tests.postgres import Postgres, running_postgres
@@ -19,6 +22,28 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         monkeypatch.delenv("ONYX_CREDENTIALS", raising=False)
         yield
+
+
+@pytest.fixture
+def autojump_clock(monkeypatch: pytest.MonkeyPatch) -> trio.testing.MockClock:
+    """Jumps when nothing but time is waited for: not while a thread writes to a disk."""
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    running = 0
+    run_sync = trio.to_thread.run_sync
+
+    async def run_without_jumps(*args: Any, **options: Any) -> Any:
+        nonlocal running
+        running += 1
+        clock.autojump_threshold = math.inf
+        try:
+            return await run_sync(*args, **options)
+        finally:
+            running -= 1
+            if not running:
+                clock.autojump_threshold = 0
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", run_without_jumps)
+    return clock
 
 
 @pytest.fixture(scope="session")

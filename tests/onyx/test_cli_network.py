@@ -344,24 +344,24 @@ def test_a_refused_profile_is_shown_with_a_caret(shell: Shell, tmp_path: Path) -
 def test_profiles_are_updated_listed_and_removed(shell: Shell, tmp_path: Path) -> None:
     old = write(tmp_path / "old.xq", "//a")
     new = write(tmp_path / "new.xq", "//b")
-    first, second = shell.lines("profile", "add", old, new, "--user", "eve", "--wait")
+    first, second = shell.lines("profile", "add", old, new, "--user", "amy", "--wait")
     (updated,) = shell.objects("profile", "update", first, new, "--wait")
     assert (updated["id"], updated["version"], updated["live"]) == (first, 2, True)
     shown = shell.lines("profile", "show", first)
-    assert shown[0].startswith(f"(: profile {first} of eve, version 2, ")
+    assert shown[0].startswith(f"(: profile {first} of amy, version 2, ")
     assert shown[1:] == ["//b"]
-    assert [entry["id"] for entry in shell.objects("profile", "list", "--user", "eve")] == [
+    assert [entry["id"] for entry in shell.objects("profile", "list", "--user", "amy")] == [
         first,
         second,
     ]
-    heading, *rows = shell.lines("profile", "list", "--user", "eve")
+    heading, *rows = shell.lines("profile", "list", "--user", "amy")
     assert heading.split()[:2] == ["ID", "USER"]
-    assert [row.split()[:2] for row in rows] == [[first, "eve"], [second, "eve"]]
+    assert [row.split()[:2] for row in rows] == [[first, "amy"], [second, "amy"]]
     assert shell.lines("profile", "remove", first) == [f"{first} removed"]
     assert shell.objects("profile", "remove", second) == [
         {"id": second, "removed": True, "missing": []}
     ]
-    assert shell.lines("profile", "list", "--user", "eve") == []
+    assert shell.lines("profile", "list", "--user", "amy") == []
 
 
 def test_status_counts_what_a_broker_did(

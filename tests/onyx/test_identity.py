@@ -158,15 +158,14 @@ def test_a_broker_without_an_authority_asks_for_credentials(tmp_path: Path) -> N
 
 
 def test_an_account_without_a_place_for_notes_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     topology = small_topology(tmp_path / "data", brokers=1)
     identity = NetworkIdentity(tmp_path / "identity", topology, is_secure=True)
-    said: list[str] = []
-    identity.note(topology, said.append)
-    assert f"ONYX_CREDENTIALS={identity.operator}" in said[0]
+    identity.note(topology)
+    assert f"ONYX_CREDENTIALS={identity.operator}" in caplog.messages[0]
 
 
 async def test_a_network_leaves_no_note(tmp_path: Path, state: Path) -> None:

@@ -22,7 +22,7 @@ async def test_questions_are_answered_in_their_order_and_nobody_waits() -> None:
         first = await receive.receive()
         assert isinstance(first, SchemaAnswered) and first.key == "costly"
         assert isinstance(first.answer, SchemaRefused)
-        assert await receive.receive() == SchemaAnswered("good", SchemaFound("xsd", True))
+        assert await receive.receive() == SchemaAnswered("good", SchemaFound("xsd"))
         desk.ask_nowait(AskSchemaWorker("last", ReadSchema("d.xsd", doubling(31))))
         await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()  # also while one is being answered
