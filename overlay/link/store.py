@@ -36,6 +36,7 @@ from overlay.link.journal_rows import Unread
 from overlay.link.row_store import net_changes
 from overlay.link.store_format import (
     CHAIN,
+    SQLITE_ERRORS,
     Chain,
     check_head,
     check_rows,
@@ -302,10 +303,11 @@ def _errors(path: Path) -> Iterator[None]:
     """What SQLite and the system say, as a StoreError."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except (*SQLITE_ERRORS, OSError) as error:
         if _is_full(error):
             raise DiskFull(f"{path}: the disk is full") from None
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+        code = getattr(error, "sqlite_errorcode", 0)
+        if isinstance(error, UnicodeDecodeError) or code & 0xFF == sqlite3.SQLITE_CORRUPT:
             raise damaged(path, str(error)) from None
         raise StoreError(f"{path} cannot be used: {error}") from None
 

@@ -52,6 +52,8 @@ _GONE = """\
 CREATE TRIGGER row_is_gone AFTER DELETE ON checked_rows BEGIN
  UPDATE ledger SET count = count - 1, sums = sums - old.sum WHERE space = old.space; END"""
 _TABLES = (_ROWS, _LEDGER, _NEW, _OTHER, _GONE)
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""The second where SQLite quotes altered bytes in what it says."""
 _SCHEMA = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY sql"
 
 

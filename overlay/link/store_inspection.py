@@ -18,6 +18,7 @@ from overlay.link.store import has_content, reading
 from overlay.link.store_format import (
     CHAIN,
     FORMER_VERSION,
+    SQLITE_ERRORS,
     Chain,
     check_head,
     check_sum,
@@ -78,7 +79,7 @@ def inspect(path: Path, *, deep: bool = True) -> Inspection:
                 found.faults += [
                     said for (said,) in connection.execute("PRAGMA quick_check(10)") if said != "ok"
                 ]
-        except (sqlite3.Error, StoreError) as error:
+        except (*SQLITE_ERRORS, StoreError) as error:
             found.faults.append(str(error))
         if deep and found.version != FORMER_VERSION:
             _count(found, connection)
@@ -96,7 +97,7 @@ def _count(found: Inspection, connection: sqlite3.Connection) -> None:
             found.damaged.append((str(row[0]), str(row[1])))
     try:
         ledger = {space: (count, sum_) for space, count, sum_ in connection.execute(_LEDGER)}
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         found.faults.append(f"ledger: {error}")
         return
     ledger.pop(CHAIN, None)
@@ -140,14 +141,14 @@ def scan(connection: sqlite3.Connection, faults: list[str]) -> Iterator[StoredRo
             last = row[0], row[1]
             yield row
         return
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         faults.append(str(error))
     try:
         for row in connection.execute(_SCAN.format(" DESC")):
             if (row[0], row[1]) == last:
                 return
             yield row
-    except sqlite3.Error:
+    except SQLITE_ERRORS:
         pass  # the same from the other side
 
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from overlay.link.errors import StoreError
 from overlay.link.store import reading
+from overlay.link.store_format import SQLITE_ERRORS
 
 LOCK_SECONDS = 1.0  # until all are locked; a commit waits at most BUSY_SECONDS (store.py)
 LOOK_SECONDS = 0.0005  # between two looks whether a commit is done
@@ -44,7 +45,7 @@ def one_moment(paths: Sequence[Path]) -> Iterator[Moment]:
             for reader in readers:
                 reader.execute("PRAGMA schema_version").fetchone()  # opened, whatever that takes
             held_seconds = _begun_together(paths, readers)
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise StoreError(f"no moment of the stores can be read: {error}") from None
         yield Moment(readers, held_seconds)
 

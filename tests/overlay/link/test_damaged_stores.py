@@ -13,6 +13,7 @@ import pytest
 from overlay.link.errors import StoreError, StoreLost
 from overlay.link.events import Delete, Put
 from overlay.link.store import Store
+from overlay.link.store_inspection import inspect
 from tests.overlay.link.stored_history import ENDINGS, NAME, History, copy_files, read_all
 
 FLIPS = 40  # of one bit each, for each file of each seed
@@ -72,6 +73,18 @@ def test_a_flipped_bit_is_found_or_does_no_harm(
             else:
                 assert rows == history.states[-1], f"bit {bit} of byte {at} of {NAME}{ending}"
     assert found > 8
+
+
+def test_a_bit_of_the_text_of_its_tables_is_found(quick: Path) -> None:
+    """SQLite quotes what it does not understand of it, which may be no text any more."""
+    good = closed(quick / "made", 1).copy(quick / "good")
+    text = b"CREATE TABLE checked_rows"
+    start = good.read_bytes().index(text)
+    for at in range(start, start + len(text)):
+        tried = copy_files(good, quick / "tried")
+        flip(tried, at, 7)
+        assert isinstance(read_all(tried, {}), str)
+        assert not inspect(tried).is_intact
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
