@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -127,12 +128,16 @@ def test_the_container_runs_without_root(tmp_path: Path) -> None:
     engine = _container_engine()
     if not engine:
         pytest.skip("needs docker or podman, and an engine that runs")
+    containerfile = "packaging/Containerfile"
+    (version,) = re.findall("ARG PYTHON=(.+)", (ROOT / containerfile).read_text())
+    for base in (f"python:{version}", f"python:{version}-slim"):
+        pull = [engine, "pull", "-q", f"docker.io/library/{base}"]
+        if subprocess.run(pull, capture_output=True, check=False).returncode:
+            pytest.skip(f"the image {base} cannot be had")
     built = subprocess.run(
-        [engine, "build", "-q", "-f", "packaging/Containerfile", "-t", "onyx-test", "."], cwd=ROOT,
+        [engine, "build", "-q", "-f", containerfile, "-t", "onyx-test", "."], cwd=ROOT,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if "pull" in built.stderr or "lookup" in built.stderr:
-        pytest.skip("the base image cannot be had")
     assert built.returncode == 0, built.stderr
     run = [engine, "run", "--rm", "--entrypoint"]
     assert subprocess.check_output([*run, "id", "onyx-test", "-u"]).strip() == b"10001"
