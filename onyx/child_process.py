@@ -28,7 +28,6 @@ from typing import Literal, TypeAlias
 import trio
 
 from onyx.errors import EXIT_CANNOT_CREATE, EXIT_CONFIG, EXIT_STORE, EXIT_SYSTEM, LaunchError
-from onyx.logs import USUAL_LOGS, LogOptions
 from onyx.start_progress import StartProgress
 
 State: TypeAlias = Literal["starting", "ready", "waiting", "stopped"]
@@ -77,7 +76,6 @@ class ChildProcess:
         policy: RestartPolicy,
         report: Callable[[str, ChildProcess], None],
         write_line: Callable[[str], None],
-        logs: LogOptions = USUAL_LOGS,
     ) -> None:
         """``listen_fds``: for clients, for links; none: it binds its addresses itself.  ``report``
         hears "started", "restoring", "ready", "died" as they happen; ``write_line`` is given what
@@ -99,7 +97,6 @@ class ChildProcess:
         self._policy = policy
         self._report = report
         self._write_line = write_line
-        self._logs = logs
         self._process: trio.Process | None = None
         self._killed_on_purpose = False
         self._became_ready = trio.Event()
@@ -211,7 +208,6 @@ class ChildProcess:
             *("--lifeline-fd", str(self._lifeline_fd)),
             *(("--kept",) if self.is_kept else ()),
             *(("--credentials", str(self._credentials)) if self._credentials else ()),
-            *self._logs.arguments(),
         ]
 
     async def _watch_ready(self, ready_read: int, ready_at: list[float]) -> None:

@@ -11,7 +11,6 @@ from onyx.listening import NodeSockets
 from onyx.open_files import Connections
 from overlay.limits import Limits
 from overlay.link.door import CLIENT_ROLES, Door, DoorLimits
-from overlay.link.link_io import ConnectionLimits
 from overlay.link.node_limits import NodeLimits
 from overlay.link.principal import PROCESS_ROLES
 
@@ -32,12 +31,7 @@ def doors_of(sockets: NodeSockets, connections: Connections, limits: Limits) -> 
 def node_limits(limits: Limits, caution: int = 0) -> NodeLimits:
     """What the buffers of a process may take; in ``caution`` turns at first one frame is handled
     each."""
-    return NodeLimits(
-        cautious_turns=caution,
-        inbox_bytes=limits.receive_bytes_max,
-        send_bytes=limits.send_bytes_max,
-        connection=ConnectionLimits(slow_seconds=limits.slow_reader_s),
-    )
+    return NodeLimits(cautious_turns=caution).bounded(limits)
 
 
 def _listener(listener: socket.socket) -> trio.SocketListener:

@@ -19,7 +19,6 @@ from onyx.child_process import ChildProcess, RestartPolicy
 from onyx.errors import UsageError
 from onyx.identity.known_networks import is_loopback
 from onyx.listening import bind, bound_address
-from onyx.logs import USUAL_LOGS, LogOptions
 from overlay.gateway import GatewayTable
 from overlay.nodes import Address
 from overlay.topology import TopologyError
@@ -52,11 +51,14 @@ async def running_gateway(
     file: str = "",
     report: Callable[[str, ChildProcess], None] = lambda event, child: None,
     write_line: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
-    logs: LogOptions = USUAL_LOGS,
+    topology_file: Path | None = None,
+    keep: Callable[[ChildProcess], None] = lambda child: None,
 ) -> AsyncIterator[str]:
     """The address of its page, as a URL, once it is there; it ends with the block.
 
-    ``credentials`` is the file of whom it is to the network (None: as this account is known);
+    ``credentials`` is the file of whom it is to the network (None: as this account is known); of
+    ``topology_file`` it takes the level of its log, and again at SIGHUP; ``keep`` is given its
+    process.
     TopologyError when the address cannot be had, LaunchError when it does not come up.
     """
     with ExitStack() as stack:
@@ -66,13 +68,14 @@ async def running_gateway(
         stack.callback(os.close, own_end)
         child = _GatewayProcess(
             *(registration, gateway, listener.fileno(), lifeline, credentials),
-            *(report, write_line, logs),
+            *(report, write_line, topology_file),
         )
         async with background_tasks() as nursery:
             nursery.start_soon(child.run)
             with trio.fail_after(START_SECONDS):
                 await child.wait_ready()
             child.is_kept = True
+            keep(child)
             scheme = "http" if gateway.tls_certificate is None else "https"
             yield f"{scheme}://{Address(*bound_address(listener, gateway.listen))}/"
 
@@ -87,13 +90,13 @@ class _GatewayProcess(ChildProcess):
         credentials: Path | None,
         report: Callable[[str, ChildProcess], None],
         write_line: Callable[[str], None],
-        logs: LogOptions,
+        topology_file: Path | None,
     ) -> None:
-        no_file, fds = Path(), (listen_fd,)
+        file, fds = topology_file or Path(), (listen_fd,)
         policy = RestartPolicy()
-        of = NAME, no_file, fds, lifeline, credentials, policy, report, write_line
-        super().__init__(*of, logs)
+        super().__init__(NAME, file, fds, lifeline, credentials, policy, report, write_line)
         self._registration, self._gateway = registration, gateway
+        self._of_file = topology_file
 
     def _command(self, ready_fd: int) -> list[str]:
         gateway = self._gateway
@@ -104,16 +107,10 @@ class _GatewayProcess(ChildProcess):
             "--ready-fd": ready_fd,
             "--lifeline-fd": self._lifeline_fd,
             "--credentials": self._credentials,
+            "--topology-file": self._of_file,
         }
         said = [word for name, value in options.items() if value is not None
                 for word in (name, str(value))]  # fmt: skip
         names = [word for name in gateway.names for word in ("--name", name)]
         module = [sys.executable, "-P", "-m", "onyx.gateway.gateway_process"]
-        return [
-            *module,
-            self._registration,
-            gateway.listen.host,
-            *said,
-            *names,
-            *self._logs.arguments(),
-        ]
+        return [*module, self._registration, gateway.listen.host, *said, *names]

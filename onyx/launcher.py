@@ -46,7 +46,7 @@ from onyx.listening import (
     bound_address,
     processes_of,
 )
-from onyx.logs import USUAL_LOGS, LogOptions
+from onyx.logs import set_level
 from onyx.node_store import set_aside
 from onyx.open_files import allow_connections
 from onyx.shape_follower import follow_shape
@@ -72,6 +72,7 @@ class RunningNetwork:
         self.topology = topology
         self.topology_file = topology_file
         self.failure: LaunchError | None = None
+        self.beside: list[ChildProcess] = []  # no nodes: a gateway
         self._children: dict[str, ChildProcess] = {}
 
     @property
@@ -116,7 +117,14 @@ class RunningNetwork:
             DataDirectory(self.topology_file.parent).write_topology(self.topology)
             for child in self.children:
                 child.hang_up_nowait()
+            self.use_log_level()
         return taken, left
+
+    def use_log_level(self) -> None:
+        """Of the topology as it is on disk by now, in processes that no core tells."""
+        set_level(self.topology.log.level)
+        for child in self.beside:
+            child.hang_up_nowait()
 
     async def wait_ready(self, node_id: str | None = None) -> None:
         """Until a node, or every one, is ready (again)."""
@@ -145,7 +153,6 @@ async def launch(
     report: Report = lambda event, child: None,
     write_line: Callable[[str], None] | None = None,
     is_secure: bool = True,
-    logs: LogOptions = USUAL_LOGS,
 ) -> AsyncIterator[RunningNetwork]:
     """Run all nodes of ``topology`` while the block runs.
 
@@ -154,7 +161,7 @@ async def launch(
 
     ``data_directory`` overrides the topology's; ``file`` names the topology in messages;
     ``report`` hears of events in the life of the processes; ``write_line`` is given every log
-    line of theirs (default: standard error), which is written as ``logs`` say.
+    line of theirs (default: standard error).
 
     TopologyError when an address or so many connections cannot be had, DataDirectoryInUse when the
     network is running already, LaunchError when a process does not come up or does not stay up
@@ -194,7 +201,7 @@ async def launch(
             credentials = identity.credentials_of(network.topology, process.node.id)
             return ChildProcess(
                 *(process.name, topology_file, fds, lifeline, credentials),
-                *(policy, report, write, logs),
+                *(policy, report, write),
             )
 
         network = RunningNetwork(resolved, topology_file, identity.client)
@@ -259,7 +266,10 @@ class _Keeper:
         to start."""
         topology = replace(topology, data_directory=self._directory.path)
         self._directory.write_topology(topology)
+        is_level_other = topology.log != self._network.topology.log
         self._network.topology = topology
+        if is_level_other:
+            self._network.use_log_level()
         self._identity.note(topology)
         wanted = {process.name: process for process in processes_of(topology)}
         for node_id, process in wanted.items():

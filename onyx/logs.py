@@ -10,43 +10,29 @@ import argparse
 import logging
 import sys
 from collections.abc import MutableMapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, TextIO
 
-LEVELS = ("debug", "info", "warning", "error")
-
-
-class LogFormat(StrEnum):
-    TEXT = "text"
-    JSON = "json"
-
-
-@dataclass(frozen=True, slots=True)
-class LogOptions:
-    """``level``: one of LEVELS; what is below it is not written."""
-
-    level: str = "info"
-    format: LogFormat = LogFormat.TEXT
-
-    def arguments(self) -> list[str]:
-        """On the command line of a process."""
-        return ["--log-level", self.level, "--log-format", self.format.value]
-
+from overlay.log_options import LEVELS, LogFormat, LogOptions
 
 USUAL_LOGS = LogOptions()
+_usual = USUAL_LOGS.level  # of this process, to which SIGUSR1 comes back
 
 
 def add_log_arguments(parser: argparse.ArgumentParser) -> None:
     """``--log-level`` and ``--log-format``; ``log_options`` are what they say."""
     formats = [each.value for each in LogFormat]
-    level, format_ = "what is logged (default: info)", "lines as text, or as JSON (default: text)"
-    parser.add_argument("--log-level", choices=LEVELS, default="info", help=level)
-    parser.add_argument("--log-format", choices=formats, default="text", help=format_)
+    level, format_ = (
+        "what is logged (default: that of [log], or info)",
+        "lines as text, or as JSON (likewise)",
+    )
+    parser.add_argument("--log-level", choices=LEVELS, help=level)
+    parser.add_argument("--log-format", choices=formats, help=format_)
 
 
-def log_options(arguments: argparse.Namespace) -> LogOptions:
-    return LogOptions(arguments.log_level, LogFormat(arguments.log_format))
+def log_options(arguments: argparse.Namespace, of_file: LogOptions = USUAL_LOGS) -> LogOptions:
+    """Those of the file, where the command line does not say others."""
+    level, format_ = arguments.log_level, arguments.log_format
+    return LogOptions(level or of_file.level, LogFormat(format_ or of_file.format))
 
 
 def configure_logging(
@@ -88,14 +74,16 @@ def configure_logging(
 
 def set_level(level: str) -> None:
     """One of LEVELS, from now on."""
+    global _usual  # noqa: PLW0603  # as the logging that it is about is the whole process's
+    _usual = level
     logging.getLogger().setLevel(level.upper())
 
 
-def toggle_debug(options: LogOptions) -> str:
-    """Between "debug" and the level that a process was started with; the one that is now."""
+def toggle_debug() -> str:
+    """Between "debug" and the level that was set last; the one that is now."""
     root = logging.getLogger()
-    level = options.level if root.level == logging.DEBUG else "debug"
-    set_level(level)
+    level = _usual if root.level == logging.DEBUG else "debug"
+    root.setLevel(level.upper())
     return level
 
 

@@ -24,7 +24,8 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 
@@ -38,14 +39,7 @@ from onyx.doors import doors_of, node_limits
 from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreGone, UserError
 from onyx.garbage import leave_survivors_alone
 from onyx.listening import NodeProcess, NodeSockets, bind, bind_process, bound_address, process_of
-from onyx.logs import (
-    USUAL_LOGS,
-    LogOptions,
-    add_log_arguments,
-    configure_logging,
-    log_options,
-    toggle_debug,
-)
+from onyx.logs import configure_logging, set_level, toggle_debug
 from onyx.lost_store import tell_lost
 from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
@@ -59,7 +53,7 @@ from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.lost_stores import STORE_LOST
 from overlay.link.principal import Principal, nobody
 from overlay.link.stored_rows import Progress, unsaid
-from overlay.link.vitals import Vitals
+from overlay.link.vitals import NotReady, Vitals
 from overlay.live_settings import with_live_settings
 from overlay.nodes import Address
 from overlay.stores import SQLITE
@@ -85,12 +79,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--lifeline-fd", type=int, required=True)
     parser.add_argument("--kept", action="store_true", help="it is started again when it ends")
     parser.add_argument("--credentials", type=Path, help="without it: no TLS")
-    add_log_arguments(parser)
     arguments = parser.parse_args(argv)
-    arguments.log = log_options(arguments)
-    configure_logging(arguments.process, arguments.log)
     try:
-        trio.run(_run_child, arguments)
+        topology = load_topology(arguments.topology)
+        configure_logging(arguments.process, topology.log)
+        trio.run(_run_child, topology, arguments)
     except (UserError, TopologyError) as error:
         print(f"onyx: {error}", file=sys.stderr)
         return error.exit_code if isinstance(error, UserError) else EXIT_CONFIG
@@ -104,16 +97,15 @@ async def run_node_process(
     credentials: Path | None,
     *,
     lifeline: int | None = None,
-    topology_file: Path | None = None,
+    read_file: Callable[[], Topology] | None = None,
     ready: Callable[[], None] = lambda: None,
     waiting: Callable[[], None] = lambda: None,
     progress: Progress = unsaid,
     tells_lost: bool = True,
-    logs: LogOptions = USUAL_LOGS,
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
-    At SIGHUP it takes from ``topology_file`` what it can while it runs (``live_settings.py``).
+    At SIGHUP it takes of what ``read_file`` gives what it can while it runs (live_settings.py).
     ``sockets`` are bound, and are closed at the end; ``credentials`` is the file of
     its own (None: it runs without TLS), beside which are those ``revoked``; ``ready`` is called
     once, ``progress`` before that, now and then as the rows of the store are taken back.  Of a node
@@ -140,12 +132,13 @@ async def run_node_process(
         watched_deaths(directory.node_directory(process.name)) as (mark, death),
     ):
         async with background_tasks() as nursery:
-            nursery.start_soon(_heed_signals, nursery.cancel_scope, logs)
+            nursery.start_soon(_heed_signals, nursery.cancel_scope)
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
             vitals = _open_vitals(topology, process, nursery)
-            if topology_file is not None:
-                nursery.start_soon(_take_settings, topology_file, topology, vitals)
+            file = _File(topology, read_file)
+            vitals.tell_process = lambda now: set_level(now.log.level)
+            nursery.start_soon(_take_settings, file, vitals)
             started = {**_release(), "started": time.time()}
             vitals.about = lambda: {**started, "time": time.time()}
             has_standby = topology.node(node_id).has_standby
@@ -166,8 +159,9 @@ async def run_node_process(
                     async def life(caution: int) -> None:
                         node = process.node
                         log.info("listening at %s, for links at %s", node.listen, node.links)
+                        limits = file.topology.limits
                         doors = doors_of(sockets, connections, limits)  # which the life closes
-                        of_node = topology, node_id, doors, store
+                        of_node = file.topology, node_id, doors, store
                         bounds = node_limits(limits, caution)
                         await run(*of_node, *told.reports(), bounds, shown, issuer, mark, vitals)
 
@@ -289,8 +283,7 @@ def _open_vitals(topology: Topology, process: NodeProcess, nursery: trio.Nursery
     return vitals
 
 
-async def _run_child(arguments: argparse.Namespace) -> None:
-    topology = load_topology(arguments.topology)
+async def _run_child(topology: Topology, arguments: argparse.Namespace) -> None:
     process = process_of(topology, arguments.process)
     clients, links = arguments.listen_fd, arguments.links_fd
     if clients is None:
@@ -316,12 +309,11 @@ async def _run_child(arguments: argparse.Namespace) -> None:
         sockets,
         arguments.credentials,
         lifeline=arguments.lifeline_fd,
-        topology_file=arguments.topology,
+        read_file=partial(load_topology, arguments.topology),
         ready=tell_launcher,
         waiting=tell_launcher,
         progress=tell_progress,
         tells_lost=arguments.kept,
-        logs=arguments.log,
     )
 
 
@@ -338,31 +330,44 @@ def _now_and_then(progress: Progress) -> Progress:
     return say
 
 
-async def _heed_signals(scope: trio.CancelScope, logs: LogOptions) -> None:
+async def _heed_signals(scope: trio.CancelScope) -> None:
     """SIGUSR1 makes the log say more, and again what it said."""
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1) as signals:
         async for number in signals:
             if number == signal.SIGUSR1:
-                log.warning("the log is of level %s from now on", toggle_debug(logs))
+                log.warning("the log is of level %s from now on", toggle_debug())
                 continue
             log.info("stopping: %s", signal.Signals(number).name)
             scope.cancel()
 
 
-async def _take_settings(file: Path, topology: Topology, vitals: Vitals) -> None:
+@dataclass
+class _File:
+    """What a process was started with, and has taken of what it ``read`` since."""
+
+    topology: Topology
+    read: Callable[[], Topology] | None
+
+    def take(self, wanted: Topology) -> tuple[list[str], list[str]]:
+        self.topology, taken, left = with_live_settings(self.topology, wanted)
+        return taken, left
+
+
+async def _take_settings(file: _File, vitals: Vitals) -> None:
     """Of the file, whenever there is a SIGHUP."""
+    if file.read is None:
+        return
     with trio.open_signal_receiver(signal.SIGHUP) as signals:
         async for _ in signals:
             try:
-                wanted = load_topology(file)
+                wanted = file.read()
             except TopologyError as error:
                 log.error("nothing is changed: %s", error)
                 continue
-            topology, taken, left = with_live_settings(topology, wanted)
-            vitals.take_settings(topology.limits, topology.archive)
-            if taken:
-                log.info("in force from now on: %s", ", ".join(taken))
-            if left:
+            changed = file.take(wanted)
+            with suppress(NotReady):  # a core to come is made with them
+                changed = vitals.take_file(wanted)
+            if left := changed[1]:
                 log.warning("takes a new start: %s", ", ".join(left))
 
 

@@ -1,8 +1,9 @@
-"""What of a topology file a network takes while it runs, and what takes a new start."""
+"""What of a topology file a network takes while it runs, and what takes a new start of whom."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from overlay.topology import Topology
@@ -15,7 +16,14 @@ LIVE = {
             "delivery_backlog_bytes_max",
             "delivery_store_bytes_max",
             "delivery_age_s_max",
+            "disk_reserve_bytes",
             "profile_length_max",
+            "link_down_after_s",
+            "unknown_connections_max",
+            "address_connections_max",
+            "receive_bytes_max",
+            "send_bytes_max",
+            "slow_reader_s",
             "unclaimed_profile_s_max",
             "profiles_max",
             "sources_max",
@@ -40,28 +48,70 @@ LIVE = {
             "waiting_bytes_max",
         )
     ),
+    "log": frozenset(("level",)),
 }
 """By table of the file.  Each is read where it is used, and changes nothing that is stored."""
-_SHAPE = ("access", "oidc", "stores", "admin")
+
+SETTINGS = (*LIVE, "access", "oidc", "stores", "admin")
+"""All of a file that is neither a node nor a link, but for its name and places on this machine."""
+
+_OF_BROKERS = (
+    *("archive", "limits.training", "limits.routing_table_max_bytes", "limits.max_disjuncts"),
+    *("limits.needs_max_bytes", "limits.evaluation_ms_max"),
+)
 
 
 def with_live_settings(now: Topology, wanted: Topology) -> tuple[Topology, list[str], list[str]]:
     """The running network with what it can take of a file as it is now; what that is, and what
     takes a new start, by its key: "limits.profiles_max"."""
-    taken: list[str] = []
-    left = [name for name in _SHAPE if getattr(now, name) != getattr(wanted, name)]
-    changed: dict[str, Any] = {}
+    before, after = setting_values(now), setting_values(wanted)
+    changed = [key for key in after if before.get(key) != after[key]]
+    changed += [key for key in before if key not in after]
+    taken = [key for key in changed if _is_live(key)]
+    left = [key for key in changed if not _is_live(key)]
+    return with_values(now, {key: after[key] for key in taken}), taken, left
+
+
+def setting_values(topology: Topology) -> dict[str, Any]:
+    """All settings by key; access and the like as a whole."""
+    found: dict[str, Any] = {}
+    for name in SETTINGS:
+        part = getattr(topology, name)
+        found.update(_flat(name, part) if name in LIVE else [(name, part)])
+    return found
+
+
+def live_values(topology: Topology) -> dict[str, object]:
+    """Those that can be taken while it runs."""
+    return {key: value for key, value in setting_values(topology).items() if _is_live(key)}
+
+
+def with_values(topology: Topology, values: Mapping[str, Any]) -> Topology:
+    """The same network with some of its live settings; what there is no more is passed over."""
     for table, live in LIVE.items():
-        part, new = getattr(now, table), getattr(wanted, table)
-        values = {}
-        for each in fields(part):
-            if getattr(part, each.name) == getattr(new, each.name):
-                continue
-            key = f"{table}.{each.name}"
-            if each.name in live:
-                values[each.name] = getattr(new, each.name)
-                taken.append(key)
-            else:
-                left.append(key)
-        changed[table] = replace(part, **values)
-    return replace(now, **changed), taken, left
+        given = {name: values[key] for name in sorted(live) if (key := f"{table}.{name}") in values}
+        if given:
+            part: Any = replace(getattr(topology, table), **given)
+            topology = replace(topology, **{table: part})
+    return topology
+
+
+def starts_needed(key: str) -> str:
+    """Whose new start, with the file that has it, a setting takes that is not live."""
+    if key == "stores":
+        return "the whole network"
+    return "every broker" if key.startswith(_OF_BROKERS) else "every process"
+
+
+def _is_live(key: str) -> bool:
+    table, _, name = key.partition(".")
+    return name in LIVE.get(table, ())
+
+
+def _flat(prefix: str, part: Any) -> Iterator[tuple[str, Any]]:
+    for each in fields(part):
+        value, key = getattr(part, each.name), f"{prefix}.{each.name}"
+        if is_dataclass(value):
+            yield from _flat(key, value)
+        else:
+            yield key, value

@@ -212,6 +212,7 @@ def refreshed(shape: NetworkShape, file: Topology) -> NetworkShape:
         registration=file.registration,
         limits=file.limits,
         archive=file.archive,
+        log=file.log,
         stores=file.stores,
         admin=file.admin,
         brokers=tuple(brokers.get(broker.id, broker) for broker in shape.declared.brokers),

@@ -68,5 +68,7 @@ def read_store(table: TomlTable, key: str, default: str) -> str:
 
 
 def stores_to_toml(options: StoreOptions) -> Iterator[str]:
-    """The lines of ``[stores]``, every value written out."""
+    """The lines of ``[stores]``, if they say something."""
+    if options == StoreOptions():
+        return
     yield from ("", "[stores]", f"url = {toml_text(options.url)}", f"lease_s = {options.lease_s!r}")

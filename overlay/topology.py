@@ -20,9 +20,8 @@ changes; every process of a network is started from the same one::
 
 Invariants of every topology that ``parse_topology`` returns: at least one broker and one
 registration node; ids are unique; no two nodes listen at the same address; links join two
-different brokers, each pair at most once; every broker can be reached from every other.
-
-Figures 3 and 4 of the paper.
+different brokers, each pair at most once; every broker can be reached from every other (Figures
+3 and 4 of the paper).
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from overlay.errors import TopologyError
 from overlay.gateway import GatewayTable, gateway_to_toml, read_gateway
 from overlay.limits import Limits, limits_to_toml, read_limits
 from overlay.link.principal import Principal
+from overlay.log_options import LogOptions, log_to_toml, read_log
 from overlay.nodes import (
     AUTO,
     DEFAULT_CAPACITY,
@@ -89,7 +89,7 @@ REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not bui
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOP_KEYS = (
     *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
-    *("archive", "access", "oidc", "stores", "admin", "gateway"),
+    *("archive", "access", "oidc", "stores", "admin", "gateway", "log"),
 )
 _NODE_KEYS = ("id", "listen", "links", "standby", "standby_links", "store")
 _BROKER_KEYS = (*_NODE_KEYS, "label", "place", "capacity")
@@ -125,6 +125,7 @@ class Topology:
     stores: StoreOptions = field(default_factory=StoreOptions)
     admin: AdminOptions | None = None
     gateway: GatewayTable | None = None
+    log: LogOptions = field(default_factory=LogOptions)
     _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
     _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
 
@@ -279,7 +280,7 @@ def parse_topology(text: str, file: str) -> Topology:
     topology = Topology(
         *(name, _read_data_directory(top, name), registration, brokers, links),
         *(read_limits(top), read_archive(top), read_access(top), read_oidc(top), stores),
-        *(read_admin(top), read_gateway(top, _read_address)),
+        *(read_admin(top), read_gateway(top, _read_address), read_log(top)),
     )
     _check_connected(topology, top)
     return topology
@@ -533,10 +534,10 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
     yield from access_to_toml(topology.access)
     yield from oidc_to_toml(topology.oidc)
     yield from archive_to_toml(topology.archive)
-    if topology.stores != StoreOptions():
-        yield from stores_to_toml(topology.stores)
+    yield from stores_to_toml(topology.stores)
     yield from admin_to_toml(topology.admin)
     yield from gateway_to_toml(topology.gateway)
+    yield from log_to_toml(topology.log)
 
 
 def _node_lines(node: RegistrationNode | BrokerNode, stores: StoreOptions) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from overlay.limits import Limits
 from overlay.link.part import Part
 from registration.shape_changes import ShapeChanges
 
@@ -27,6 +28,9 @@ class AbsentBrokers(Part):
         self._connected = connected
         self._after_s = after_s
         self._since: dict[str, float] = {}
+
+    def take_limits(self, limits: Limits) -> None:
+        self._after_s = limits.link_down_after_s
 
     def tick(self, now: float) -> None:
         """Time goes on."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.errors import StoreError
 from overlay.link.events import (
@@ -31,6 +30,7 @@ from overlay.link.part import Agenda
 from overlay.link.principal import Principal, nobody
 from overlay.link.request_server import RequestServer, Result, Verb
 from overlay.link.row_log import RowLog
+from overlay.link.running_settings import RunningSettings
 from overlay.link.slices import Slice
 from overlay.link.statistics_requests import StatisticsRequests
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
@@ -119,7 +119,10 @@ class RegistrationCore:
         self._dead = dead = DeadLetters(self._links, self._rows, wall, mark)
         self.moves = Moves(self.catalog, self._rows, self._send)
         self.shapes = ShapeChanges(topology, self.catalog, self._links, self._rows)
-        audit = AuditLog(self._rows, wall, say)
+        audit, self.settings = (
+            AuditLog(self._rows, wall, say),
+            RunningSettings(topology, self._rows, self.shapes.use_settings),
+        )
         self._access = AccessControl(
             *(topology, self._links, self._rows, audit, wall, holders, revoked)
         )
@@ -160,7 +163,10 @@ class RegistrationCore:
         verbs |= PlanRequests(placement, self._shares, application, census).verbs
         processes = ProcessReports(self.shapes, identity)
         verbs |= {**processes.verbs, **dead.verbs}
-        changes = ShapeRequests(self.shapes, self.catalog, reports.decide, audit, server.principal)
+        changes = ShapeRequests(
+            *(self.shapes, self.catalog, reports.decide, audit, server.principal),
+            self.settings.take_change,
+        )
         verbs |= {**changes.verbs, **self._access.verbs}
         verbs |= self._taxonomies.verbs
         verbs |= audit.verbs
@@ -222,6 +228,7 @@ class RegistrationCore:
                 audit,
                 self._access,
                 self._taxonomies,
+                self.settings,
             )
         )
         self._takers = self._agenda.takers()
@@ -271,10 +278,6 @@ class RegistrationCore:
     def refusal(self, peer: str) -> str:
         """Why the last connection with a peer that is away was closed; "" if it broke."""
         return self._links.refusal(peer)
-
-    def take_limits(self, limits: Limits) -> None:
-        """See Part; to be called between two events."""
-        self._agenda.take_limits(limits)
 
     def statistics(self) -> Result:
         return {

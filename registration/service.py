@@ -73,9 +73,13 @@ async def run_registration(
         )
 
     core = await made_aside(make_core, progress)
-    vitals.statistics = core.statistics
-    vitals.take_settings = lambda limits, options: core.take_limits(limits)
+    vitals.statistics, vitals.take_file = core.statistics, core.settings.take_file
     reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
+
+    def settings_in_force(taken: Topology) -> None:
+        reserve.reserve = taken.limits.disk_reserve_bytes
+
+    vitals.tell_life = settings_in_force
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from overlay.limits import Limits
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
 from overlay.link.frame import Frame
@@ -93,6 +92,10 @@ REACHED = Table("shape-reached", _ReachedRow)
 WAITING = Table("source-waiting", _WaitingRow)
 
 
+def _with_settings(topology: Topology, now: Topology) -> Topology:
+    return replace(topology, limits=now.limits, archive=now.archive, log=now.log)
+
+
 class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     """The shape of the network; durable."""
 
@@ -145,13 +148,12 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             self._put(self._shapes[0])
         self._tell_topology()
 
-    def take_limits(self, limits: Limits) -> None:
+    def use_settings(self, now: Topology) -> None:
         """Others are in force; the shape is the same."""
-        self._started_with = replace(self._started_with, limits=limits)
-        self._shapes = [
-            replace(shape, declared=replace(shape.declared, limits=limits))
-            for shape in self._shapes
-        ]
+        self._started_with, self._shapes = (
+            _with_settings(self._started_with, now),
+            [replace(s, declared=_with_settings(s.declared, now)) for s in self._shapes],
+        )
         self._tell_topology()
 
     def reinstate(

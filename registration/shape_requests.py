@@ -1,8 +1,9 @@
 """What an operator may ask about the shape of the network: one verb, one function.
 
 ======================  ======================================================================
-``topology.apply``      change the network into the one of a topology file, or say what that
-                        would mean (``dry_run``); answered as soon as the change is under way
+``topology.apply``      change the network into the one of a topology file, settings as well, or
+                        say what that would mean (``dry_run``); answered as soon as the change is
+                        under way
 ``topology.progress``   how far the brokers are
 ``topology.show``       the network as it is now
 ``topology.processes``  the brokers that have to run now, as a topology
@@ -18,6 +19,7 @@ from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.principal import Principal
 from overlay.link.request_server import RequestRefused, Result, Verb, text_argument
+from overlay.live_settings import SETTINGS, setting_values, starts_needed, with_live_settings
 from overlay.network_shape import NetworkShape, kept_down, next_shape
 from overlay.nodes import BrokerNode, Link
 from overlay.toml_table import did_you_mean
@@ -40,8 +42,11 @@ class ShapeRequests:
         changed: Callable[[], None],
         audit: AuditLog,
         principal: Callable[[int], Principal | None],
+        change_settings: Callable[[Topology, Topology], None],
     ) -> None:
-        """``changed`` is called when a change has begun; ``principal(connection)`` asks for it."""
+        """``changed`` is called when a change has begun; ``principal(connection)`` asks for it;
+        ``change_settings`` is told of what was in force, and is."""
+        self._change_settings = change_settings
         self._audit = audit
         self._principal = principal
         self._shapes = shapes
@@ -72,15 +77,18 @@ class ShapeRequests:
         except TopologyError as error:
             raise RequestRefused("topology-refused", str(error)) from error
         declared = _fitted(now.declared, wanted)
+        declared, taken, left = _with_settings(now.declared, declared)
         self._check_leaving(now, declared, lost)
         profiles = [p.profile for p in self._catalog.profiles.values() if p.host in lost]
         sources = [s.source for s in self._catalog.sources.values() if s.root in lost]
-        described = describe_change(now, declared, lost)
+        described = [*describe_change(now, declared, lost), *taken]
         result: Result = {
             "version": now.version,
             "changes": described,
             "trees": [],
             "lost": {"profiles": profiles, "sources": sources},
+            "settings": taken,
+            "takes_a_start": left,
         }
         if not described:
             return result
@@ -101,6 +109,7 @@ class ShapeRequests:
                 "onyx topology show --live says who is missing",
             )
         self._shapes.change(declared, down, lost)
+        self._change_settings(now.declared, declared)
         detail = f"version {new.version}: {'; '.join(described)}"
         self._audit.note(self._principal(connection), request.verb, detail)
         self._changed()
@@ -166,23 +175,16 @@ def _differences(what: str, before: BrokerNode | Link, after: BrokerNode | Link)
 def _fitted(now: Topology, wanted: Topology) -> Topology:
     """The new network with what a running one cannot change taken from it; RequestRefused where
     the file says otherwise."""
-    wanted = replace(wanted.with_trial_store(now.stores.url), gateway=None)
+    wanted = wanted.with_trial_store(now.stores.url)
     for what, is_value, shall_be in (
         ("name", now.name, wanted.name),
         ("registration", [n.id for n in now.registration], [n.id for n in wanted.registration]),
-        ("limits", now.limits, wanted.limits),
-        ("archive", now.archive, wanted.archive),
-        ("access", now.access, wanted.access),
-        ("oidc", now.oidc, wanted.oidc),
-        ("stores", now.stores, wanted.stores),
-        ("admin", now.admin, wanted.admin),
     ):
         if is_value != shall_be:
             raise RequestRefused(
                 "topology-refused",
                 f"{what} is {shall_be} in the new topology and {is_value} in the running network; "
-                "it is changed by SIGHUP to onyx up, which takes what it can of the file, or by "
-                "stopping and starting the network",
+                "it is changed by stopping and starting the network",
             )
     running = {broker.id: broker for broker in now.brokers}
     brokers = []
@@ -201,6 +203,19 @@ def _fitted(now: Topology, wanted: Topology) -> Topology:
         registration=now.registration,
         data_directory=now.data_directory,
     )
+
+
+def _with_settings(now: Topology, wanted: Topology) -> tuple[Topology, list[str], dict[str, str]]:
+    """The new network with the settings that the running one can take; what these are, a line
+    each; and by key what takes a new start, of whom."""
+    running, taken, left = with_live_settings(now, wanted)
+    before, after = setting_values(now), setting_values(wanted)
+    lines = [f"~ {key}: {before[key]} -> {after[key]}" for key in taken]
+    starts = {key: starts_needed(key) for key in left}
+    if wanted.gateway is not None:
+        starts["gateway"] = "the gateway, which knows alone whether its table is another"
+    kept = {name: getattr(running, name) for name in SETTINGS}
+    return replace(wanted, gateway=None, **kept), lines, starts
 
 
 def _at_its_address(broker: BrokerNode, known: BrokerNode) -> BrokerNode:

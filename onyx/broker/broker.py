@@ -19,8 +19,6 @@ from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.late_spaces import BODY_SPACE
 from onyx.telemetry.span_exporter import span_exporter
-from overlay.archive import ArchiveOptions
-from overlay.limits import Limits
 from overlay.link.credentials import Credentials
 from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
@@ -89,14 +87,14 @@ async def run_broker(
         )
 
     core = await made_aside(make_core, progress)
-    vitals.statistics = core.statistics
+    vitals.statistics, vitals.take_file = core.statistics, core.settings.take_file
 
-    def take_limits(limits: Limits, options: ArchiveOptions) -> None:
-        core.take_limits(limits)
+    def settings_in_force(taken: Topology) -> None:
+        reserve.reserve = taken.limits.disk_reserve_bytes
         if archive is not None:
-            archive.take_options(options)
+            archive.take_options(taken.archive)
 
-    vitals.take_settings = take_limits
+    vitals.tell_life = settings_in_force
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
 

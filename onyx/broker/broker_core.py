@@ -62,7 +62,6 @@ from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
 from onyx.broker.unclaimed_profiles import UnclaimedProfiles
 from onyx.broker.user_budgets import UserBudgets
-from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.errors import StoreError
 from overlay.link.events import (
@@ -87,6 +86,7 @@ from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
 from overlay.link.principal import Principal, nobody
 from overlay.link.row_log import RowLog
+from overlay.link.running_settings import RunningSettings
 from overlay.link.slices import SLICE_SECONDS, Slice
 from overlay.link.stored_rows import Progress, StoredRows, unsaid
 from overlay.link.suspect import CoreFailed, mark_of
@@ -138,7 +138,10 @@ class BrokerCore:
         self._archive = archive
         self._node = node
         self._rows = RowLog()
-        self._slice = Slice(clock, caution)
+        self._slice, self.settings = (
+            Slice(clock, caution),
+            RunningSettings(topology, self._rows),
+        )
         self._arrival: Arrival | None = None  # under way
         holders = TokenHolders(topology.access.rules(), wall, issuer)
         self._links = LinkLayer(
@@ -247,7 +250,10 @@ class BrokerCore:
             *(self.query, self.moves, self.taxonomies, self.data.finish, self._slice.is_over),
         )
         stages, self._tunnels = (
-            ShapeStages(self.control, self.query, self.trees, self._links, self._rows),
+            ShapeStages(
+                *(self.control, self.query, self.trees, self._links, self._rows),
+                self.settings.take_change,
+            ),
             Tunnels(self.control, self._links, watch),
         )
         self._counters: Counter[str] = Counter()
@@ -289,6 +295,7 @@ class BrokerCore:
                     *(self.control, self.query, self.moves, policies, shares, self._access),
                     *(self.taxonomies, watch, stages, self._links, self._rows),
                 ),
+                self.settings,
             )
         )
         self.verbs = requests.verbs
@@ -379,13 +386,6 @@ class BrokerCore:
     def refusal(self, peer: str) -> str:
         """Why the last connection with a peer that is away was closed; "" if it broke."""
         return self._links.refusal(peer)
-
-    def take_limits(self, limits: Limits) -> None:
-        """See Part; to be called between two events."""
-        self._agenda.take_limits(limits)
-        self.data.limits = limits
-        self.data.quota.take_limits(limits)
-        self.mailboxes.take_bounds(MailboxLimits.of(limits))
 
     def statistics(self) -> dict[str, object]:
         parts = self._agenda.statistics()

@@ -59,6 +59,7 @@ from onyx.broker.publish_quota import PublishQuota
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
 from overlay.access import AccessTable, Right
+from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.dead_letters import REFUSED, DeadLetters
 from overlay.link.events import Flow
@@ -321,6 +322,10 @@ class DataPlane(Part):
         """A child gives back a message that it could not read."""
         if not self.give_backs.handle_undecoded(frame, arrival.sender):
             self._counters["abandoned"] += 1
+
+    def take_limits(self, limits: Limits) -> None:
+        self.limits = limits
+        self.quota.take_limits(limits)
 
     def restore(self, rows: StoredRows) -> None:
         """What was deferred is looked at when everything is there."""

@@ -43,6 +43,8 @@ class KnownShapes:
         self._identity = identity
         self._rows = rows
         self._started_with = topology
+        self.told = topology
+        """The newest as the network was told of it, with its settings."""
         self._shapes = {0: first_shape(topology)}  # in use or to come
         self._origins: dict[int, NetworkShape] = {}  # older ones of which trees are left
         self._agreed = self._settled = 0
@@ -57,8 +59,7 @@ class KnownShapes:
     def restore(self, rows: StoredRows) -> None:
         stored = {}
         for key, row in rows.take(SHAPE):
-            shape = NetworkShape.from_row(int(key), row)
-            stored[int(key)] = refreshed(shape, self._started_with)
+            stored[int(key)] = NetworkShape.from_row(int(key), row)
         for _, stages in rows.take(STAGES):
             self._agreed, self._settled = stages.agreed, stages.settled
         if not stored:
@@ -66,6 +67,8 @@ class KnownShapes:
             self._put(self._shapes[0])
             return
         versions = sorted(stored)
+        self.told = stored[versions[-1]].declared
+        stored = {v: refreshed(shape, self._started_with) for v, shape in stored.items()}
         self._shapes = {v: stored[v] for v in versions if v >= self._settled}
         self._origins = {v: stored[v] for v in versions if v < self._settled}
         self._find_lost()
@@ -102,6 +105,7 @@ class KnownShapes:
         """A version that the registration service has announced; TopologyError when it is none."""
         shape = NetworkShape.from_announced(frame)
         self._shapes[shape.version] = shape
+        self.told = shape.declared
         self._links.clear()
         self._put(shape)
 

@@ -335,6 +335,8 @@ class ShapeChange(Line):
     changes: list[str]
     trees: list[str]
     lost: dict[str, list[str]]
+    settings: list[str]
+    takes_a_start: dict[str, str]
 
 
 class TopologyChecked(OpenLine):

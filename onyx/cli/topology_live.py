@@ -40,7 +40,9 @@ A broker that joins is started by the onyx up that runs the network, or on its o
 onyx up FILE --broker ID. One that leaves must host no profiles: onyx broker drain moves them
 away, and does the rest as well. One that died with its disk is taken out by --lost, which
 says what is lost with it, or by onyx broker lost.
-Name, limits and the addresses of running processes cannot be changed so.
+Most limits, the bounds of archives and the level of the log are taken by every process, as
+at SIGHUP to onyx up. What takes a new start is named, with whose; nothing of it is changed.
+Name, data directory and the addresses of running processes cannot be changed so.
 
 Exit code 65 when the change is refused, 69 when it is not in place after --timeout seconds.
 FILE itself says which network, unless it is said otherwise:
@@ -148,8 +150,11 @@ def _print_change(answer: Mapping[str, Any], arguments: argparse.Namespace) -> N
     if arguments.json:
         print_json({"event": "plan" if arguments.dry_run else "begun", **answer})
         return
+    for key, whose in answer["takes_a_start"].items():
+        print(f"! {key}: takes a new start of {whose}, with this file")
     if not answer["changes"]:
-        print("The network is like that already; nothing changes.")
+        others = "nothing else" if answer["takes_a_start"] else "nothing"
+        print(f"The network is like that already; {others} changes.")
         return
     trees = answer["trees"]
     print("\n".join(answer["changes"]))

@@ -28,7 +28,7 @@ from onyx.launcher import RunningNetwork, launch
 from onyx.listening import NodeProcess, bind_process, process_of, processes_of
 from onyx.local_network import FILE as LOCAL_FILE
 from onyx.local_network import local_network
-from onyx.logs import USUAL_LOGS, LogOptions, add_log_arguments, configure_logging, log_options
+from onyx.logs import add_log_arguments, configure_logging, log_options
 from onyx.open_files import allow_connections
 from onyx.service_manager import tell_service_manager
 from overlay.archive import ArchiveOptions
@@ -48,8 +48,9 @@ what it had on disk; one that fails again and again is tried later each time (af
 at most), onyx status says so, and the others stay up. Ctrl-C (or SIGTERM) stops
 everything.
 
-SIGHUP has it read the file again: most limits, and the bounds of archives, are in force at
-once, and what takes a new start is named. onyx topology apply changes brokers and links.
+SIGHUP has it read the file again: most limits, the bounds of archives and the level of the
+log are in force at once, and what takes a new start is named. onyx topology apply FILE does
+the same for all processes of the network, and changes brokers and links.
 
 With --broker or --registration just that one process runs, at its own address: start
 one on each machine, with the same file everywhere.
@@ -159,7 +160,6 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the network or the process; returns when it was told to stop."""
-    arguments.logs = log_options(arguments)
     if arguments.file is None:
         page = GatewayTable() if has_gateway() else None
         arguments.file, topology = Path(LOCAL_FILE), replace(local_network(), gateway=page)
@@ -176,7 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
         topology = replace(topology, data_directory=arguments.data)
     else:
         check_former(topology, arguments.file)
-    topology = replace(topology, archive=_archive(topology.archive, arguments))
+    topology = _as_said(topology, arguments)
     gateway = _gateway(topology.gateway, arguments)
     topology = replace(topology, gateway=None)  # no node need know of it
     if arguments.broker is None and not arguments.registration:
@@ -193,6 +193,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"event": "stopped"})
     return EXIT_OK
+
+
+def _as_said(file: Topology, arguments: argparse.Namespace) -> Topology:
+    """The file with what the command line says differently."""
+    archive, log_ = _archive(file.archive, arguments), log_options(arguments, file.log)
+    return replace(file, archive=archive, log=log_)
 
 
 def _archive(options: ArchiveOptions, arguments: argparse.Namespace) -> ArchiveOptions:
@@ -223,7 +229,7 @@ def _gateway(of_file: GatewayTable | None, arguments: argparse.Namespace) -> Gat
 async def _run_network(
     topology: Topology, gateway: GatewayTable | None, arguments: argparse.Namespace
 ) -> None:
-    configure_logging("launcher", arguments.logs)
+    configure_logging("launcher", topology.log)
     events, file = _Events(arguments.json), str(arguments.file)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
@@ -239,18 +245,15 @@ async def _run_network(
                 file=file,
                 report=events.process_event,
                 is_secure=not arguments.insecure,
-                logs=arguments.logs,
             ) as network:
-                beside = gateway_beside(
-                    network, gateway, file, events.process_event, arguments.logs
-                )
+                beside = gateway_beside(network, gateway, file, events.process_event)
                 async with beside as page:
                     events.network_is_up(network, page)
                     with trio.open_signal_receiver(signal.SIGHUP) as hangups:
                         async for _ in hangups:
                             if has_terminal and not _has_terminal():
                                 break  # it was closed
-                            _take_settings(network, arguments, events)
+                            _take_settings(network, gateway, arguments, events)
                     nursery.cancel_scope.cancel()
 
 
@@ -260,7 +263,6 @@ async def gateway_beside(
     gateway: GatewayTable | None,
     file: str,
     report: Callable[[str, ChildProcess], None],
-    logs: LogOptions = USUAL_LOGS,
 ) -> AsyncIterator[str | None]:
     """The gateway of a network that is up, as the URL of its page; None: there shall be none."""
     if gateway is None:
@@ -268,9 +270,17 @@ async def gateway_beside(
         return
     where, credentials = network.registration, network.credentials
     async with running_gateway(
-        where, gateway, credentials, file=file, report=report, logs=logs
+        *(where, gateway, credentials),
+        file=file,
+        report=report,
+        topology_file=network.topology_file,
+        keep=network.beside.append,
     ) as page:
         yield page
+
+
+def _wiring(topology: Topology) -> object:
+    return set(topology.broker_ids), {frozenset(link.ends) for link in topology.links}
 
 
 def _has_terminal() -> bool:
@@ -281,16 +291,25 @@ def _has_terminal() -> bool:
     return True
 
 
-def _take_settings(network: RunningNetwork, arguments: argparse.Namespace, events: _Events) -> None:
+def _take_settings(
+    network: RunningNetwork,
+    gateway: GatewayTable | None,
+    arguments: argparse.Namespace,
+    events: _Events,
+) -> None:
     """Of the file, as it is by now."""
     try:
-        wanted = load_topology(arguments.file)
-        archive = _archive(wanted.archive, arguments)
-        wanted = replace(wanted, archive=archive, gateway=None)
+        wanted = _as_said(load_topology(arguments.file), arguments)
+        page = _gateway(wanted.gateway, arguments)
     except (TopologyError, UsageError) as error:
         log.error("nothing is changed: %s", error)
         return
-    events.settings_are_taken(*network.take_settings(wanted))
+    taken, left = network.take_settings(wanted)
+    if page != gateway:
+        left.append("gateway")
+    if _wiring(network.topology) != _wiring(wanted):
+        left.append("broker, link: by onyx topology apply")
+    events.settings_are_taken(taken, left)
 
 
 async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespace) -> None:
@@ -317,7 +336,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
     topology = replace(topology, data_directory=DataDirectory(topology.data_directory).path)
     process = process_of(topology, standby_name(node_id) if arguments.standby else node_id)
     sockets = bind_process(process, file)
-    configure_logging(process.name, arguments.logs)
+    configure_logging(process.name, topology.log)
     events = _Events(arguments.json)
     with sockets:
         async with background_tasks() as nursery:
@@ -337,8 +356,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
                 *(topology, process, sockets, credentials),
                 ready=lambda: events.node_is_ready(topology, process),
                 waiting=lambda: events.node_waits(topology, process),
-                topology_file=arguments.file,
-                logs=arguments.logs,
+                read_file=lambda: _as_said(load_topology(arguments.file), arguments),
             )
 
 

@@ -7,6 +7,7 @@ as a node's process is: ``python -m onyx.gateway.gateway_process ...``, not for 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import socket
@@ -26,8 +27,12 @@ from onyx.gateway.serving import serve
 from onyx.gateway.sessions import Sessions
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
-from onyx.logs import add_log_arguments, configure_logging, log_options
+from onyx.logs import configure_logging, set_level
+from overlay.log_options import LogOptions
 from overlay.nodes import Address
+from overlay.topology import TopologyError, load_topology
+
+log = logging.getLogger("onyx.gateway")
 
 
 async def run_gateway(
@@ -36,10 +41,12 @@ async def run_gateway(
     listener: socket.socket,
     ready: Callable[[], None] = lambda: None,
     lifeline: int | None = None,
+    topology_file: Path | None = None,
 ) -> None:
     """Until a signal, or the end of the lifeline, stops it; ``listener`` listens.
 
-    NetworkUnreachable, NotAuthenticated before it is ``ready``."""
+    At SIGHUP it takes the level of its log from ``topology_file``.  NetworkUnreachable,
+    NotAuthenticated before it is ``ready``."""
     trials = Trials()
     try:
         async with background_tasks() as nursery:
@@ -47,6 +54,8 @@ async def run_gateway(
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, stop)
             nursery.start_soon(_stop_at_signal, stop)
+            if topology_file is not None:
+                nursery.start_soon(_take_level, topology_file)
             sessions = Sessions(registration, options.sessions_max)
             feed = MapFeed(registration, trials)
             await nursery.start(sessions.run)
@@ -65,6 +74,20 @@ async def _stop_at_signal(scope: trio.CancelScope) -> None:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             scope.cancel()
+
+
+async def _take_level(file: Path) -> None:
+    with trio.open_signal_receiver(signal.SIGHUP) as signals:
+        async for _ in signals:
+            set_level(_logs(file).level)
+
+
+def _logs(file: Path | None) -> LogOptions:
+    try:
+        return LogOptions() if file is None else load_topology(file).log
+    except TopologyError as error:
+        log.error("%s", error)
+        return LogOptions()
 
 
 async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
@@ -87,9 +110,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
     parser.add_argument("--credentials", type=Path)
-    add_log_arguments(parser)
+    parser.add_argument("--topology-file", type=Path)
     said = parser.parse_args(argv)
-    configure_logging("gateway", log_options(said))
+    configure_logging("gateway", _logs(said.topology_file))
     listener = socket.socket(fileno=said.listen_fd)
     listen = Address(said.host, listener.getsockname()[1])
     options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))
@@ -100,7 +123,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         with use_credentials(said.credentials):
-            trio.run(run_gateway, said.registration, options, listener, ready, said.lifeline_fd)
+            trio.run(
+                run_gateway,
+                *(said.registration, options, listener, ready, said.lifeline_fd),
+                said.topology_file,
+            )
     except UserError as error:
         print(f"onyx: gateway: {error}", file=sys.stderr)
         return error.exit_code

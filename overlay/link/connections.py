@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 from zlib import crc32
@@ -130,6 +130,18 @@ class Connections:
             if peer not in self._dialling:
                 dialling = self._dialling[peer] = _Dialling(addresses, trio.CancelScope())
                 self._nursery.start_soon(self._dial, peer, dialling)
+
+    def bound(self, limits: NodeLimits, unknown_max: int, address_connections_max: int) -> None:
+        """Other bounds are in force, those of clients' addresses at the door of clients."""
+        self._limits = limits
+        for keeper in self._keepers:
+            door, address = keeper.door, address_connections_max
+            bounds = replace(door.limits, unknown_max=unknown_max)
+            if not door.is_of_links:
+                bounds = replace(bounds, address_connections_max=address)
+            keeper.door = replace(door, limits=bounds)
+        for connection in self.here.values():
+            connection.limits = limits.connection
 
     def look_after(self) -> None:
         """Take new credentials, and close the connections of those whose are over."""

@@ -9,21 +9,25 @@ ENOUGH = 1.125  # times the reserve: there is room again
 
 
 class DiskReserve:
-    """``is_short``: as of the last look.  The shell looks, and tells its core (DiskRoom)."""
+    """``is_short``: as of the last look; ``reserve`` may change.
+    The shell looks, and tells its core (DiskRoom)."""
 
     def __init__(self, path: Path, reserve: int) -> None:
         """The disk on which a directory is; ``reserve`` in bytes, 0 for none."""
         self.free = 0
         self.is_short = False
         self._path = path
-        self._reserve = reserve
+        self.reserve = reserve
 
     def look(self) -> bool:
         """Whether it has become short, or is so no more."""
-        if not self._reserve:
+        if not self.reserve:
+            if self.is_short:
+                self.is_short = False
+                return True
             return False
         disk = os.statvfs(self._path)
         self.free = disk.f_bavail * disk.f_frsize
         before = self.is_short
-        self.is_short = self.free < self._reserve * (ENOUGH if before else 1)
+        self.is_short = self.free < self.reserve * (ENOUGH if before else 1)
         return self.is_short != before

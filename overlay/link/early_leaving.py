@@ -30,6 +30,7 @@ from overlay.link.events import (
     PeerKnown,
     ReadArchive,
     SendData,
+    TakeSettings,
 )
 
 Leaving: TypeAlias = (
@@ -38,6 +39,7 @@ Leaving: TypeAlias = (
     | PeerKnown
     | ArchiveMessage
     | DialPeers
+    | TakeSettings
     | ReadArchive
     | AskEvaluation
     | Failed

@@ -27,7 +27,7 @@ class EventQueue:
 
     def __init__(self, events_max: int, bytes_max: int = 128 * 1024 * 1024) -> None:
         self._events_max = events_max
-        self._bytes_max = bytes_max
+        self.bytes_max = bytes_max
         self._bytes = 0
         self._clients = trio.lowlevel.ParkingLot()  # that wait until there are fewer
         self._ahead: deque[Event] = deque()
@@ -56,7 +56,7 @@ class EventQueue:
         await self.put(event)
 
     def has_room(self) -> bool:
-        return self._bytes < self._bytes_max
+        return self._bytes < self.bytes_max
 
     def put_ahead_nowait(self, events: Iterable[Event]) -> None:
         """What a core has asked for; CalledAgain waits there once at most."""

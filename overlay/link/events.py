@@ -21,6 +21,7 @@ from overlay.link.principal import Principal
 from overlay.nodes import Addresses
 
 if TYPE_CHECKING:
+    from overlay.topology import Topology
     from yfilter.late_questions import EvaluateProfile, ProfileEvaluated
 
 
@@ -241,6 +242,15 @@ class DialPeers:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeSettings:
+    """From now on the limits, archive and log of ``topology`` are in force, of those that may
+    change while a network runs (live_settings.py); ``taken`` are the keys of those that are new."""
+
+    topology: Topology
+    taken: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AskSchemaWorker:
     """Have a process of its own answer what may cost anything, and say SchemaAnswered.  It is
     asked at once, ahead of the commit: if this process dies it has asked nothing."""
@@ -280,6 +290,7 @@ Action: TypeAlias = (
     | ArchiveMessage
     | ReadArchive
     | DialPeers
+    | TakeSettings
     | AskSchemaWorker
     | AskEvaluation
     | Failed

@@ -86,7 +86,7 @@ class Connection:
         self.tls_failure = ""  # what TLS has ended it for
         self._tls = None if secured is None else secured.channel
         self._stream = stream
-        self._limits = limits
+        self.limits = limits
         self._scheduler = FlowScheduler(limits.scheduler)
         self._wake_writer = trio.Event()
         self._closing = False
@@ -156,7 +156,7 @@ class Connection:
         if not self._closing:
             self.close_reason = reason
             self._closing = True
-            self._scope.deadline = trio.current_time() + self._limits.close_seconds
+            self._scope.deadline = trio.current_time() + self.limits.close_seconds
             self._wake_writer.set()
 
     def cut_nowait(self, reason: str) -> None:
@@ -240,15 +240,15 @@ class Connection:
     async def _send(self, data: bytes) -> bool:
         """Whether the peer took it all, and no piece of it too slowly."""
         pieces: Iterable[bytes | memoryview] = (data,)
-        most = self._limits.write_bytes_max
+        most = self.limits.write_bytes_max
         if len(data) > 2 * most:
             view = memoryview(data)
             pieces = (view[start : start + most] for start in range(0, len(data), most))
         for piece in pieces:
-            with trio.move_on_after(self._limits.slow_seconds) as taken:
+            with trio.move_on_after(self.limits.slow_seconds) as taken:
                 await self._stream.send_all(piece)
             if taken.cancelled_caught:
-                self.cut_nowait(f"the peer took nothing in {self._limits.slow_seconds:g} seconds")
+                self.cut_nowait(f"the peer took nothing in {self.limits.slow_seconds:g} seconds")
                 return False
             self._bytes_written += len(piece)
         self._note_taken()
@@ -256,13 +256,13 @@ class Connection:
 
     def _read_size(self) -> int:
         if self.is_known and self._has_room():
-            return self._limits.read_bytes_max
-        return min(self._limits.read_bytes_few, self._limits.read_bytes_max)
+            return self.limits.read_bytes_max
+        return min(self.limits.read_bytes_few, self.limits.read_bytes_max)
 
     def _drop_queues(self) -> None:
         self._note_queued(-self.queued_bytes)
         self._leaving_bytes = 0
-        self._scheduler = FlowScheduler(self._limits.scheduler)
+        self._scheduler = FlowScheduler(self.limits.scheduler)
         self._rest = b""
 
     def _note_queued(self, size: int) -> None:
@@ -278,7 +278,7 @@ class Connection:
         """Whole frames, as many as fit ``write_bytes_max`` but at least one if there is any."""
         frames: list[bytes] = []
         size = 0
-        while size < self._limits.write_bytes_max and len(frames) < WRITTEN_FRAMES_MAX:
+        while size < self.limits.write_bytes_max and len(frames) < WRITTEN_FRAMES_MAX:
             frame = self._scheduler.pop()
             if frame is None:
                 break

@@ -52,6 +52,7 @@ from overlay.link.events import (
     ReadArchive,
     ReadOn,
     SendData,
+    TakeSettings,
     TimePassed,
 )
 from overlay.link.group_commit import Group, GroupCommit
@@ -142,6 +143,7 @@ class _Node:
         self._clock = clock
         self._limits = limits
         self._turns = vitals.turns
+        self._vitals = vitals
         self._cautious_turns = limits.cautious_turns
         self._processor = ProcessorClock()
         self._inbox = EventQueue(limits.inbox_events, limits.inbox_bytes)
@@ -237,6 +239,9 @@ class _Node:
             if isinstance(action, DialPeers):
                 self._connections.dial(action.dials)
                 continue
+            if isinstance(action, TakeSettings):
+                self._take_settings(action)
+                continue
             if isinstance(action, ReadArchive):
                 self._nursery.start_soon(self._read_archive, action)
                 continue
@@ -260,6 +265,16 @@ class _Node:
             connection.flush_nowait()
         self._connections.cut_slowest()
         self._turns.note("sending", self._processor() - began, self._clock())
+
+    def _take_settings(self, action: TakeSettings) -> None:
+        log.info("in force from now on: %s", ", ".join(action.taken))
+        self._vitals.tell_process(action.topology)
+        self._vitals.tell_life(action.topology)
+        limits = action.topology.limits
+        bounds = self._limits.bounded(limits)
+        self._inbox.bytes_max = bounds.inbox_bytes
+        doors = limits.unknown_connections_max, limits.address_connections_max
+        self._connections.bound(bounds, *doors)
 
     async def _read_archive(self, asked: ReadArchive) -> None:
         assert self._archive is not None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from overlay.limits import Limits
 from overlay.link.group_commit import DEFAULT_COMMIT_LIMITS, CommitLimits
 from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, ConnectionLimits
 
@@ -41,6 +42,15 @@ class NodeLimits:
     redial_seconds_max: float = 1.0
     commit: CommitLimits = DEFAULT_COMMIT_LIMITS
     connection: ConnectionLimits = DEFAULT_CONNECTION_LIMITS
+
+    def bounded(self, limits: Limits) -> NodeLimits:
+        """The same with what an operator may set."""
+        return replace(
+            self,
+            inbox_bytes=limits.receive_bytes_max,
+            send_bytes=limits.send_bytes_max,
+            connection=replace(self.connection, slow_seconds=limits.slow_reader_s),
+        )
 
 
 DEFAULT_NODE_LIMITS = NodeLimits()

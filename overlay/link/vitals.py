@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from overlay.archive import ArchiveOptions
-from overlay.limits import Limits
 from overlay.link.credentials import Credentials
 from overlay.link.histogram import Histogram
 from overlay.link.row_store import NodeStore
 from overlay.link.turns import Turns
 from overlay.nodes import Address
+from overlay.topology import Topology
 
 
-def _unheard(limits: Limits, options: ArchiveOptions) -> None:
-    """Before there is a core, which is made with those of now."""
+class NotReady(Exception):
+    """There is no core yet."""
+
+
+def _unheard(file: Topology) -> tuple[list[str], list[str]]:
+    """Before there is a core."""
+    raise NotReady
 
 
 class Vitals:
@@ -22,8 +26,10 @@ class Vitals:
     events were taken up until what they told others left, and ``hops``, until messages left ahead
     of that, in time that passed.  ``statistics``: of
     the core that is there now.  ``hindrance``: why the process is not ready yet; "" when it is;
-    ``take_settings``: tells it those of its topology that have changed; ``about``: what else it
-    says of itself; ``admin``: where whoever asks is told all that, None: nowhere."""
+    ``take_file``: tells the core what its file says by now, and what of it is taken and what takes
+    a new start (NotReady); ``tell_process`` and ``tell_life`` hear of settings that are in force;
+    ``about``: what else it says of itself; ``admin``: where whoever asks is told all
+    that, None: nowhere."""
 
     def __init__(self) -> None:
         self.turns = Turns()
@@ -31,7 +37,9 @@ class Vitals:
         self.answers = Histogram()
         self.hops = Histogram()
         self.statistics: Callable[[], Mapping[str, object]] = dict
-        self.take_settings: Callable[[Limits, ArchiveOptions], None] = _unheard
+        self.take_file: Callable[[Topology], tuple[list[str], list[str]]] = _unheard
+        self.tell_process: Callable[[Topology], None] = lambda topology: None
+        self.tell_life: Callable[[Topology], None] = lambda topology: None
         self.hindrance = "it starts"
         self.about: Callable[[], Mapping[str, object]] = dict
         self.admin: Address | None = None

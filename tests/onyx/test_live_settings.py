@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 import trio
 
 from onyx import DataSource
 from onyx.broker.broker_core import BrokerCore
 from onyx.errors import RequestFailed
 from overlay.limits import Limits
-from overlay.live_settings import LIVE, with_live_settings
-from overlay.topology import load_topology, parse_topology
+from overlay.link.events import Put
+from overlay.link.frames import ShapeAnnounced
+from overlay.link.limits import LinkLimits
+from overlay.link.row_log import RowLog
+from overlay.link.running_settings import SETTINGS, RunningSettings
+from overlay.link.stored_rows import StoredRows
+from overlay.live_settings import LIVE, starts_needed, with_live_settings
+from overlay.log_options import LogFormat, LogOptions
+from overlay.topology import Topology, load_topology, parse_topology, to_toml
+from registration.registration_core import RegistrationCore
+from tests.beside import Beside
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+from tests.registration.test_registration_core import FIGURE4, Setting
 
 TEXT = small_topology_text(Path("data"), 1)
+TOPOLOGY = parse_topology(TEXT, "now")
 
 
 def test_what_is_live_is_taken_and_the_rest_is_named() -> None:
     now = parse_topology(TEXT, "now")
     changed = "[limits]\nprofiles_max = 5\nconnections_max = 7\n"
+    changed += '[limits.message]\ndepth_max = 9\n[log]\nlevel = "debug"\n'
     changed += "[archive]\ndays_max = 2\nshare = 0.5\n"
     wanted = parse_topology(TEXT + changed, "wanted")
     got, taken, left = with_live_settings(now, wanted)
-    assert taken == ["limits.profiles_max", "archive.days_max"]
-    assert left == ["limits.connections_max", "archive.share"]
+    assert taken == ["limits.profiles_max", "archive.days_max", "log.level"]
+    assert left == ["limits.message.depth_max", "limits.connections_max", "archive.share"]
+    assert list(map(starts_needed, left)) == ["every process"] * 2 + ["every broker"]
+    assert got.log.level == "debug"
     assert got.limits == replace(now.limits, profiles_max=5)
     assert got.archive == replace(now.archive, days_max=2.0)
     assert with_live_settings(got, got) == (got, [], [])
@@ -36,7 +53,7 @@ def test_what_is_live_is_taken_and_the_rest_is_named() -> None:
 
 
 def test_a_broker_takes_limits_between_two_events() -> None:
-    core = BrokerCore(parse_topology(TEXT, "now"), "B1", "run")
+    core = BrokerCore(TOPOLOGY, "B1", "run")
     limits = Limits(
         delivery_backlog_bytes_max=2_000,
         delivery_store_bytes_max=3_000,
@@ -46,17 +63,89 @@ def test_a_broker_takes_limits_between_two_events() -> None:
         profile_length_max=10,
         link_away_bytes_max=7_000,
     )
-    core.take_limits(limits)
+    core.settings.take_file(replace(TOPOLOGY, limits=limits))
     for number in range(1, 100):
         core.mailboxes.deliver("s1", number, [b"x" * 400], ["p1"])
     assert 0 < core.mailboxes.statistics()["waiting_bytes"] <= 2_000  # type: ignore[operator]
     assert core.mailboxes.policies.bytes_max == 2_000
     assert core.data.quota.is_on
-    core.take_limits(Limits())
+    core.settings.take_file(TOPOLOGY)
     assert not core.data.quota.is_on
     for number in range(100, 200):
         core.mailboxes.deliver("s1", number, [b"x" * 400], ["p1"])
     assert core.mailboxes.statistics()["waiting_bytes"] > 40_000  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("file_is_the_same", [True, False])
+def test_what_a_broker_is_told_holds_until_its_file_says_otherwise(file_is_the_same: bool) -> None:
+    file = replace(TOPOLOGY, limits=Limits(publish_keys_max=100))
+    told = replace(file, limits=Limits(publish_keys_max=200, connections_max=7))
+    rows: dict[str, bytes] = {}
+    log = RowLog()
+    settings = running(file, log, rows)
+    settings.take_change(file, told)
+    assert settings.now.limits == replace(file.limits, publish_keys_max=200)
+    settings.take_change(told, replace(told, archive=replace(told.archive, days_max=3.0)))
+    commit(log, rows)
+    newer = file if file_is_the_same else replace(file, limits=Limits(publish_keys_max=300))
+    again = running(newer, log, rows)
+    days, keys = again.now.archive.days_max, again.now.limits.publish_keys_max
+    assert (days, keys) == ((3.0, 200) if file_is_the_same else (30.0, 300))
+    commit(log, rows)
+    assert bool(rows) == file_is_the_same, "what the older file held with is over"
+
+
+def running(file: Topology, log: RowLog, rows: dict[str, bytes]) -> RunningSettings:
+    """As a core is made that has these rows."""
+    settings = RunningSettings(file, log)
+    stored = StoredRows([(SETTINGS.space, key, value) for key, value in rows.items()])
+    settings.restore(stored)
+    stored.check_taken()
+    return settings
+
+
+def commit(log: RowLog, rows: dict[str, bytes]) -> None:
+    for action in log.drain():
+        if isinstance(action, Put):
+            rows[action.key] = action.value
+        else:
+            del rows[action.key]
+
+
+def test_a_change_of_settings_reaches_every_broker_by_a_version_of_the_shape() -> None:
+    setting = Setting()
+    limits = replace(FIGURE4.limits, publish_keys_max=70, link=LinkLimits(window_frames=9))
+    log = LogOptions("debug", LogFormat.JSON)
+    text = to_toml(replace(FIGURE4, limits=limits, log=log))
+    answer = setting.client.ask("topology.apply", text=text)
+    assert answer is not None
+    assert answer.ok
+    said = answer.result
+    assert said["settings"] == said["changes"]
+    assert said["changes"] == [
+        "~ limits.publish_keys_max: 262144 -> 70",
+        "~ log.level: info -> debug",
+    ]
+    assert said["takes_a_start"] == dict.fromkeys(
+        ("limits.link.window_frames", "log.format"), "every process"
+    )
+    assert (said["version"], said["trees"]) == (1, [])
+    (announced,) = setting.brokers["B1"].all(ShapeAnnounced)
+    broker = Beside("broker/B1", BrokerCore(FIGURE4, "B1", "run"))
+    registration = broker.peer("registration", setting.identity)
+    registration.send("registration", announced)
+    for core in (setting.core, broker.core):
+        assert isinstance(core, RegistrationCore | BrokerCore)
+        now = core.settings.now
+        assert (now.limits.publish_keys_max, now.log) == (70, LogOptions("debug"))
+        assert now.limits.link == FIGURE4.limits.link
+
+
+async def run_onyx(*words: str) -> list[dict[str, Any]]:
+    """What it prints as JSON."""
+    command = [sys.executable, "-m", "onyx", *words]
+    ended = await trio.run_process(command, capture_stdout=True)
+    return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
 async def test_a_network_takes_its_file_at_sighup(tmp_path: Path) -> None:
@@ -86,5 +175,23 @@ async def test_a_network_takes_its_file_at_sighup(tmp_path: Path) -> None:
                 except RequestFailed as failed:
                     assert failed.code == "too-many-sources"
                     refused += 1
+            more = '[limits]\nsources_max = 2\nconnections_max = 9\n[log]\nlevel = "debug"\n'
+            file.write_text(text + more, encoding="utf-8")
+            where = ("--registration", running.registration)
+            plan, settled = await run_onyx("topology", "apply", str(file), *where, "--json")
+            assert plan["settings"] == [
+                "~ limits.sources_max: 1 -> 2",
+                "~ log.level: info -> debug",
+            ]
+            assert plan["takes_a_start"] == {"limits.connections_max": "every process"}
+            assert settled["event"] == "settled"
+            await DataSource.register(running.registration, name="second")
+            with pytest.raises(RequestFailed, match="too-many-sources"):
+                await DataSource.register(running.registration, name="third")
+            (plan,) = await run_onyx("topology", "apply", str(file), *where, "--json")
+            assert (plan["changes"], list(plan["takes_a_start"])) == (
+                [],
+                ["limits.connections_max"],
+            )
     finally:
         await trio.to_thread.run_sync(running.stop)

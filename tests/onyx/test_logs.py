@@ -7,13 +7,15 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from onyx.launcher import launch
-from onyx.logs import LogFormat, LogOptions, configure_logging, toggle_debug
+from onyx.logs import configure_logging, toggle_debug
 from onyx.release import version
+from overlay.log_options import LogFormat, LogOptions
 from tests.onyx.networks import small_topology
 
 RFC_3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
@@ -62,9 +64,9 @@ def test_what_is_below_the_level_is_not_written_until_somebody_asks() -> None:
     configure_logging("B1", options, stream)
     log = logging.getLogger("onyx.node")
     log.info("1")
-    assert toggle_debug(options) == "debug"
+    assert toggle_debug() == "debug"
     log.debug("2")
-    assert toggle_debug(options) == "warning"
+    assert toggle_debug() == "warning"
     log.info("3")
     assert [line.rpartition(" ")[2] for line in stream.getvalue().splitlines()] == ["2"]
 
@@ -72,8 +74,8 @@ def test_what_is_below_the_level_is_not_written_until_somebody_asks() -> None:
 async def test_a_process_begins_with_who_it_is(tmp_path: Path) -> None:
     said: list[str] = []
     logs = LogOptions(format=LogFormat.JSON)
-    topology = small_topology(tmp_path / "data", 1)
-    async with launch(topology, write_line=said.append, logs=logs) as network:
+    topology = replace(small_topology(tmp_path / "data", 1), log=logs)
+    async with launch(topology, write_line=said.append) as network:
         pids = network.pids
     lines = [json.loads(line) for line in said]
     assert {line["process"] for line in lines} == {"registration", "B1"}

@@ -180,8 +180,9 @@ def test_what_is_granted_is_in_force_at_once_told_to_brokers_and_survives_a_rest
 def test_a_new_topology_changes_nothing_of_who_may_what() -> None:
     setting = Guarded()
     open_to_all = replace(FIGURE4, access=AccessOptions(publish=("*",)))
-    answer = setting.root.ask("topology.apply", text=to_toml(open_to_all))
-    assert refused(answer) == "topology-refused"
+    answer = result(setting.root.ask("topology.apply", text=to_toml(open_to_all)))
+    assert (answer["changes"], answer["takes_a_start"]) == ([], {"access": "every process"})
+    assert refused(setting.ann.ask("source.register", name="s9")) == "not-authorised"
 
 
 def test_the_audit_log_says_who_has_changed_what_also_after_a_restart() -> None:

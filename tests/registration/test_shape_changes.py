@@ -92,7 +92,6 @@ def test_a_dry_run_changes_nothing_and_changes_come_one_at_a_time() -> None:
     ("topology", "said"),
     [
         (replace(FIGURE4, name="other"), "name is other"),
-        (replace(FIGURE4, limits=replace(FIGURE4.limits, profiles_max=7)), "limits is"),
         (without(FIGURE4, "B1"), "no way from"),
         (replace(JOINED, brokers=(*FIGURE4.brokers, replace(NEW, listen=Address("h", 0)))), "B7"),
         (FIGURE4.with_addresses({"B2": ("127.0.0.1", 9)}), "B2 listens at"),

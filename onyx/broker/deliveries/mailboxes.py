@@ -9,8 +9,7 @@
 
 A user who is away is a cursor: the position through which they have taken all.  Whoever comes gets
 what is behind it, as far as the window of each profile allows, made of the message by the text that
-the profile had at that position.  What has been taken is forgotten, and a record with the last
-mailbox that held it.
+the profile had at that position.  What has been taken is forgotten, and a record when none has it.
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
 from onyx.broker.late_spaces import BODY_SPACE
 from overlay.delivery_policy import DeliveryPolicy
+from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.delivery_frames import (
     EPHEMERAL,
@@ -83,8 +83,7 @@ class Mailboxes(Part):
         dead: DeadLetters,
         wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``slice_``: of the event under way; ``dead`` keeps what is rejected for good; ``wall``:
-        seconds of the calendar."""
+        """``slice_`` is of the event; ``dead`` keeps what is rejected for good; ``wall``: seconds."""
         self._rows = rows
         self._slice = slice_
         self._bounds = bounds
@@ -119,8 +118,9 @@ class Mailboxes(Part):
         yield streamed(MAILBOXES, self._mailbox_rows.restore_row)
         yield unread(BODY_SPACE)
 
-    def take_bounds(self, bounds: MailboxLimits) -> None:
-        self._bounds, self.policies.bytes_max = bounds, bounds.profile_bytes_max
+    def take_limits(self, limits: Limits) -> None:
+        self._bounds = bounds = MailboxLimits.of(limits)
+        self.policies.bytes_max = bounds.profile_bytes_max
         self._overflow.take_limits(bounds)
 
     def restore(self, rows: StoredRows) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onyx.broker.control_plane import ControlPlane
+from overlay.limits import Limits
 from overlay.link.frames import LinkReported
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
@@ -27,6 +28,9 @@ class LinkWatch(Part):
         self._after_s = control.topology.limits.link_down_after_s
         self._since: dict[str, tuple[bool, float]] = {}  # by neighbour: here or not, since when
         self._reported: dict[str, bool] = {}
+
+    def take_limits(self, limits: Limits) -> None:
+        self._after_s = limits.link_down_after_s
 
     def tick(self, now: float) -> None:
         """Time goes on."""

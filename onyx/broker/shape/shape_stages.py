@@ -7,7 +7,7 @@ docs/protocol.md has the picture.  What it says of itself is a stage by number (
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,7 +25,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
-from overlay.topology import TopologyError
+from overlay.topology import Topology, TopologyError
 from registration.catalog import REGISTRATION_KEY
 
 
@@ -68,7 +68,10 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         trees: TreeVersions,
         links: LinkLayer,
         rows: RowLog,
+        change_settings: Callable[[Topology, Topology], None],
     ) -> None:
+        """``change_settings`` is told what the network was told before, and is told now."""
+        self._change_settings = change_settings
         self._control = control
         self._shapes = control.shapes
         self._query = query
@@ -137,10 +140,12 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
 
     def _hold(self, version: int, frame: ShapeAnnounced) -> None:
         """Know its trees and neighbours, and say so."""
+        told = self._shapes.told
         try:
             self._shapes.add(frame)
         except TopologyError as error:
             raise FrameRefused("shape-refused", str(error)) from error
+        self._change_settings(told, self._shapes.told)
         self._query.use_shape()
         self._report(version, HELD)
 
