@@ -57,7 +57,7 @@ async def run_gateway(
             if topology_file is not None:
                 nursery.start_soon(_take_level, topology_file)
             sessions = Sessions(registration, options.sessions_max)
-            feed = MapFeed(registration, trials)
+            feed = MapFeed(registration)
             await nursery.start(sessions.run)
             async with sessions.session(""):
                 pass  # the network is there, and lets this gateway in

@@ -10,8 +10,8 @@ import trio
 
 from onyx.errors import UserError
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, Write, event_text
+from onyx.gateway.map_layout import Layout
 from onyx.gateway.overlay_map import OverlayMap
-from onyx.gateway.trials import Trials
 from onyx.registration_client import addresses_of, call, open_connection
 from onyx.shape_follower import follow_shape
 from overlay.link.client_connection import ConnectionFailed
@@ -25,9 +25,9 @@ AGAIN_SECONDS = 1.0  # before a broker that does not answer is asked again
 class MapFeed:
     """By the gateway's own identity, which may operate the network."""
 
-    def __init__(self, registration: str, trials: Trials) -> None:
+    def __init__(self, registration: str) -> None:
         self._registration = registration
-        self._trials = trials
+        self._layout = Layout()
         self._nursery: trio.Nursery | None = None
         self._map: OverlayMap | None = None
         self._watching: trio.CancelScope | None = None
@@ -98,7 +98,7 @@ class MapFeed:
 
     async def _follow(self, topology: Topology, scope: trio.CancelScope) -> None:
         with scope:
-            overlay = self._map = OverlayMap(topology, await self._trials.lay_out(topology))
+            overlay = self._map = OverlayMap(topology, await self._layout.points(topology))
             self._ready.set()
             async with trio.open_nursery() as nursery:
                 for broker in topology.broker_ids:

@@ -1,4 +1,4 @@
-"""The process in which profiles are tried, and networks laid out; trials.py starts it.
+"""The process in which profiles are tried; trials.py starts it.
 
 It gives way to others who want the processor.  A question that takes too much time or memory ends
 it.  Run as ``python -m onyx.gateway.trial_process DESCRIPTOR``, of a socket; ends when that does.
@@ -18,19 +18,15 @@ from typing import Any
 
 from formats.errors import FormatError
 from formats.publication import read_publication
-from onyx.cli.network_layout import network_layout
-from overlay.topology import parse_topology
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS
 
 MEMORY_BYTES = 1024 * 1024 * 1024
 NICENESS = 5
 TRIAL_SECONDS = 2.0
-LAYOUT_SECONDS = 60.0
 LAZY_BYTES = 1024 * 1024  # of the index, which has room for many profiles by itself
 RESULTS_MAX = 20  # shown of a message
 RESULTS_BYTES_MAX = 256 * 1024
-CELL = 96, 56  # of a broker in the picture
 
 
 def main() -> None:
@@ -44,18 +40,10 @@ def main() -> None:
             question: dict[str, Any] = pipe.recv()
         except EOFError:
             return
-        is_layout = "topology" in question
-        signal.setitimer(signal.ITIMER_PROF, LAYOUT_SECONDS if is_layout else TRIAL_SECONDS)
-        answer = lay_out(question["topology"]) if is_layout else try_profile(**question)
+        signal.setitimer(signal.ITIMER_PROF, TRIAL_SECONDS)
+        answer = try_profile(**question)
         signal.setitimer(signal.ITIMER_PROF, 0)
         pipe.send_bytes(json.dumps(answer).encode())
-
-
-def lay_out(text: str) -> dict[str, Any]:
-    """Where the brokers of a topology stand, each a broker's id with x and y."""
-    points = network_layout(parse_topology(text, "the network"), *CELL)
-    left, top = (min(point[axis] for point in points.values()) for axis in (0, 1))
-    return {"points": {b: (round(x - left), round(y - top)) for b, (x, y) in points.items()}}
 
 
 def try_profile(

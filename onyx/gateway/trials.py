@@ -11,7 +11,6 @@ import trio
 
 from formats.helper_process import HelperProcess
 from onyx.gateway.refusals import Refused
-from overlay.topology import Topology, to_toml
 
 PROCESSES = 2
 WAITING_MAX = 16  # trials; one more is answered 503
@@ -40,14 +39,6 @@ class Trials:
         if "refused" in answer:
             raise Refused(422, answer.pop("code"), answer.pop("reason"), **answer)
         return answer
-
-    async def lay_out(self, topology: Topology) -> dict[str, tuple[float, float]]:
-        """Where its brokers stand in a picture; all in one place if that takes too long."""
-        try:
-            answer = await self.ask({"topology": to_toml(topology)})
-        except Refused:
-            return dict.fromkeys(topology.broker_ids, (0.0, 0.0))
-        return {broker: (x, y) for broker, (x, y) in answer["points"].items()}
 
     def close(self) -> None:
         for process in self._all:

@@ -83,7 +83,7 @@ class Mailboxes(Part):
         dead: DeadLetters,
         wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``slice_`` is of the event; ``dead`` keeps what is rejected for good; ``wall``: seconds."""
+        """``slice_``: of the event; ``dead`` keeps what is rejected for good; ``wall``: seconds."""
         self._rows = rows
         self._slice = slice_
         self._bounds = bounds

@@ -133,7 +133,7 @@ def test_the_document_says_what_there_is(client: Client) -> None:
     }
     trials = Trials()
     parts = GatewayOptions(Address("127.0.0.1", 1)), Sessions("127.0.0.1:1", 1), trials
-    app = application(Gateway(*parts, MapFeed("127.0.0.1:1", trials)))
+    app = application(Gateway(*parts, MapFeed("127.0.0.1:1")))
     routes = [route for route in app._app.routes if isinstance(route, Route)]  # type: ignore[attr-defined]
     served = {
         (method, route.path)
