@@ -236,7 +236,7 @@ class RegistrationClient(NetworkClient):
         it says that it is.  RequestFailed "not-authorised" unless it is one's own, or one operates
         the network.
         """
-        arguments: dict[str, object] = {"source": source}
+        arguments: dict[str, object] = {}
         said = {"rate": rate, "size": size, "validate": validate}
         arguments |= {name: value for name, value in said.items() if value is not None}
         if location is not None:
@@ -245,7 +245,12 @@ class RegistrationClient(NetworkClient):
             arguments |= await _schema_arguments(schema)
         elif without_schema:
             arguments["schema_name"] = ""
-        return self._source_that_is(await self.call("source.update", arguments))
+        return await self.change_source(source, arguments)
+
+    async def change_source(self, source: str, about: Mapping[str, object]) -> SourceInfo:
+        """``update_source`` of what was read already: ``schema_name`` and the bytes of ``schema``,
+        and the rest by its name."""
+        return self._source_that_is(await self.call("source.update", {**about, "source": source}))
 
     async def remove_source(self, source: str) -> str:
         """Remove a source, given by its id or its name; its id.  Returns when its root broker has

@@ -5,7 +5,7 @@ The routes and the OpenAPI document (openapi.py) are both made from ``OPERATIONS
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from formats.media_types import XML
 from onyx.cli.values import login_name
-from onyx.client_values import Location, ProfileInfo
+from onyx.client_values import ProfileInfo
 from onyx.errors import ProfileNotAccepted
 from onyx.gateway.call import COOKIE, Call
 from onyx.gateway.event_stream import EventStream, Write
@@ -21,7 +21,9 @@ from onyx.gateway.openapi import openapi
 from onyx.gateway.operation import Operation
 from onyx.gateway.refusals import Refused
 from onyx.gateway.result_stream import PROFILES_MAX, ResultStream, positions_in
+from onyx.gateway.source_api import SOURCE_OPERATIONS
 from onyx.registration_client import Result
+from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy, policy_of
 
 PAGE_MAX = 1_000  # profiles in one answer
 
@@ -102,9 +104,10 @@ async def add_profile(call: Call) -> Response:
         call.session.client.add_profile(
             text,
             user=call.text("user", call.session.user_name or login_name()),
-            location=_location(call),
+            location=call.location(),
             key=call.text("key", ""),
             wait=call.flag("wait", True),
+            policy=_policy(call.said.get("policy", {})),
         ),
     )
     headers = {"Location": f"/v1/profiles/{info.id}"}
@@ -126,6 +129,31 @@ async def remove_profile(call: Call) -> Response:
     return Response(status_code=204)
 
 
+async def show_policy(call: Call) -> Response:
+    return JSONResponse((await call.session.user.policy(call.path["profile"]))._asdict())
+
+
+async def put_policy(call: Call) -> Response:
+    return await _set_policy(call, USUAL)
+
+
+async def change_policy(call: Call) -> Response:
+    return await _set_policy(call, await call.session.user.policy(call.path["profile"]))
+
+
+async def _set_policy(call: Call, base: DeliveryPolicy) -> Response:
+    policy = _policy(call.said, base)
+    await call.session.user.set_policy(call.path["profile"], policy)
+    return JSONResponse(policy._asdict())
+
+
+def _policy(said: object, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
+    try:
+        return policy_of({**base._asdict(), **said} if isinstance(said, Mapping) else said)
+    except ValueError as error:
+        raise Refused(400, "bad-argument", f"no policy: {error}") from None
+
+
 async def _checked(call: Call, text: str, asked: Awaitable[ProfileInfo]) -> ProfileInfo:
     """What the network says; of a text that it refuses also where, and what was expected."""
     try:
@@ -133,15 +161,6 @@ async def _checked(call: Call, text: str, asked: Awaitable[ProfileInfo]) -> Prof
     except ProfileNotAccepted as refusal:
         await call.gateway.trials.ask({"profile": text})  # Refused, by the same parser
         raise refusal from None
-
-
-def _location(call: Call) -> Location | None:
-    said = call.said.get("location")
-    if said is None:
-        return None
-    if not (isinstance(said, list) and [type(each) in (int, float) for each in said] == [True] * 2):
-        raise Refused(400, "bad-argument", "'location': expected [latitude, longitude]")
-    return float(said[0]), float(said[1])
 
 
 def _profile(info: ProfileInfo) -> dict[str, Any]:
@@ -170,10 +189,6 @@ async def why_not(call: Call) -> Response:
 
 
 # --- the network ------------------------------------------------------------------------------
-
-
-async def list_sources(call: Call) -> Response:
-    return JSONResponse({"sources": [asdict(each) for each in await call.session.client.sources()]})
 
 
 async def show_status(call: Call) -> Response:
@@ -221,6 +236,16 @@ _MEDIA_TYPE = {"media_type": "of the message (default: application/xml)"}
 _REFUSED = {422: "refused: code, reason, line, column and, of a profile, what was expected"}
 _NONE = {404: "there is none"}
 
+_POLICY_PATH = "/v1/profiles/{profile}/policy"
+_POLICY = {
+    "when_full": f"what happens to what is too much: {', '.join(WHEN_FULL)}",
+    "bytes_max": "that wait; 0: as much as the network allows",
+    "deliveries_max": "that wait; 0: any number",
+    "ttl_s": "seconds that a delivery waits; 0: as long as the network allows",
+    "attempts_max": "how often what is rejected is given out",
+    "retry_s": "seconds until it is given out again",
+}
+
 OPERATIONS = (
     Operation(
         "POST",
@@ -264,6 +289,7 @@ OPERATIONS = (
             "location": "[latitude, longitude], for a host broker nearby",
             "key": "the same again finds the one that there is",
             "wait": "true (the default): until it is live",
+            "policy": "how what waits is kept, as /v1/profiles/{profile}/policy has it",
         },
         required=("text",),
         media_type="application/json",
@@ -294,6 +320,31 @@ OPERATIONS = (
         answers={204: "it is gone", **_NONE},
     ),
     Operation(
+        "GET",
+        _POLICY_PATH,
+        "Show how what waits for a profile is kept",
+        show_policy,
+        answers={200: "the policy", **_NONE},
+    ),
+    Operation(
+        "PUT",
+        _POLICY_PATH,
+        "Set it; what is not named is as usual",
+        put_policy,
+        body=_POLICY,
+        media_type="application/json",
+        answers={200: "the policy", **_NONE},
+    ),
+    Operation(
+        "PATCH",
+        _POLICY_PATH,
+        "Change it; what is not named stays",
+        change_policy,
+        body=_POLICY,
+        media_type="application/json",
+        answers={200: "the policy", **_NONE},
+    ),
+    Operation(
         "POST",
         "/v1/explain",
         "Explain a profile, and try it on a message; nothing is registered or published",
@@ -317,7 +368,7 @@ OPERATIONS = (
             **_REFUSED,
         },
     ),
-    Operation("GET", "/v1/sources", "List sources", list_sources, answers={200: "sources"}),
+    *SOURCE_OPERATIONS,
     Operation(
         "GET",
         "/v1/status",

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from onyx.client_values import Location
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import Refused
@@ -68,6 +69,23 @@ class Call:
         if not isinstance(value, bool):
             raise Refused(400, "bad-argument", f"{name!r}: expected true or false")
         return value
+
+    def number(self, name: str) -> float | None:
+        """Of the body, at least 0; None where it is not there."""
+        value = self.said.get(name, 0)
+        if type(value) not in (int, float) or not 0 <= value < 2**53:
+            raise Refused(400, "bad-argument", f"{name!r}: expected a number of at least 0")
+        return float(value) if name in self.said else None
+
+    def location(self) -> Location | None:
+        said = self.said.get("location")
+        if said is None:
+            return None
+        if not (
+            isinstance(said, list) and [type(each) in (int, float) for each in said] == [True] * 2
+        ):
+            raise Refused(400, "bad-argument", "'location': expected [latitude, longitude]")
+        return float(said[0]), float(said[1])
 
     def check_operates(self) -> None:
         """Refused unless they may see what everybody does."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from onyx.gateway.operation import Operation
 from onyx.release import version
+from overlay.delivery_policy import DeliveryPolicy
 
 REFUSAL = {
     "description": "code, reason",
@@ -15,6 +16,11 @@ REFUSAL = {
 }
 _SCHEMAS: dict[str, dict[str, Any]] = {
     "wait": {"type": "boolean"},
+    "rate": {"type": "number"},
+    "size": {"type": "integer"},
+    "schema": {"type": ["string", "null"]},
+    "policy": {"type": "object"},
+    **{name: {"type": "integer"} for name in DeliveryPolicy._fields[1:]},
     "location": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
 }
 """Of the fields that are no texts."""

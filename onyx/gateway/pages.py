@@ -18,6 +18,7 @@ from onyx.gateway.sessions import Answers
 from onyx.gateway.trace_picture import TracePicture
 from onyx.message_way import way_of
 from onyx.registration_client import Result
+from overlay.delivery_policy import WHEN_FULL
 from overlay.topology import Topology, parse_topology
 
 PROFILES_SHOWN = 200
@@ -105,6 +106,10 @@ async def show_sources(call: Call) -> Context:
     return {"sources": await call.session.client.sources()}
 
 
+async def show_source(call: Call) -> Context:
+    return {"source": await call.session.client.source(call.path["source"])}
+
+
 async def show_profiles(call: Call) -> Context:
     query = call.request.query_params
     about = {
@@ -119,7 +124,8 @@ async def show_profiles(call: Call) -> Context:
 
 
 async def show_profile(call: Call) -> Context:
-    return {"profile": await call.session.client.profile(call.path["profile"])}
+    profile = await call.session.client.profile(call.path["profile"])
+    return {"profile": profile, "when_full": WHEN_FULL}
 
 
 async def show_playground(call: Call) -> Context:
@@ -194,6 +200,7 @@ PAGES: Mapping[str, Page] = {
     "/brokers/{broker}": ("broker.html", show_broker),
     "/links/{broker}/{other}": ("link.html", show_link),
     "/sources": ("sources.html", show_sources),
+    "/sources/{source}": ("source.html", show_source),
     "/profiles": ("profiles.html", show_profiles),
     "/profiles/{profile}": ("profile.html", show_profile),
     "/playground": ("playground.html", show_playground),

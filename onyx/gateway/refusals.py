@@ -15,6 +15,7 @@ STATUSES = {
     "message-refused": 422,
     "bad-argument": 400,
     "replaced": 409,
+    "ambiguous-name": 409,
     "other-content": 409,
     "change-under-way": 409,
     "disk-full": 503,

@@ -37,3 +37,20 @@ document.getElementById("remove").addEventListener("click", async () => {
   try { await ask("DELETE", `/v1/profiles/${encodeURIComponent(id)}`); location.href = "/profiles"; }
   catch (error) { put(Object.assign(document.createElement("li"), { className: "bad", textContent: place(error) })); }
 });
+
+const policy = document.getElementById("policy"), path = `/v1/profiles/${encodeURIComponent(id)}/policy`;
+const tell = (text) => { document.getElementById("policy-said").textContent = text; };
+
+async function show(asked) {
+  try {
+    for (const [name, value] of Object.entries(await asked)) policy.elements[name].value = value;
+    return true;
+  } catch (error) { tell(place(error)); return false; }
+}
+
+document.getElementById("kept").addEventListener("toggle", () => show(ask("GET", path)), { once: true });
+policy.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const said = Object.fromEntries([...new FormData(policy)].map(([name, value]) => [name, name === "when_full" ? value : Number(value)]));
+  if (await show(ask("PUT", path, said))) tell("It is kept so from now on.");
+});

@@ -6,7 +6,7 @@ import pytest
 import trio
 from starlette.routing import Route
 
-from onyx import User
+from onyx import DataSource, User
 from onyx.gateway.api import OPERATIONS
 from onyx.gateway.app import application
 from onyx.gateway.call import Gateway
@@ -105,6 +105,59 @@ def test_profiles_are_resources(client: Client) -> None:
     assert client.ask("POST", "/v1/profiles", "{", content_type="application/json").status == 400
 
 
+def test_how_what_waits_is_kept_is_a_part_of_a_profile(client: Client, source: str) -> None:
+    profile = client.add_profile("/kept", policy={"deliveries_max": 2})
+    path = f"/v1/profiles/{profile}/policy"
+    shown = client.ask("GET", path).said
+    assert (shown["deliveries_max"], shown["when_full"]) == (2, "drop-oldest")
+    changed = client.ask("PATCH", path, {"when_full": "drop-newest"})
+    assert (changed.status, changed.said) == (200, {**shown, "when_full": "drop-newest"})
+    for number in range(4):
+        client.publish(source, f"<kept>{number}</kept>")
+    with client.events(f"/v1/results?profile={profile}&acknowledge=sent") as events:
+        next(events)
+        got = [next(events).data["results"] for _ in range(2)]
+    assert got == [["<kept>0</kept>"], ["<kept>1</kept>"]]
+    assert client.ask("PUT", path, {"ttl_s": 60}).said == {
+        **shown,
+        "ttl_s": 60,
+        "deliveries_max": 0,
+    }
+    refused = client.ask("PATCH", path, {"ttl_s": -1})
+    assert (refused.status, refused.said["code"]) == (400, "bad-argument")
+    assert client.ask("GET", "/v1/profiles/p0-none/policy").status == 404
+    client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_sources_are_resources(client: Client, gateway_network: RunningProcess) -> None:
+    async def register() -> str:
+        return (await DataSource.register(gateway_network.registration, name="changed")).id
+
+    source = trio.run(register)
+    where = f"/v1/sources/{source}"
+    assert client.ask("GET", "/v1/sources/changed").said["id"] == source
+    schema = {"schema": "<!ELEMENT a EMPTY>", "schema_name": "a.dtd", "validate": "reject"}
+    updated = client.ask("PATCH", where, {**schema, "rate": 7, "location": [20, 0]})
+    assert updated.status == 200, updated
+    said = updated.said
+    assert (said["version"], said["rate"], said["schema_kind"]) == (2, 7, "dtd")
+    assert (said["validation"], said["location"]) == ("reject", [20, 0])
+    assert client.ask("POST", f"{where}/messages", "<b/>").said["code"] == "invalid"
+    for wrong, status, code in (
+        ({"schema": "<!ELEMENT", "schema_name": "a.dtd"}, 422, "schema-refused"),
+        ({"schema": None}, 422, "schema-refused"),  # by which it is validated
+        ({"rate": "much"}, 400, "bad-argument"),
+        ({"rat": 1}, 400, "bad-argument"),
+        ({}, 400, "bad-argument"),
+    ):
+        refused = client.ask("PATCH", where, wrong)
+        assert (refused.status, refused.said["code"]) == (status, code), refused
+    assert client.ask("PATCH", where, {"schema": None, "validate": "off"}).said["schema_name"] == ""
+    assert client.ask("DELETE", where).status == 204
+    assert client.ask("GET", where).said["code"] == "unknown-source"
+    assert client.ask("DELETE", where).status == 404
+
+
 def test_a_profile_is_explained_and_said_why_it_does_not_match(client: Client) -> None:
     returning = "for $a in /a where $a/b > 3 return <r>{$a/c}</r>"
     asked = {"profile": returning, "message": "<a><b>5</b><c>x</c></a>"}
@@ -173,7 +226,7 @@ def test_pages_of_others_cannot_take_results(client: Client) -> None:
 
 
 def test_whoever_shows_a_token_is_its_holder(
-    client: Client, gateway_network: RunningProcess
+    client: Client, gateway_network: RunningProcess, source: str
 ) -> None:
     where = gateway_network.registration
 
@@ -189,6 +242,9 @@ def test_whoever_shows_a_token_is_its_holder(
     assert ann.ask("GET", f"/v1/profiles/{bobs}").status == 403
     assert ann.ask("GET", f"/v1/results?profile={bobs}").status == 403
     assert ann.ask("POST", "/v1/profiles", {"text": "/a", "user": "bob"}).status == 403
+    assert ann.ask("PUT", f"/v1/profiles/{bobs}/policy", {}).said["code"] == "not-authorised"
+    for method, body in (("PATCH", {"rate": 1}), ("DELETE", None)):
+        assert ann.ask(method, f"/v1/sources/{source}", body).said["code"] == "not-authorised"
     for path in ("/v1/status", "/v1/map", "/", "/brokers/B1"):
         assert ann.ask("GET", path).status == 403
     with ann.events(f"/v1/results?profile={own}") as events:

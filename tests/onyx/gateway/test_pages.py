@@ -95,7 +95,7 @@ def test_every_page_opens_and_keeps_nobody_out(
 ) -> None:
     profile = client.add_profile("/page")
     client.ask("POST", f"/v1/sources/{source}/messages", "<page>")  # a dead letter
-    for path in (*PAGES, f"/profiles/{profile}"):
+    for path in (*PAGES, f"/profiles/{profile}", f"/sources/{source}"):
         watched.open(path)
         watched.check(path)
     page = watched.open("/dead")
@@ -173,6 +173,31 @@ def test_the_playground_shows_results_hints_and_mistakes(
     with client.events(f"/v1/results?profile={profile}") as events:
         next(events)
         assert next(events).data["results"] == ["<seen/>"]
+    client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_a_policy_and_a_source_are_changed_on_their_pages(
+    watched: Watched, client: Client, source: str
+) -> None:
+    profile = client.add_profile("/page")
+    page = watched.open(f"/profiles/{profile}")
+    page.locator("#kept summary").click()
+    page.locator('#policy [name="attempts_max"]').and_(page.locator("input")).wait_for()
+    page.wait_for_function("document.querySelector('[name=attempts_max]').value === '5'")
+    page.select_option('[name="when_full"]', "disconnect")
+    page.fill('[name="ttl_s"]', "90")
+    page.locator("#policy button").click()
+    page.locator("#policy-said", has_text="from now on").wait_for()
+    kept = client.ask("GET", f"/v1/profiles/{profile}/policy").said
+    assert (kept["when_full"], kept["ttl_s"], kept["attempts_max"]) == ("disconnect", 90, 5)
+    watched.check("a policy")
+    page = watched.open("/sources")
+    page.locator("td a", has_text=source).first.click()
+    page.fill('[name="rate"]', "12")
+    page.locator("#change button").click()
+    page.locator("#said", has_text="changed: rate").wait_for()
+    assert client.ask("GET", f"/v1/sources/{source}").said["rate"] == 12
+    watched.check("a source")
     client.ask("DELETE", f"/v1/profiles/{profile}")
 
 

@@ -1,0 +1,32 @@
+import { ask, place } from "./ask.js";
+
+const $ = (id) => document.getElementById(id);
+const form = $("change"), id = $("remove").dataset.source, path = `/v1/sources/${encodeURIComponent(id)}`;
+const before = Object.fromEntries(new FormData(form));
+
+async function changes() {
+  const now = Object.fromEntries(new FormData(form)), said = {}, differs = (name) => now[name] !== before[name] && now[name] !== "";
+  for (const name of ["rate", "size"]) if (differs(name)) said[name] = Number(now[name]);
+  if (differs("validate")) said.validate = now.validate;
+  if (differs("latitude") || differs("longitude")) said.location = [Number(now.latitude), Number(now.longitude)];
+  if (now.no_schema) said.schema = null;
+  else if (now.schema.name) Object.assign(said, { schema: await now.schema.text(), schema_name: now.schema.name });
+  return said;
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  $("said").textContent = "Waiting until every broker has it …";
+  try {
+    const source = await ask("PATCH", path, await changes());
+    const warned = source.warned ? ` ${source.warned} of ${source.looked_at} profiles can match no message any more.` : "";
+    $("said").textContent = `It is in version ${source.version}; changed: ${source.changed.join(", ") || "nothing"}.${warned}`;
+    $("version").textContent = source.version;
+    Object.assign(before, Object.fromEntries(new FormData(form)));
+  } catch (error) { $("said").textContent = place(error); }
+});
+
+$("remove").addEventListener("click", async () => {
+  if (!confirm(`Remove ${id}? What was accepted of it is still delivered.`)) return;
+  try { await ask("DELETE", path); location.href = "/sources"; } catch (error) { $("said").textContent = place(error); }
+});
