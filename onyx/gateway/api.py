@@ -15,6 +15,7 @@ from formats.media_types import XML
 from onyx.cli.values import login_name
 from onyx.client_values import ProfileInfo
 from onyx.errors import ProfileNotAccepted
+from onyx.gateway.backtest_api import BACKTEST_OPERATIONS
 from onyx.gateway.call import COOKIE, Call
 from onyx.gateway.event_stream import EventStream, Write
 from onyx.gateway.openapi import openapi
@@ -369,6 +370,7 @@ OPERATIONS = (
         },
     ),
     *SOURCE_OPERATIONS,
+    *BACKTEST_OPERATIONS,
     Operation(
         "GET",
         "/v1/status",

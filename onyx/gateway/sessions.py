@@ -23,6 +23,7 @@ from onyx.client_values import Outcome
 from onyx.clients import User
 from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
+from onyx.gateway.backtests import Backtests
 from onyx.gateway.refusals import Refused
 from onyx.identity.known_networks import credentials_for, use_credentials
 from onyx.registration_client import NetworkClient, RegistrationClient, Result, addresses_of
@@ -65,6 +66,7 @@ class Session:
         self._nodes: dict[str, NetworkClient] = {}
         self._sources: dict[str, _Publishing] = {}
         self._opening = trio.Lock()
+        self.backtests = Backtests()
 
     @property
     def user_name(self) -> str:
@@ -116,6 +118,19 @@ class Session:
         finally:
             publishing.under_way -= 1
             publishing.used_at = trio.current_time()
+
+    def start(self, run: Callable[[], Awaitable[None]]) -> None:
+        """In the background; the session stays open for it."""
+
+        async def use() -> None:
+            self.users += 1
+            try:
+                await run()
+            finally:
+                self.users -= 1
+                self.used_at = trio.current_time()
+
+        self._nursery.start_soon(use)
 
     @asynccontextmanager
     async def own_user(self) -> AsyncIterator[User]:

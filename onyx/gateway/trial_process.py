@@ -18,6 +18,7 @@ from typing import Any
 
 from formats.errors import FormatError
 from formats.publication import read_publication
+from onyx.gateway.replay import Replay
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS
 
@@ -41,7 +42,7 @@ def main() -> None:
         except EOFError:
             return
         signal.setitimer(signal.ITIMER_PROF, TRIAL_SECONDS)
-        answer = try_profile(**question)
+        answer = replayed(**question) if "lines" in question else try_profile(**question)
         signal.setitimer(signal.ITIMER_PROF, 0)
         pipe.send_bytes(json.dumps(answer).encode())
 
@@ -51,8 +52,7 @@ def try_profile(
 ) -> dict[str, Any]:
     """What becomes of a profile, and with a message its results; ``refused`` is "profile" or
     "message", with code, reason, line, column and what was expected."""
-    evaluation = replace(DEFAULT_EVALUATION_LIMITS, seconds_max=1.0, clock=time.thread_time)
-    matcher = Matcher(MatchLimits(lazy_bytes_max=LAZY_BYTES, evaluation=evaluation))
+    matcher = _new_matcher()
     try:
         read = None if message is None else read_publication(message, media_type, base=base)
         explained = matcher.explain(profile, read)
@@ -71,6 +71,21 @@ def try_profile(
     except MatchLimitExceeded as exceeded:
         return {"refused": "message", "code": exceeded.code, "reason": exceeded.reason}
     return found
+
+
+_replays: list[Replay] = []  # of the profile that was asked for last
+
+
+def replayed(profile: str, lines: bytes) -> dict[str, Any]:
+    """What a profile, which was tried before, gets of a page of an archive."""
+    if not _replays or _replays[0].profile != profile:
+        _replays[:] = [Replay(profile, _new_matcher)]
+    return _replays[0].page(lines)
+
+
+def _new_matcher() -> Matcher:
+    evaluation = replace(DEFAULT_EVALUATION_LIMITS, seconds_max=1.0, clock=time.thread_time)
+    return Matcher(MatchLimits(lazy_bytes_max=LAZY_BYTES, evaluation=evaluation))
 
 
 def _shown(results: list[bytes]) -> Any:

@@ -48,7 +48,9 @@ async function show(asked) {
   } catch (error) { tell(place(error)); return false; }
 }
 
-document.getElementById("kept").addEventListener("toggle", () => show(ask("GET", path)), { once: true });
+const kept = document.getElementById("kept");
+const load = async () => { policy.querySelector("button").disabled = !await show(ask("GET", path)); };
+if (kept.open) load(); else kept.addEventListener("toggle", load, { once: true });
 policy.addEventListener("submit", async (event) => {
   event.preventDefault();
   const said = Object.fromEntries([...new FormData(policy)].map(([name, value]) => [name, name === "when_full" ? value : Number(value)]));

@@ -2,10 +2,14 @@ import { ask, place } from "./ask.js";
 
 const $ = (id) => document.getElementById(id);
 const form = $("change"), id = $("remove").dataset.source, path = `/v1/sources/${encodeURIComponent(id)}`;
-const before = Object.fromEntries(new FormData(form));
+
+function before(name) { // as the page came
+  const field = form.elements[name];
+  return field.options ? [...field.options].find((each) => each.defaultSelected)?.value : field.defaultValue;
+}
 
 async function changes() {
-  const now = Object.fromEntries(new FormData(form)), said = {}, differs = (name) => now[name] !== before[name] && now[name] !== "";
+  const now = Object.fromEntries(new FormData(form)), said = {}, differs = (name) => now[name] !== before(name) && now[name] !== "";
   for (const name of ["rate", "size"]) if (differs(name)) said[name] = Number(now[name]);
   if (differs("validate")) said.validate = now.validate;
   if (differs("latitude") || differs("longitude")) said.location = [Number(now.latitude), Number(now.longitude)];
@@ -22,7 +26,10 @@ form.addEventListener("submit", async (event) => {
     const warned = source.warned ? ` ${source.warned} of ${source.looked_at} profiles can match no message any more.` : "";
     $("said").textContent = `It is in version ${source.version}; changed: ${source.changed.join(", ") || "nothing"}.${warned}`;
     $("version").textContent = source.version;
-    Object.assign(before, Object.fromEntries(new FormData(form)));
+    for (const field of form.elements) {
+      if (field.options) for (const option of field.options) option.defaultSelected = option.selected;
+      else if (field.type === "number") field.defaultValue = field.value;
+    }
   } catch (error) { $("said").textContent = place(error); }
 });
 
@@ -30,3 +37,5 @@ $("remove").addEventListener("click", async () => {
   if (!confirm(`Remove ${id}? What was accepted of it is still delivered.`)) return;
   try { await ask("DELETE", path); location.href = "/sources"; } catch (error) { $("said").textContent = place(error); }
 });
+
+form.querySelector("button").disabled = false;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,7 @@ def gateway_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
     directory = tmp_path_factory.mktemp("gateway")
     file = directory / "small.toml"
     text = small_topology_text(directory / "data") + '[gateway]\nlisten = "127.0.0.1:0"\n'
+    text += f"[archive]\ndirectory = {json.dumps(str(directory / 'archive'))}\n"
     file.write_text(text, encoding="utf-8")
     running = RunningProcess.start(file)
     try:
