@@ -24,9 +24,9 @@ import trio
 from onyx.clients import User
 from onyx.data_source import DataSource
 from onyx.errors import UnreadableInput
+from onyx.registration_client import RegistrationClient
 from onyx.results import Results
 
-SOURCE_KEY = "onyx-bench"
 CLEAN_SECONDS = 10.0
 PERCENTILES = (50.0, 99.0, 99.9)
 
@@ -68,15 +68,20 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 async def run_bench(registration: str, sizes: Sizes) -> list[Measure]:
     """All measures, in the order of the module's text."""
     run = f"bench-{uuid.uuid4().hex[:12]}"
-    source = await DataSource.register(registration, name="onyx-bench", key=SOURCE_KEY)
-    async with source, User(registration, run) as user:
-        added: list[str] = []
-        try:
-            return await _Bench(source, user, run, sizes, added).run()
-        finally:
-            with trio.move_on_after(CLEAN_SECONDS, shield=True):
-                for profile in added:
-                    await user.remove_profile(profile)
+    source = await DataSource.register(registration, name=run, key=run)
+    try:
+        async with source, User(registration, run) as user:
+            added: list[str] = []
+            try:
+                return await _Bench(source, user, run, sizes, added).run()
+            finally:
+                with trio.move_on_after(CLEAN_SECONDS, shield=True):
+                    for profile in added:
+                        await user.remove_profile(profile)
+    finally:
+        with trio.move_on_after(CLEAN_SECONDS, shield=True):
+            async with RegistrationClient(registration) as client:
+                await client.remove_source(source.id)
 
 
 class _Bench:

@@ -1,4 +1,4 @@
-"""AuditLog: who has changed who may do what, or the network's shape; durable.
+"""AuditLog: who has changed who may do what, the network's shape, or a source; durable.
 
 The verb ``audit.list`` shows it.  The newest ENTRIES_MAX are kept; the log of the process, to which
 each goes as well, may keep more.

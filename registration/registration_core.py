@@ -152,6 +152,7 @@ class RegistrationCore:
         changes_of_sources = SourceChanges(
             *(self.shapes, self.catalog, roots, self._links, self._rows, self._access.table),
             *(server.answer, self._slice.is_over),
+            lambda connection, what, detail: audit.note(server.principal(connection), what, detail),
         )
         sources = SourceRequests(self.catalog, changes_of_sources, self._schemas, server)
         requests = RegistrationRequests(

@@ -102,8 +102,11 @@ class SourceChanges(Part):
         access: AccessTable,
         answer: Callable[[int, str, Result], None],
         is_over: Callable[[], bool],
+        note: Callable[[int, str, str], None],
     ) -> None:
-        """``answer(connection, request, result)``; ``is_over``: the slice of this event."""
+        """``answer(connection, request, result)``; ``is_over``: the slice of this event;
+        ``note(connection, what, detail)``: for the audit log."""
+        self._note = note
         self._shapes = shapes
         self._catalog = catalog
         self._roots = roots
@@ -168,6 +171,8 @@ class SourceChanges(Part):
             wanted = replace(wanted, version=entry.version + 1)
             census = self._census(entry, wanted) if "schema" in changed else None
             self._catalog.put_source(wanted)
+            detail = f"{entry.source}: {', '.join(changed)}: version {wanted.version}"
+            self._note(connection, "source.update", detail)
             known = _Update(entry.source, wanted.version, changed, census, [])
             self._remember(request, known)
             if census is not None:
@@ -184,6 +189,8 @@ class SourceChanges(Part):
         self._check_brokers()
         if not entry.is_removed:
             self._catalog.put_source(replace(entry, is_removed=True))
+            detail = f"{entry.source} ({entry.name})" if entry.name else entry.source
+            self._note(connection, "source.remove", detail)
         order = 1 + max((row.order for row in self._removals.values()), default=0)
         if request not in self._removals:
             self._removals[request] = row = _RemovalRow(order, entry.source)

@@ -1,4 +1,4 @@
-"""``onyx audit list``: who has changed who may do what, or the network's shape."""
+"""``onyx audit list``: who has changed who may do what, the network's shape, or a source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLES = "  onyx audit list\n  onyx audit list --json > audit.jsonl"
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    summary = "show who has changed who may do what, or the network's shape"
+    summary = "show who has changed who may do what, the network's shape, or a source"
     verb = add_verb(subparsers, "audit", summary, details=DETAILS, examples=EXAMPLES)
     verbs = add_subverbs(verb)
     listing = add_verb(verbs, "list", summary, details=DETAILS, examples=EXAMPLES)

@@ -76,6 +76,7 @@ OTHER_EXAMPLES = """\
 
 WAIT_HELP = "return only when it is live: no message published afterwards is missed"
 WARNED_DETAILS = "Where the schemas of all sources say that it can never match there is a warning."
+STRICT_HELP = "exit code 65 for a warning, too; what is warned of is in force all the same"
 KEY_HELP = "a name of yours for it: while it is there, to add it again is to find it"
 REFUSED_DETAILS = "A profile that is refused is shown with a caret under the place; exit code 65."
 
@@ -155,6 +156,7 @@ def _add_add(verbs: Subparsers) -> None:
     parser.add_argument("--key", metavar="KEY", default="", help=KEY_HELP)
     _add_wait(parser, WAIT_HELP)
     add_policy_arguments(parser)
+    parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
     set_run(parser, run_add)
     add_client_arguments(parser)
 
@@ -175,6 +177,7 @@ def _add_update(verbs: Subparsers) -> None:
     parser.add_argument("file", metavar="FILE|-", nargs="?", help="the new text")
     add_file_arguments(parser)
     _add_wait(parser, WAIT_HELP)
+    parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
     set_run(parser, run_update)
     add_client_arguments(parser)
 
@@ -214,7 +217,7 @@ def run_add(arguments: argparse.Namespace) -> int:
     user = login_name() if arguments.user is None else arguments.user
 
     async def add() -> int:
-        refused = late = 0
+        refused = warned = late = 0
         async with User(registration_address(arguments), user) as client:
             for name, text in texts:
                 try:
@@ -232,7 +235,9 @@ def run_add(arguments: argparse.Namespace) -> int:
                     _report_refusal(name, refusal, arguments.json)
                 else:
                     late += bool(profile.missing)
+                    warned += bool(profile.warnings)
                     _report_profile(name, profile, arguments.json)
+        refused += warned if arguments.strict else 0
         return EXIT_DATA if refused else EXIT_UNAVAILABLE if late else EXIT_OK
 
     return trio.run(add)
@@ -264,6 +269,8 @@ def run_update(arguments: argparse.Namespace) -> int:
                 _report_refusal(arguments.file, refusal, arguments.json)
                 return EXIT_DATA
         _report_profile(arguments.file, profile, arguments.json)
+        if profile.warnings and arguments.strict:
+            return EXIT_DATA
         return EXIT_UNAVAILABLE if profile.missing else EXIT_OK
 
     return trio.run(update)

@@ -149,6 +149,7 @@ def _run(
         progress.end()
         if warned:
             print(f"onyx: {counted(warned, 'profile')} can match no message", file=sys.stderr)
+            refused += warned if getattr(arguments, "strict", False) else 0
         if late:
             brokers = ", ".join(sorted(missing))
             why = f"{brokers} not reached by all of {counted(late, 'profile')}"

@@ -91,6 +91,20 @@ def test_a_removed_source_is_gone_when_its_root_broker_has_let_go_of_it() -> Non
     assert registered(setting, "wire", key="k") != source
 
 
+def test_who_has_changed_a_source_is_in_the_audit_log_once() -> None:
+    setting = Setting()
+    source = registered(setting, "wire")
+    for _ in range(2):  # the same again is no other change
+        setting.request("q1", "source.update", source="wire", rate=7.0)
+    for _ in range(2):
+        setting.request("q2", "source.remove", source=source)
+    entries = answered(setting.client.ask("audit.list"))["entries"]
+    assert [entry[2:] for entry in entries] == [
+        ["-", "source.update", f"{source}: rate: version 2"],
+        ["-", "source.remove", f"{source} (wire)"],
+    ]
+
+
 def test_a_name_of_several_is_refused_with_their_ids() -> None:
     setting = Setting()
     first, second = registered(setting, "wire"), registered(setting, "wire")
