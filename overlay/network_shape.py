@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from overlay.link.frames import ShapeAnnounced
 from overlay.link.tables import Table
-from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
 from overlay.topology import Topology, TopologyError, parse_topology, to_toml
 from overlay.tree_name import root_of, tree_name
 
@@ -27,13 +27,15 @@ Pair: TypeAlias = frozenset[str]
 @dataclass(frozen=True, slots=True)
 class NetworkShape:
     """``tree_versions``: by root broker; ``lost``: brokers of the version before that died with
-    their disks, so that nothing is to be awaited from them."""
+    their disks, so that nothing is to be awaited from them; ``away``: brokers that no tree of
+    another leads through, as they are away for long, and that nobody waits for."""
 
     version: int
     declared: Topology
     tree_versions: Mapping[str, int]
     down: frozenset[Pair] = frozenset()
     lost: tuple[str, ...] = ()
+    away: frozenset[str] = frozenset()
     topology: Topology = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -43,6 +45,10 @@ class NetworkShape:
         """The name of a root broker's tree; None when there is no such broker."""
         version = self.tree_versions.get(root)
         return None if version is None else tree_name(root, version)
+
+    def broadcast_tree(self, root: str) -> BroadcastTree:
+        """KeyError when there is no such broker."""
+        return broadcast_tree(self.topology, root, self.away)
 
     def has_tree(self, tree: str) -> bool:
         return self.tree(root_of(tree)) == tree
@@ -70,6 +76,7 @@ class NetworkShape:
             self.tree_versions,
             [sorted(pair) for pair in sorted(self.down, key=sorted)],
             self.lost,
+            sorted(self.away),
         )
 
     @classmethod
@@ -81,6 +88,7 @@ class NetworkShape:
             row.trees,
             frozenset(map(frozenset, row.down)),
             row.lost,
+            frozenset(row.away),
         )
 
     def announced(self) -> ShapeAnnounced:
@@ -91,6 +99,7 @@ class NetworkShape:
             down=[(min(pair), max(pair)) for pair in self.down],
             lost=list(self.lost),
             payload=to_toml(self.declared).encode(),
+            away=sorted(self.away),
         )
 
     @classmethod
@@ -104,7 +113,8 @@ class NetworkShape:
         down = frozenset(frozenset(pair) for pair in frame.down)
         if set(dict(frame.trees)) != set(declared.broker_ids) or not is_connected(declared, down):
             raise TopologyError(file, "", "its trees are not those of its brokers and links")
-        return cls(frame.version, declared, dict(frame.trees), down, tuple(frame.lost))
+        away = frozenset(frame.away)
+        return cls(frame.version, declared, dict(frame.trees), down, tuple(frame.lost), away)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,7 @@ class ShapeRow:
     trees: Mapping[str, int]
     down: list[list[str]]
     lost: tuple[str, ...]
+    away: list[str] = field(default_factory=list)
 
 
 SHAPE = Table("shape", ShapeRow)
@@ -131,6 +142,7 @@ def next_shape(
     declared: Topology,
     down: Iterable[Pair] = (),
     lost: Iterable[str] = (),
+    away: Iterable[str] = (),
 ) -> NetworkShape:
     """The version after ``before``; a root broker whose tree is the same keeps its name.
 
@@ -140,19 +152,27 @@ def next_shape(
     kept_down = frozenset(pair for pair in down if pair in links)
     version = before.version + 1
     topology = without_links(declared, kept_down)
-    earlier = broadcast_trees(before.topology)
+    kept_away = frozenset(away)
+    earlier = broadcast_trees(before.topology, before.away)
     versions = {
         root: before.tree_versions[root]
         if root in earlier and earlier[root].parent == tree.parent
         else version
-        for root, tree in broadcast_trees(topology).items()
+        for root, tree in broadcast_trees(topology, kept_away).items()
     }
-    return NetworkShape(version, declared, versions, kept_down, tuple(lost))
+    return NetworkShape(version, declared, versions, kept_down, tuple(lost), kept_away)
 
 
 def is_connected(topology: Topology, down: Iterable[Pair] = ()) -> bool:
     """Whether every broker reaches every other without the links that are down."""
     return not cut_off(topology, down)
+
+
+def is_connected_without(topology: Topology, away: Iterable[str], down: Iterable[Pair]) -> bool:
+    """Whether the brokers that are not away reach each other without those that are."""
+    for broker in away:
+        topology = without_broker(topology, broker)
+    return is_connected(topology, down)
 
 
 def cut_off(topology: Topology, down: Iterable[Pair] = ()) -> list[str]:

@@ -2,13 +2,14 @@
 
 A link that both its ends call down goes out of use as long as the others connect the network: the
 trees are rebuilt without it.  One that neither calls down any more comes back.  A broker that is
-away says nothing, so its links stay: its messages wait for it.
+away says nothing, so its links stay: its messages wait for it, and trees go round it where they can
+(going_round.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from overlay.link.arrival import Arrival
 from overlay.link.frames import LinkReported, ShapeReached
@@ -16,16 +17,18 @@ from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import Pair, is_connected
+from overlay.network_shape import Pair, is_connected, is_connected_without
 from registration.audit_log import ITSELF, AuditLog
 from registration.shape_changes import ShapeChanges
 
 
 @dataclass(frozen=True, slots=True)
 class _ReportRow:
-    """Who calls a link down; the key has its ends."""
+    """Who calls a link down; the key has its ends.  ``keeping``: who has all that the other end may
+    have taken and not passed on."""
 
     by: set[str]
+    keeping: set[str] = field(default_factory=set)
 
 
 REPORTS = Table("link-down", _ReportRow)
@@ -36,11 +39,19 @@ class LinkReports(Part):
 
     section = "shape"
 
-    def __init__(self, shapes: ShapeChanges, rows: RowLog, audit: AuditLog) -> None:
+    def __init__(
+        self,
+        shapes: ShapeChanges,
+        rows: RowLog,
+        audit: AuditLog,
+        connected: Callable[[str], bool],
+    ) -> None:
+        """``connected``: whether a peer ("broker/B2") is there."""
+        self._connected = connected
         self._audit = audit
         self._shapes = shapes
         self._rows = rows
-        self._down: dict[Pair, set[str]] = {}
+        self._down: dict[Pair, _ReportRow] = {}
 
     def frames(self) -> Iterable[Taker]:
         yield takes(LinkReported, "broker", self._handle_reported)
@@ -48,23 +59,24 @@ class LinkReports(Part):
 
     def restore(self, rows: StoredRows) -> None:
         for key, row in rows.take(REPORTS):
-            self._down[frozenset(key.split("|"))] = row.by
+            self._down[frozenset(key.split("|"))] = row
 
     def reinstate(self, down: Iterable[Pair]) -> None:
         """The links that are out of use; both ends have said so, before the store was lost."""
         for pair in down:
-            self._down[pair] = set(pair)
-            REPORTS.put(self._rows, "|".join(sorted(pair)), _ReportRow(set(pair)))
+            row = self._down[pair] = _ReportRow(set(pair))
+            REPORTS.put(self._rows, "|".join(sorted(pair)), row)
 
     def _handle_reported(self, frame: LinkReported, arrival: Arrival) -> None:
         """A broker has lost or found a neighbour."""
         broker = arrival.sender
         pair = frozenset((broker, frame.neighbour))
-        by = self._down.setdefault(pair, set())
-        by.discard(broker) if frame.up else by.add(broker)
+        row = self._down.setdefault(pair, _ReportRow(set()))
+        row.by.discard(broker) if frame.up else row.by.add(broker)
+        row.keeping.add(broker) if frame.kept else row.keeping.discard(broker)
         key = "|".join(sorted(pair))
-        if by:
-            REPORTS.put(self._rows, key, _ReportRow(by))
+        if row.by:
+            REPORTS.put(self._rows, key, row)
         else:
             del self._down[pair]
             REPORTS.delete(self._rows, key)
@@ -75,6 +87,21 @@ class LinkReports(Part):
         if self._shapes.handle_reached(arrival.sender, frame):
             self.decide()
 
+    def tick(self, now: float) -> None:
+        """Both ends of a link that they call down may be here now."""
+        if self._down:
+            self.decide()
+
+    def is_missed(self, broker: str, by: str) -> bool:
+        """Whether a neighbour calls its link with a broker down, which does not itself."""
+        row = self._down.get(frozenset((broker, by)))
+        return row is not None and row.by == {by}
+
+    def is_replaced(self, broker: str, by: str) -> bool:
+        """Whether a neighbour misses a broker and has all that it may not have passed on."""
+        row = self._down.get(frozenset((broker, by)))
+        return row is not None and by in row.by & row.keeping
+
     def decide(self) -> None:
         """Change the shape of the network if what was said calls for it: perhaps a link is down
         that it can do without now."""
@@ -82,7 +109,15 @@ class LinkReports(Part):
         declared = {frozenset(link.ends) for link in newest.declared.links}
         down = {pair for pair in newest.down if pair in self._down}
         for pair in sorted(declared - down, key=sorted):
-            if pair <= self._down.get(pair, set()) and is_connected(newest.declared, {*down, pair}):
+            row = self._down.get(pair)
+            if (
+                row is not None
+                and pair <= row.by
+                and not pair & newest.away
+                and all(self._connected(f"broker/{end}") for end in pair)
+                and is_connected(newest.declared, {*down, pair})
+                and is_connected_without(newest.declared, newest.away, {*down, pair})
+            ):
                 down.add(pair)
         if down != newest.down:
             shape = self._shapes.change(newest.declared, down)

@@ -46,6 +46,7 @@ from registration.broker_requests import BrokerRequests
 from registration.catalog import REGISTRATION_KEY, Catalog
 from registration.catalog_rebuild import CatalogRebuild
 from registration.drains import Drains
+from registration.going_round import GoingRound
 from registration.host_reports import HostReports
 from registration.link_reports import LinkReports
 from registration.lost_catalog import LostCatalog
@@ -127,7 +128,7 @@ class RegistrationCore:
             *(topology, self._links, self._rows, audit, wall, holders, revoked)
         )
         self._taxonomies = Taxonomies(topology, self._links, self._rows, audit)
-        reports = LinkReports(self.shapes, self._rows, audit)
+        reports = LinkReports(self.shapes, self._rows, audit, self.connected)
         absent = AbsentBrokers(self.shapes, self.connected, topology.limits.link_down_after_s)
         placement = PlanPlacement(topology, self._rows, absent.away)
         self._shares = MeasuredShares(topology, placement, self._links, self._rows)
@@ -226,6 +227,7 @@ class RegistrationCore:
                 Relays(self._links),
                 processes,
                 absent,
+                GoingRound(self.shapes, reports, absent.away, self._links, audit),
                 audit,
                 self._access,
                 self._taxonomies,

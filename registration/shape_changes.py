@@ -9,6 +9,9 @@
 - *settled*: what was on the old trees has arrived; links and brokers that left are not needed any
   more.
 
+A version that goes round brokers which are away (going_round.py) does not wait for them: they are
+told of it as everybody, but that it is settled only with a later one, which they are in again.
+
 A newer version may follow before the last is settled (a link went down): then only the newest is
 waited for.  While a change is under way new sources wait, and profiles are not placed at brokers
 that come or go.
@@ -36,7 +39,15 @@ from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.network_shape import SHAPE, NetworkShape, Pair, first_shape, next_shape, refreshed
+from overlay.network_shape import (
+    SHAPE,
+    NetworkShape,
+    Pair,
+    first_shape,
+    is_connected_without,
+    next_shape,
+    refreshed,
+)
 from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, announcement
@@ -256,6 +267,15 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             return False
         return broker in self._departing or any(s.has_broker(broker) for s in self._shapes)
 
+    def is_in_all(self, broker: str) -> bool:
+        """Whether a broker neither comes nor goes."""
+        return all(shape.has_broker(broker) for shape in self._shapes)
+
+    def neighbours(self, broker: str) -> set[str]:
+        """Those that a broker has, or had in a version of which something may be left."""
+        shapes = [shape for shape in self._shapes if shape.has_broker(broker)]
+        return {other for shape in shapes for other in shape.declared.neighbours(broker)}
+
     def lost_since(self, broker: str) -> int:
         """The version with which a broker was given up for good, 0 if it was not."""
         return self._lost.get(broker, 0)
@@ -283,10 +303,19 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     # --- changes --------------------------------------------------------------------------
 
     def change(
-        self, declared: Topology, down: Iterable[Pair] = (), lost: Iterable[str] = ()
+        self,
+        declared: Topology,
+        down: Iterable[Pair] = (),
+        lost: Iterable[str] = (),
+        away: Iterable[str] | None = None,
     ) -> NetworkShape:
-        """Begin to change the network into another, which must be connected."""
-        shape = next_shape(self.newest, declared, down, lost)
+        """Begin to change the network into another, which must be connected; ``away`` brokers are
+        gone round, as before if nothing is said and there still is a way."""
+        down = frozenset(down)
+        if away is None:
+            away = self.newest.away & set(declared.broker_ids)
+            away = away if is_connected_without(declared, away, down) else ()
+        shape = next_shape(self.newest, declared, down, lost, away)
         self._forget_departed()  # who has left and joins again comes with an empty store
         joining = [b for b in declared.broker_ids if not self.knows(b) or b in self._departing]
         gone = [b for b in self.newest.topology.broker_ids if not shape.has_broker(b)]
@@ -323,6 +352,10 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         entry = self._catalog.sources[source]
         self._links.send(f"broker/{entry.root}", REGISTRATION_KEY, announcement(entry))
 
+    def has_settled(self, broker: str) -> bool:
+        """Whether a broker has nothing of before the newest version."""
+        return self._stage(broker) == SETTLED
+
     def handle_reached(self, broker: str, frame: ShapeReached) -> bool:
         """A broker is further on; whether the change is settled by that."""
         self._put_reached(broker, frame.version, frame.stage)
@@ -345,6 +378,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         return {
             **self.progress(),
             "down": [sorted(pair) for pair in self.newest.down],
+            "gone_round": sorted(self.newest.away),
             "waiting_sources": len(self._waiting_sources),
         }
 
@@ -386,17 +420,22 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             self.announce_source(source)
 
     def _concerned(self) -> list[str]:
-        """The brokers of all versions that are not settled, but for those that are lost."""
+        """The brokers of all versions that are not settled, but for those that are lost or gone
+        round."""
+        return sorted(self._every() - self.newest.away)
+
+    def _every(self) -> set[str]:
         lost = {broker for shape in self._shapes[1:] for broker in shape.lost}
         every = {broker for shape in self._shapes for broker in shape.topology.broker_ids}
-        return sorted(every - lost)
+        return every - lost
 
     def _stage(self, broker: str) -> int:
         version, stage = self._reached.get(broker, (0, 0))
         return stage if version == self.newest.version else 0
 
     def _tell(self, frame: ShapeAnnounced | ShapeAgreed | ShapeSettled) -> None:
-        for broker in self._concerned():
+        is_for_all = not isinstance(frame, ShapeSettled)
+        for broker in sorted(self._every()) if is_for_all else self._concerned():
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
 
     def _tell_topology(self) -> None:

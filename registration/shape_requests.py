@@ -20,7 +20,13 @@ from overlay.link.frames import Request
 from overlay.link.principal import Principal
 from overlay.link.request_server import RequestRefused, Result, Verb, text_argument
 from overlay.live_settings import SETTINGS, setting_values, starts_needed, with_live_settings
-from overlay.network_shape import NetworkShape, kept_down, next_shape
+from overlay.network_shape import (
+    NetworkShape,
+    Pair,
+    is_connected_without,
+    kept_down,
+    next_shape,
+)
 from overlay.nodes import BrokerNode, Link
 from overlay.toml_table import did_you_mean
 from overlay.topology import Topology, TopologyError, parse_topology, to_toml
@@ -93,7 +99,7 @@ class ShapeRequests:
         if not described:
             return result
         down = kept_down(now, declared)
-        new = next_shape(now, declared, down, lost)
+        new = next_shape(now, declared, down, lost, now.away.intersection(declared.broker_ids))
         result = {
             **result,
             "version": new.version,
@@ -101,6 +107,7 @@ class ShapeRequests:
         }
         if request.arguments.get("dry_run") is True:
             return result
+        self._check_ways(declared, down)
         if not self._shapes.is_settled and not lost:
             progress = self._shapes.progress()
             raise RequestRefused(
@@ -114,6 +121,16 @@ class ShapeRequests:
         self._audit.note(self._principal(connection), request.verb, detail)
         self._changed()
         return result
+
+    def _check_ways(self, declared: Topology, down: Iterable[Pair]) -> None:
+        """Nobody would have to wait for a broker that is gone round."""
+        away = self._shapes.newest.away & set(declared.broker_ids)
+        if not is_connected_without(declared, away, down):
+            raise RequestRefused(
+                "topology-refused",
+                f"{', '.join(sorted(away))} is away, and without it the others would not be "
+                "connected any more; change that when it is back",
+            )
 
     def _check_leaving(self, now: NetworkShape, declared: Topology, lost: list[str]) -> None:
         """Who leaves has nothing any more that anybody would miss."""
@@ -140,6 +157,7 @@ class ShapeRequests:
         return {
             "text": to_toml(shape.declared),
             "down": [sorted(pair) for pair in sorted(shape.down, key=sorted)],
+            "away": sorted(shape.away),
             "trees": dict(shape.tree_versions),
             **self._shapes.progress(),
         }

@@ -51,6 +51,7 @@ from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.senders import ORDERED, OVER, place_of_sender
 from onyx.broker.shape.bypasses import Bypasses
+from onyx.broker.shape.kept_messages import KeptMessages
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.shape.source_releases import MOVED
@@ -81,7 +82,7 @@ from overlay.link.events import (
     SchemaAnswered,
     TimePassed,
 )
-from overlay.link.frames import Hello, Message, SourceAnnounced
+from overlay.link.frames import Hello, Message, SourceAnnounced, Undecoded
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Agenda, FrameRefused
 from overlay.link.principal import Principal, nobody
@@ -240,8 +241,15 @@ class BrokerCore:
             self._hand_on,
             self._end_tree,
         )
-        watch = LinkWatch(self.control, self._links)
-        self.backlogs = LinkBacklogs(self.control, self._links, limits)
+        kept, self.backlogs = (
+            KeptMessages(
+                *(self.control, self._links, self.query, self.trees, self.data.give_backs)
+            ),
+            LinkBacklogs(self.control, self._links, limits),
+        )
+        watch = kept.watch = LinkWatch(
+            self.control, self._links, kept.is_whole, self.backlogs.is_behind
+        )
         unclaimed = UnclaimedProfiles(
             *(self.query, self.mailboxes, self.moves),
             *(limits.unclaimed_profile_s_max, wall, say),
@@ -276,6 +284,7 @@ class BrokerCore:
                 self._archive_reads,
                 self.backlogs,
                 watch,
+                kept,
                 self._tunnels,
                 shares,
                 self.moves,
@@ -431,8 +440,12 @@ class BrokerCore:
             self._counters["tree-over"] += 1
             if isinstance(frame, SourceAnnounced):
                 self.control.learn_source(frame, arrival.key)
+            elif isinstance(frame, Undecoded):  # whoever was gone round cannot read a message
+                self.data.give_backs.handle_undecoded(frame, arrival.sender)
         elif taker is None or sender not in taker.senders:
-            self._refuse(arrival, FrameRefused("not-expected"))
+            is_down = isinstance(frame, (*ORDERED, SourceAnnounced))
+            if sender or not is_down or not self.trees.hold_early(arrival):
+                self._refuse(arrival, FrameRefused("not-expected"))
         elif isinstance(frame, ORDERED) and self.trees.must_wait(arrival.key, arrival):
             self.trees.hold(arrival)
         else:

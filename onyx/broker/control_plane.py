@@ -358,15 +358,18 @@ class ControlPlane(Part):
 
     def announce_again(self, tree: str) -> None:
         """The tree of this root broker is another from now on: sources for which the old one was
-        not ready yet need the new one."""
+        not ready yet need the new one, and all where it goes round a broker that may not have told
+        those behind it of them."""
+        is_round = bool(self.shapes.away_from(tree))
         for entry in list(self.sources.values()):
-            if entry.root != self.identity or (entry.ready and entry.source not in self._awaited):
+            is_done = entry.ready and entry.source not in self._awaited
+            if entry.root != self.identity or (is_done and not is_round):
                 continue
-            if entry.ready:
-                self._tell_changed(entry, tree)
-            else:
+            if not entry.ready or is_round:
                 for child in self.children(tree):
                     self._links.send(f"broker/{child}", tree, announcement(entry))
+            if entry.ready and not is_done:
+                self._tell_changed(entry, tree)
             self.await_children(entry, tree)
 
     def statistics(self) -> Mapping[str, object]:

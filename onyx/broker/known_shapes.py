@@ -19,7 +19,7 @@ from overlay.link.tables import Table
 from overlay.network_shape import SHAPE, NetworkShape, first_shape, refreshed
 from overlay.nodes import Addresses, Link
 from overlay.routing.branches import Branch, Branches
-from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree
+from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import Topology
 from overlay.tree_name import root_of, version_of
 
@@ -52,9 +52,11 @@ class KnownShapes:
         self._links: dict[tuple[str, str], Link] = {}  # by their ends, as asked for
         self.lost: set[str] = set()  # brokers that others may wait for, and nothing comes from
         self._branches: dict[int, Branches] = {}  # by the version that the trees began with
-        self.above_lost: dict[str, str] = {}  # tree -> the next that is left above a lost parent
+        self.above_lost: dict[str, str] = {}
+        """Tree -> the next that is left above a parent that is lost, or gone round."""
         self.below_lost: dict[str, dict[str, tuple[str, ...]]] = {}
-        """Tree -> lost child of this broker -> the next that are left below it."""
+        """Tree -> child of this broker that is lost, or gone round -> the next that are left below
+        it."""
 
     def restore(self, rows: StoredRows) -> None:
         stored = {}
@@ -81,6 +83,15 @@ class KnownShapes:
     def agreed(self) -> NetworkShape:
         """The newest that every broker holds: new trees are those of this one."""
         return self._shapes[self._agreed]
+
+    def is_away(self, broker: str) -> bool:
+        """Whether any version that is in use or to come goes round a broker."""
+        return any(broker in shape.away for shape in self._shapes.values())
+
+    def away_from(self, tree: str) -> frozenset[str]:
+        """The brokers that a tree was made to go round."""
+        shape = self._origin(tree)
+        return frozenset() if shape is None else shape.away
 
     @property
     def in_use(self) -> list[NetworkShape]:
@@ -140,7 +151,7 @@ class KnownShapes:
             shape = self._origin(name)
             if shape is None:
                 raise KeyError(name)
-            tree = self._trees[name] = broadcast_tree(shape.topology, root_of(name))
+            tree = self._trees[name] = shape.broadcast_tree(root_of(name))
         return tree
 
     def branch(self, tree: str, broker: str) -> Branch | None:
@@ -215,6 +226,7 @@ class KnownShapes:
             "shapes": list(self._shapes),
             "agreed": self._agreed,
             "down": [sorted(pair) for pair in sorted(self.agreed.down, key=sorted)],
+            "gone_round": sorted(self.agreed.away),
         }
 
     def _origin(self, tree: str) -> NetworkShape | None:
@@ -229,24 +241,28 @@ class KnownShapes:
 
         self.above_lost.clear()
         self.below_lost.clear()
-        names = {n for s in agreed if self.lost for n in map(s.tree, s.tree_versions) if n}
+        away = {broker for shape in agreed[1:] for broker in shape.away}
+        names = {n for s in agreed if self.lost or away for n in map(s.tree, s.tree_versions) if n}
         for name in names:
-            self._look_past_lost(name, self.tree(name))
+            past = set(self.lost)
+            if not self.agreed.has_tree(name):  # a newer one goes round them
+                past |= away - self.away_from(name) - {root_of(name)}
+            self._look_past(name, self.tree(name), past)
 
-    def _look_past_lost(self, name: str, tree: BroadcastTree) -> None:
+    def _look_past(self, name: str, tree: BroadcastTree, past: set[str]) -> None:
         above = tree.parent.get(self._identity)
-        if above in self.lost:
-            while above in self.lost:
+        if above in past:
+            while above in past:
                 above = tree.parent[above]
             if above is not None:
                 self.above_lost[name] = above
         for child in tree.children.get(self._identity, ()):
-            if child in self.lost:
+            if child in past:
                 below = [child]
                 for broker in below:
-                    if broker in self.lost:
+                    if broker in past:
                         below += tree.children[broker]
-                left = tuple(broker for broker in below if broker not in self.lost)
+                left = tuple(broker for broker in below if broker not in past)
                 self.below_lost.setdefault(name, {})[child] = left
 
     def past_lost(self, tree: str) -> set[str]:

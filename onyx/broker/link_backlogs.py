@@ -59,6 +59,10 @@ class LinkBacklogs(Part):
                 self._behind.discard(broker)
         self._note_ages(now)
 
+    def is_behind(self, broker: str) -> bool:
+        """Whether a neighbour was away, and has not caught up."""
+        return broker in self._behind
+
     def may_grow(self, tree: str) -> bool:
         """Whether messages of a tree may go on coming: there is room for every child.
 

@@ -7,6 +7,7 @@ from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.frames import (
     DictionaryTrained,
     Message,
+    MessageAgain,
     SourceAnnounced,
     SourceChanged,
     SourceGone,
@@ -28,6 +29,7 @@ ORDERED = (
     SourceChanged,
     SourceGone,
     WatershedReached,
+    TreeBegun,
     TreeEnded,
 )
 # What a tree that has ended needs no longer.
@@ -67,6 +69,8 @@ def place_of_sender(arrival: Arrival, control: ControlPlane, trees: TreeVersions
         return ""
     if name == control.giver(tree):
         return "parent"
+    if tree in known.above_lost and name == control.parent(tree):  # which is gone round
+        return "parent" if isinstance(arrival.frame, MessageAgain) else OVER
     if name in known.past_lost(tree):
         return "child" if isinstance(arrival.frame, Undecoded) else ""
     return "child" if name in control.children(tree) else ""

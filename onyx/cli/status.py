@@ -137,10 +137,18 @@ def _short_disks(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> l
 def _away(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
     return [
         f"{broker} is away for long: what is for it waits on its neighbours' disks, and what is "
-        f"new goes to others; if it never comes back: onyx broker lost {broker}"
+        f"new goes to others; {_goes_on(broker, statistics)}; "
+        f"if it never comes back: onyx broker lost {broker}"
         for _, statistics in found.values()
-        for broker in (statistics or {}).get("processes", {}).get("away", ())
+        if statistics
+        for broker in statistics.get("processes", {}).get("away", ())
     ]
+
+
+def _goes_on(broker: str, statistics: Mapping[str, Any]) -> str:
+    if broker in statistics.get("shape", {}).get("gone_round", ()):
+        return "all trees of others go round it"
+    return "who is behind it on a tree waits for it"
 
 
 def _rebuilt(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:

@@ -184,8 +184,11 @@ def show_live(arguments: argparse.Namespace) -> int:
     down = [frozenset(pair) for pair in answer["down"]]
     for a, b in answer["down"]:
         print(f"\nThe link {a} - {b} is down.")
+    away = answer.get("away", ())
+    for broker in away:
+        print(f"\n{broker} is away: all trees of others go round it.")
     in_use = without_links(declared, frozenset(down))
-    for root, tree in broadcast_trees(in_use).items():
+    for root, tree in broadcast_trees(in_use, away).items():
         if arguments.root in (None, root):
             print(f"\n{tree_name(root, answer['trees'][root])}: {draw_tree(in_use, tree)}")
     return EXIT_OK

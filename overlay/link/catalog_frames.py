@@ -6,7 +6,7 @@ stages of a change; docs/protocol.md, "When the shape of the network changes".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from overlay.link.errors import ProtocolError
@@ -109,7 +109,8 @@ class SourceReleased(CatalogFrame):
 class ShapeAnnounced(CatalogFrame):
     """There is a new version of the network's shape: ``payload`` is the topology, ``trees`` for
     each root broker the version since when its tree is what it is, ``down`` the links that are in
-    the topology and out of use, ``lost`` the brokers from which nothing is to be awaited."""
+    the topology and out of use, ``lost`` the brokers from which nothing is to be awaited, ``away``
+    those that no tree leads through, as they are away."""
 
     type: ClassVar[str] = "shape-announced"
 
@@ -118,6 +119,7 @@ class ShapeAnnounced(CatalogFrame):
     down: Annotated[list[tuple[Name, Name]], Bound(10_000), BODY]
     lost: Annotated[list[Name], Bound(1_000), BODY]
     payload: bytes
+    away: Annotated[list[Name], Bound(1_000), BODY] = field(default_factory=list)
 
 
 @on_the_wire
@@ -157,12 +159,14 @@ class ShapeReached(CatalogFrame):
 @dataclass(frozen=True, slots=True)
 class LinkReported(CatalogFrame):
     """The sender has had no connection with ``neighbour`` for so long that its link counts as
-    down (or has had one again, ``up``)."""
+    down (or has had one again, ``up``).  ``kept``: the sender has all that the neighbour may have
+    taken and not passed on."""
 
     type: ClassVar[str] = "link-reported"
 
     neighbour: Name
     up: bool
+    kept: bool = False
 
 
 @on_the_wire

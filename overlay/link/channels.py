@@ -2,12 +2,13 @@
 
 ::
 
-    SendingChannel     1 ........ floor | floor+1 ... sent_through | ........... last
-                       acknowledged     | on the wire (window)     | waiting
+    SendingChannel     1 ... deleted ... floor | floor+1 ... sent_through | ........... last
+                       acknowledged            | on the wire (window)     | waiting
     ReceivingChannel   1 ................................... last  | the next must be last + 1
 
-Sequence numbers start at 1 and leave no gap.  These classes hold positions and frames, nothing
-durable: rows are the journal's business.
+What is acknowledged is deleted, but where a channel ``keeps`` it, until the peer has passed it on
+to others (``PassedOn``).  Sequence numbers start at 1 and leave no gap.  These classes hold
+positions and frames, nothing durable: rows are the journal's business.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
 class SendingChannel:
     """Frames for one peer on one (flow, key), oldest first, until they are acknowledged.
 
-    Invariants: the journal holds exactly ``floor + 1 .. last``; what was sent on this connection
-    and is not acknowledged is ``in_flight``.  Of every frame the size is here, its bytes as far as
-    ``memory`` has room; the others are ``missing`` and ``put_back`` from the store.
+    Invariants: the journal holds exactly ``deleted + 1 .. last``; what was sent on this connection
+    and is not acknowledged is ``in_flight``.  Of every frame the size is here, its bytes, of those
+    that are not acknowledged, as far as ``memory`` has room; the others are ``missing`` and
+    ``put_back`` from the store.
     """
 
     __slots__ = (
@@ -39,11 +41,16 @@ class SendingChannel:
         "backlog_bytes",
         "base",
         "confirmed",
+        "deleted",
         "floor",
         "flow",
+        "gap",
         "in_flight_bytes",
+        "is_partly",
         "is_reading",
+        "keeps",
         "key",
+        "passed",
         "row",
         "sent_through",
         "shift",
@@ -56,6 +63,11 @@ class SendingChannel:
         self.row = row
         self.floor = 0  # acknowledged, by a hello or an Ack, ever
         self.confirmed = 0  # by an Ack, in this run of the process
+        self.deleted = 0  # up to here nothing is in the store
+        self.keeps = False  # what is acknowledged stays until it has been passed on
+        self.passed = 0  # the peer has passed on all up to here
+        self.is_partly = False  # but to some that are away
+        self.gap = 0  # up to here the peer may have had to pass on what is not here any more
         self.sent_through = 0  # on this connection
         self.shift = 0  # a frame's number less that of its row
         self.base = 0  # the first number of a run that has not met the peer; 0: there is none
@@ -71,13 +83,18 @@ class SendingChannel:
     @property
     def last(self) -> int:
         """The highest number given out."""
-        return self.floor + len(self._sizes) - self._trimmed
+        return self.deleted + len(self._sizes) - self._trimmed
 
     @property
     def committed(self) -> int:
         """The highest number given out by the last run that has met the peer, as far as it is
         known."""
         return self.base - 1 if self.base else self.last
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all is here that the peer has taken and may not have passed on."""
+        return (self.keeps or not self.floor) and self.passed >= self.gap and not self.is_partly
 
     @property
     def has_waiting(self) -> bool:
@@ -100,6 +117,8 @@ class SendingChannel:
         if sequence != self.last + 1:
             raise ValueError(f"frame {sequence} is stored where {self.last + 1} was expected")
         self._sizes.append(size)
+        if sequence <= self.floor:
+            return
         self.backlog_bytes += size
         if data is not None:
             self._keep(sequence, data)
@@ -147,28 +166,54 @@ class SendingChannel:
         self.sent_through = max(received, self.floor)
 
     def trim(self, through: int) -> range:
-        """Forget frames up to ``through``, which the peer has; returns the numbers removed."""
+        """The peer has the frames up to ``through``; returns the numbers to be deleted."""
         self.sent_through = max(self.sent_through, through)
         while self._in_flight and self._in_flight[0][0] <= through:
             self.in_flight_bytes -= self._in_flight.popleft()[1]
-        removed = range(self.floor + 1, min(through, self.last) + 1)
-        for sequence in removed:
+        taken = range(self.floor + 1, min(through, self.last) + 1)
+        for sequence in taken:
             if sequence in self._frames:
                 self._memory.used -= len(self._frames.pop(sequence))
-        first, self._trimmed = self._trimmed, self._trimmed + len(removed)
-        self.backlog_bytes -= sum(self._sizes[first : self._trimmed])
+        first = self._trimmed + self.floor - self.deleted
+        self.backlog_bytes -= sum(self._sizes[first : first + len(taken)])
+        self.floor = max(self.floor, through)
+        return self.shed()
+
+    def keep(self, *, keeps: bool) -> range:
+        """Whether what is acknowledged is kept from now on; the numbers to be deleted."""
+        if keeps and not self.keeps:
+            self.gap = max(self.gap, self.floor)
+        self.keeps = keeps
+        return self.shed()
+
+    def pass_on(self, through: int, *, partly: bool) -> range:
+        """The peer has passed on what it took up to ``through``, ``partly`` if not to all; the
+        numbers to be deleted."""
+        self.passed = max(self.passed, min(through, self.last))
+        self.is_partly = partly
+        return self.shed()
+
+    def shed(self) -> range:
+        """The numbers of frames that nobody needs any more."""
+        through = min(self.floor, self.passed) if self.keeps else self.floor
+        if through <= self.deleted:
+            return range(0)
+        removed = range(self.deleted + 1, min(through, self.last) + 1)
+        self._trimmed += len(removed)
         if 2 * self._trimmed >= len(self._sizes):  # each is moved once, however many wait
             del self._sizes[: self._trimmed]
             self._trimmed = 0
-        self.floor = max(self.floor, through)
+        self.deleted = through
         return removed
 
     def adopt(self, received: int, renumber: Callable[[bytes, int], bytes]) -> None:
         """Go on after ``received``, a number beyond all that this journal knows to have given
-        out (its store was lost); waiting frames get new numbers, and keep their rows."""
+        out (its store was lost); waiting frames get new numbers, and keep their rows.  What is
+        kept must have been deleted."""
         shift = received - self.floor
         self.shift += shift
-        self.floor = received
+        self.floor = self.deleted = received
+        self.gap = max(self.gap, received)
         waiting, self._frames = self._frames, {}
         for sequence, data in waiting.items():
             self._memory.used -= len(data)
@@ -192,7 +237,7 @@ class SendingChannel:
         return data
 
     def _size(self, sequence: int) -> int:
-        return self._sizes[self._trimmed + sequence - self.floor - 1]
+        return self._sizes[self._trimmed + sequence - self.deleted - 1]
 
     def _keep(self, sequence: int, data: bytes) -> None:
         self._frames[sequence] = data

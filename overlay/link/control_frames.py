@@ -79,6 +79,21 @@ class Ack(Frame):
 
 @on_the_wire
 @dataclass(frozen=True, slots=True)
+class PassedOn(Frame):
+    """What was taken on channel (``about``, ``key``) up to ``sequence`` has been acknowledged to
+    the sender by all to whom it had to be passed on; ``partly``: but those that are away for long.
+    """
+
+    type: ClassVar[str] = "passed-on"
+
+    about: FlowNumber
+    key: Name
+    sequence: SequenceNumber
+    partly: bool = False
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
 class Skipped(Frame):
     """Frames up to ``through`` on channel (``about``, ``key``) will not come; expect the next.
 

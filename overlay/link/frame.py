@@ -18,7 +18,10 @@ PUBLISH_KEYS = "publish-keys"  # publish-once, accepted-before
 POLICIES = "policies"  # delivery-policies, rejected
 SOURCE_CHANGES = "source-changes"  # source-changed, source-removed, source-gone
 CATALOG_REPORT = "catalog-report"  # is_anew of a hello, catalog-wanted
-FEATURES: frozenset[str] = frozenset({PUBLISH_KEYS, POLICIES, SOURCE_CHANGES, CATALOG_REPORT})
+GOING_ROUND = "going-round"  # passed-on; away of a shape, and after of a tree
+FEATURES: frozenset[str] = frozenset(
+    {PUBLISH_KEYS, POLICIES, SOURCE_CHANGES, CATALOG_REPORT, GOING_ROUND}
+)
 """What this program can do beyond OLDEST_VERSION, by name.  A frame type, or a field that must not
 be passed over, is sent only to a peer whose hello names its feature (``LinkLayer.features``)."""
 

@@ -13,7 +13,8 @@ A receiver without a store, as a source, has lost its memory when it starts anew
 Skipped what it has acknowledged.
 
 What waits need not all be in memory (frame_memory.py): ``reads`` says what is to be read back.  How
-it is stored: journal_rows.py.
+it is stored: journal_rows.py.  Where the peer passes on what it takes, it can be kept here until it
+has (``keep``).
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from overlay.link.events import Delete, Flow, Put, ReadRows, RowsRead
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frame_memory import UNBOUNDED, FrameMemory
-from overlay.link.frames import Ack, Skipped
+from overlay.link.frames import Ack, PassedOn, Skipped
 from overlay.link.journal_rows import (
     INBOX,
+    KEPT,
     OUTBOX,
     OUTBOX_FLOOR,
     StoredFrames,
@@ -163,6 +165,28 @@ class Journal:
         self.delivery_rate.acknowledged(before - channel.in_flight_bytes, now)
         self._refresh(channel)
 
+    def keep(self, flow: Flow, key: str, *, keeps: bool) -> None:
+        """Whether what the peer acknowledges on a channel is kept until it has passed it on."""
+        channel = self.sending.get((flow, key))
+        if channel is not None and channel.keeps is not keeps:
+            self._changed_floors[flow, key] = channel
+            self._delete_frames(channel, channel.keep(keeps=keeps))
+
+    def pass_on(self, frame: PassedOn, *, keeps_all: bool) -> None:
+        """The peer has passed on what it took; that may be kept all the same."""
+        name = Flow(frame.about), frame.key
+        channel = None if keeps_all else self.sending.get(name)
+        if channel is not None:  # of a tree that is over there may be nothing here any more
+            self._changed_floors[name] = channel
+            self._delete_frames(channel, channel.pass_on(frame.sequence, partly=frame.partly))
+
+    def leave_gap(self, flow: Flow, key: str) -> None:
+        """What is kept does not suffice in the peer's place, until it has passed on all that was
+        sent up to now."""
+        channel = self.sending[flow, key]
+        channel.gap = channel.last
+        self._changed_floors[flow, key] = channel
+
     def read_again(self, channel: SendingChannel, first: int) -> ReadRows:
         """What is to be read for a window of frames, whether they are in memory or not; ``frames``
         are what comes."""
@@ -266,6 +290,7 @@ class Journal:
     def forget_channels(self, keys: Collection[str]) -> None:
         """Delete the channels with these keys, in both directions."""
         for name, sender in [entry for entry in self.sending.items() if entry[0][1] in keys]:
+            sender.keeps = False
             self._delete_frames(sender, sender.trim(sender.last))
             self._pending_rows.append(Delete(OUTBOX_FLOOR, sender.row))
             for known in (self.sending, self._ready, self._changed_floors, self._to_read):
@@ -343,7 +368,9 @@ class Journal:
         rows = self._pending_rows
         self._pending_rows = []
         for sender in self._changed_floors.values():
-            numbers = [sender.floor, sender.floor]
+            numbers = [sender.floor, sender.deleted]
+            if sender.keeps and not (sender.is_whole and sender.floor > sender.deleted):
+                numbers[0] = KEPT + max(sender.gap, sender.is_partly * (sender.passed + 1))
             if sender.shift or sender.base:
                 numbers += [sender.shift, sender.base]
             rows.append(Put(OUTBOX_FLOOR, sender.row, msgpack.packb(numbers)))
@@ -359,6 +386,7 @@ class Journal:
         """The rows whose removal makes the peer unknown; the journal is of no use after that."""
         rows: list[Delete] = []
         for sender in self.sending.values():
+            sender.keeps = False
             for sequence in sender.trim(sender.last):
                 rows.append(Delete(OUTBOX, self._frame_key(sender, sequence)))
             rows.append(Delete(OUTBOX_FLOOR, sender.row))
@@ -368,7 +396,11 @@ class Journal:
 
     def restore_floor(self, flow: Flow, key: str, value: bytes) -> None:
         channel = self._sending_channel(flow, key)
-        _, channel.floor, *others = read_numbers(value, 2, 4)
+        acknowledged, channel.deleted, *others = read_numbers(value, 2, 4)
+        channel.floor = channel.deleted if acknowledged >= KEPT else acknowledged
+        channel.keeps = acknowledged > channel.deleted
+        channel.passed = channel.deleted if channel.keeps else 0
+        channel.gap = max(0, acknowledged - KEPT)
         channel.shift, channel.base, *_ = (*others, 0, 0)
 
     def restore_frames(self, flow: Flow, key: str, frames: StoredFrames) -> None:
@@ -452,6 +484,9 @@ class Journal:
 
     def _adopt(self, channel: SendingChannel, received: int) -> None:
         """The peer has more than we ever sent: our store was lost, go on from there."""
+        keeps = channel.keeps
+        self._delete_frames(channel, channel.keep(keeps=False))
+        channel.keeps = keeps
         channel.adopt(received, lambda data, sequence: _renumbered(data, channel.key, sequence))
         self._changed_floors[channel.flow, channel.key] = channel
         self.adopted += 1

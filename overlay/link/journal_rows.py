@@ -6,11 +6,14 @@ A peer has no ``|`` in its name, a key may:
 space          key                                  value
 =============  ===================================  ====================================
 outbox         ``peer|flow|key|0000000000000042``   the encoded frame, length included
-outbox-floor   ``peer|flow|key``                    [floor, floor], and [shift, base] if not 0
+outbox-floor   ``peer|flow|key``                    [floor, deleted], and [shift, base] if not 0
 inbox          ``peer|flow|key``                    [last number received]
 =============  ===================================  ====================================
 
-The floor is the last number that the peer has acknowledged.  The number of a row of the outbox is
+The floor is the last number that the peer has acknowledged; up to ``deleted`` no rows are left,
+which is all that an earlier release looks at.  Where what is acknowledged is kept
+(``SendingChannel.keeps``) and both are the same, or what is kept does not suffice in the peer's
+place, KEPT with its gap added is said instead of the floor.  The number of a row of the outbox is
 that of its frame, less the channel's shift, which is what a peer knew of frames of which nothing is
 here any more.  The base is the first number since the peer was met last.
 """
@@ -32,6 +35,8 @@ OUTBOX_FLOOR = "outbox-floor"
 INBOX = "inbox"
 SPACES = (OUTBOX, OUTBOX_FLOOR, INBOX)
 """The spaces of the store that belong to the link layer."""
+
+KEPT = 2**62
 
 Row = tuple[str, str, bytes]
 

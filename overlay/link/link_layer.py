@@ -52,7 +52,7 @@ from overlay.link.events import (
 from overlay.link.frame import DURABLE_ROLES, FEATURES, PROTOCOL_VERSION, ROLES, Frame
 from overlay.link.frame_codec import Envelope
 from overlay.link.frame_memory import UNBOUNDED, FrameMemory
-from overlay.link.frames import Ack, ErrorFrame, Hello, Response, Skipped
+from overlay.link.frames import Ack, ErrorFrame, Hello, PassedOn, Response, Skipped
 from overlay.link.journal import Journal
 from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_key, sort_rows
 from overlay.link.limits import LinkLimits
@@ -107,6 +107,9 @@ class LinkLayer:
         self._holder = holder
         self._epochs = Epochs(epoch)
         self.is_anew: Callable[[str], bool] = lambda peer: False  # whether its hello says so
+        # See kept_messages.py of brokers: whether what is taken is kept, and what is passed on.
+        self.keeps: Callable[[str, Flow, str], bool] = lambda peer, flow, key: False
+        self.keeps_all: Callable[[str], bool] = lambda peer: False
         self._limits = limits
         self._may_acknowledge = may_acknowledge
         self._notices = notices
@@ -130,9 +133,7 @@ class LinkLayer:
 
     def restore(self, rows: Iterable[Row]) -> list[Row]:
         """Take back (space, key, value) rows, in any order; returns those of other spaces.
-
-        Raises StoreError for rows that no link layer has written.
-        """
+        StoreError for rows that no link layer has written."""
         found = sort_rows(rows, self._memory.bytes_max)
         for space, peer, flow, key, value in found.channels:
             if space == INBOX:
@@ -166,7 +167,6 @@ class LinkLayer:
     def send(self, peer: str, key: str, frame: Frame, *, is_early: bool = False) -> int:
         """Put a sequenced frame on the channel (peer, the frame's flow, key); returns its number.
         ``is_early``: it may leave ahead of the commit, once the peer has acknowledged others.
-
         Journaled: it arrives whether the peer is there or not.  Raises ProtocolError if the frame
         is not one that the protocol allows (a field out of bounds, too long).
         """
@@ -176,6 +176,8 @@ class LinkLayer:
             raise ValueError(f"no channels between a {self._role} and {peer!r}")
         journal = self._journal(peer)
         sequence = journal.send(key, frame)
+        if sequence == 1 and self.keeps(peer, frame.flow, key):
+            journal.keep(frame.flow, key, keeps=True)
         self._changed[peer] = journal
         is_early = is_early and journal.sending[frame.flow, key].confirmed > 0
         self._transmit(journal, is_early=is_early)
@@ -183,11 +185,8 @@ class LinkLayer:
         return sequence
 
     def reply(self, connection: int, frame: Frame) -> None:
-        """Send an unsequenced frame; dropped if the connection is gone.
-
-        A response that does not fit (a result longer than the peer accepts, or with values that
-        no frame can carry) becomes an error response ``too-long`` or ``bad-field``.
-        """
+        """Send an unsequenced frame; dropped if the connection is gone.  A response that does not
+        fit (or has values that no frame can carry) becomes one of ``too-long`` or ``bad-field``."""
         if frame.sequenced:
             raise ValueError(f"a {frame.type} frame is sequenced; use send")
         session = self._sessions.get(connection)
@@ -207,8 +206,7 @@ class LinkLayer:
         return NOBODY if session is None else session.principal
 
     def features(self, peer: str) -> frozenset[str]:
-        """What both ends can do beyond the oldest version (``frame.FEATURES``); none of a peer who
-        is away."""
+        """What both ends can do beyond the oldest version; none of a peer who is away."""
         session = self._connected.get(peer)
         return frozenset() if session is None else session.features
 
@@ -402,7 +400,7 @@ class LinkLayer:
             yield from self._handle_hello(session, frame)
         elif isinstance(frame, ErrorFrame):
             yield from self._handle_error(session, frame)
-        elif not frame.sequenced and not isinstance(frame, Ack | Skipped):
+        elif not frame.sequenced and not isinstance(frame, Ack | Skipped | PassedOn):
             yield Arrival(session.connection, session.peer, frame)
         else:
             yield from self._handle_channel(session, envelope)
@@ -470,6 +468,8 @@ class LinkLayer:
         if isinstance(frame, Ack):
             journal.acknowledge(frame, self._now)
             self._transmit(journal)
+        elif isinstance(frame, PassedOn):
+            journal.pass_on(frame, keeps_all=self.keeps_all(session.peer))
         elif isinstance(frame, Skipped):
             journal.skip(frame)
         elif journal.accept(frame.flow, envelope.key, envelope.sequence):

@@ -79,11 +79,12 @@ class TaxonomiesInForce(MessageFrame):
 @dataclass(frozen=True, slots=True)
 class TreeBegun(MessageFrame):
     """The first frame on the way down the new tree ``root``: tell your parent on it what you want
-    of it."""
+    of it.  It comes in the place of the tree ``after``; "" for none."""
 
     type: ClassVar[str] = "tree-begun"
 
     root: Name
+    after: Name = ""
 
 
 @on_the_wire

@@ -13,13 +13,14 @@ in its parent::
 
 Which tree: least latency from the root; among ways of equal latency the one with fewer links;
 among those the parent with the smallest id.  So every broker computes the same trees from the
-same topology, whatever the order of its file, without exchanging a word.  Latencies are counted
-in whole microseconds, so that equal sums are equal however they were added up.
+same topology, whatever the order of its file, without exchanging a word.  No way leads through a
+broker that is ``away``, unless there is no other: it is a leaf of the trees of others.  Latencies
+are counted in whole microseconds, so that equal sums are equal however they were added up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -88,16 +89,16 @@ class BroadcastTree:
         return "\n".join(lines)
 
 
-def broadcast_tree(topology: Topology, root: str) -> BroadcastTree:
+def broadcast_tree(topology: Topology, root: str, away: Container[str] = ()) -> BroadcastTree:
     """The broadcast tree of ``root``; KeyError if it is no broker of ``topology``."""
     topology.broker(root)
-    return _tree(_neighbours(topology), root)
+    return _tree(_neighbours(topology), root, away)
 
 
-def broadcast_trees(topology: Topology) -> dict[str, BroadcastTree]:
+def broadcast_trees(topology: Topology, away: Container[str] = ()) -> dict[str, BroadcastTree]:
     """The broadcast tree of every broker, by its id, in the order of the topology."""
     neighbours = _neighbours(topology)
-    return {root: _tree(neighbours, root) for root in topology.broker_ids}
+    return {root: _tree(neighbours, root, away) for root in topology.broker_ids}
 
 
 def _neighbours(topology: Topology) -> dict[str, dict[str, int]]:
@@ -109,19 +110,22 @@ def _neighbours(topology: Topology) -> dict[str, dict[str, int]]:
     return latencies
 
 
-def _tree(neighbours: dict[str, dict[str, int]], root: str) -> BroadcastTree:
-    """By Dijkstra's algorithm: a way costs its latency, then its number of links."""
+def _tree(neighbours: dict[str, dict[str, int]], root: str, away: Container[str]) -> BroadcastTree:
+    """By Dijkstra's algorithm: a way costs the brokers that are away between its ends, then its
+    latency, then its number of links."""
     parent: dict[str, str | None] = {}
     latencies: dict[str, float] = {}
-    open_ways = [(0, 0, "", root)]  # latency, links, the last broker but one, the last
+    # brokers that are away, latency, links, the last broker but one, the last
+    open_ways = [(0, 0, 0, "", root)]
     while open_ways:
-        latency, links, above, broker = heappop(open_ways)
+        past, latency, links, above, broker = heappop(open_ways)
         if broker not in parent:
             parent[broker] = above or None
             latencies[broker] = latency / 1000
+            past += broker != root and broker in away
             for below, more in neighbours[broker].items():
                 if below not in parent:
-                    heappush(open_ways, (latency + more, links + 1, broker, below))
+                    heappush(open_ways, (past, latency + more, links + 1, broker, below))
     children: dict[str, list[str]] = {broker: [] for broker in neighbours}
     for broker in sorted(neighbours):
         if (nearer := parent[broker]) is not None:

@@ -12,6 +12,8 @@ import trio
 
 from onyx import DataSource, User, launch
 from onyx.cli.main import main
+from overlay.routing.broadcast_tree import broadcast_tree
+from overlay.topology import load_topology
 from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.test_changing_network import NORTH, SOUTH, Traffic, mesh
 from tests.survival.separate_nodes import SeparateNodes
@@ -96,3 +98,43 @@ async def test_a_lost_root_broker_is_gone_round_and_its_source_and_profile_go_on
             nodes.start([lost], CODE)
             while "given up for good" not in nodes.log(lost):
                 await trio.sleep(0.1)
+
+
+async def test_trees_go_round_a_broker_that_is_dead_until_it_is_back(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """While a source publishes: everybody else gets all meanwhile, its users when it is back."""
+    ring = [("B1", "B2"), ("B2", "B3"), ("B3", "B4"), ("B1", "B4")]
+    with SeparateNodes(tmp_path, 4, ring, "[limits]\nlink_down_after_s = 2\n") as nodes:
+        nodes.start(nodes.node_ids, CODE)
+        await nodes.wait_ready()
+        show = ("topology", "show", "--live", "--registration", nodes.registration)
+        source = await DataSource.register(nodes.registration)
+        async with source, User(nodes.registration, "ada") as user:
+            profiles = [await user.add_profile("//n") for _ in range(4)]
+            at = {each.host: each.id for each in profiles}
+            assert len(at) == 4
+            tree = broadcast_tree(load_topology(nodes.file("B1")), source.root)
+            (dead,) = (each for each in tree.children if tree.parent[each] and tree.children[each])
+            (behind,) = tree.children[dead]
+            traffic = Traffic(source, user)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(traffic.publish)
+                for profile in at.values():
+                    nursery.start_soon(traffic.take, profile)
+                for profile in at.values():
+                    await traffic.until(profile, 20)
+                nodes.stop(dead, signal.SIGKILL)
+                await traffic.until(at[behind], traffic.published + 20)
+                assert await say(*show) == 0
+                assert f"{dead} is away: all trees of others go round it." in capfd.readouterr().out
+                waits = traffic.published
+                nodes.start([dead], CODE)
+                await traffic.until(at[dead], waits + 20)
+                while await say(*show) != 0 or f"{dead} is away" in capfd.readouterr().out:
+                    await trio.sleep(0.2)
+                traffic.is_over = True
+                for profile in at.values():
+                    await traffic.until(profile, traffic.published)
+                    assert traffic.got[profile][0] == 1
+                nursery.cancel_scope.cancel()

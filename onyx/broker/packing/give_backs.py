@@ -23,6 +23,7 @@ from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
+from overlay.link.events import Flow
 from overlay.link.frames import Message, MessageAgain, Undecoded
 from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog, number_key
@@ -104,7 +105,10 @@ class GiveBacks:
             self._counters["sent_again"] += 1
             self.lacking.add((child, frame.source))
             again = replace(again, format=WireFormat.BINARY.value, payload=payload)
-        self._links.send(f"broker/{child}", frame.root, again)
+        peer = f"broker/{child}"
+        self._links.send(peer, frame.root, again)
+        # It has no place in the order of messages, so who gets it twice does not know.
+        self._links.journal(peer).leave_gap(Flow.MESSAGE, frame.root)
         return payload is not None
 
     def statistics(self) -> dict[str, int]:

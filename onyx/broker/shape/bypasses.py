@@ -1,12 +1,13 @@
-"""Bypasses: what waits for a broker that is lost goes on to those behind it.
+"""Bypasses: what waits for a broker that is lost, or gone round, goes on to those behind it.
 
-On the trees of before, the next broker above a lost one takes its place::
+On the trees of before, the next broker above such a one takes its place::
 
-    B1 ─Message─> B2 ✗ ─ ─ ─> B3        B1 keeps on disk what B2 has not acknowledged, and what is
-     └──── tunnel, or link ────^        still to come down the tree; B3 gets all of that from B1
+    B1 ─Message─> B2 ✗ ─ ─ ─> B3        B1 keeps on disk what B2 has not acknowledged or not passed
+     └──── tunnel, or link ────^        on (kept_messages.py), and what is still to come down the
+                                        tree; B3 gets all of that from B1
 
-B3 has had some of it from B2, and passes over what it has by its numbers (last_numbers.py).  What
-only B2 had, taken and not passed on, is lost with it.
+B3 has had some of it from B2, and passes over what it has by its numbers (last_numbers.py).  From
+B2, which may come back, it takes nothing more on that tree: all of it comes from B1.
 
 The channel to the lost broker stays as it is, and is read as it grows, by the window; its last
 frame is ``TreeEnded``.  How far it has been read is durable, for each broker that gets it.
@@ -58,7 +59,7 @@ COPIED = Table("bypass", _CopiedRow)
 
 
 class Bypasses(Part):
-    """Of this broker's children that are lost."""
+    """Of this broker's children that are lost or gone round."""
 
     section = "trees"
 
@@ -135,7 +136,7 @@ class Bypasses(Part):
 
     def _through(self, tree: str, lost: str, channel: SendingChannel) -> int:
         below = self._shapes.below_lost[tree][lost]
-        return max(channel.floor, min(self._copied.get((tree, lost, to), 0) for to in below))
+        return max(channel.deleted, min(self._copied.get((tree, lost, to), 0) for to in below))
 
     def _is_full(self, tree: str, lost: str) -> bool:
         return any(

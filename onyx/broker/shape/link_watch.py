@@ -1,13 +1,14 @@
 """LinkWatch: which links of this broker are down, as the registration service is told.
 
 A link counts as down when its neighbour could not be talked to over it for so long
-(``link_down_after_s``), and as up again when it could for as long.  Both ends say so; what follows
-from it is decided where both reports come together (registration/link_reports.py).
+(``link_down_after_s``), and as up again when it could for as long; that with a broker which is gone
+round (kept_messages.py) only when what waits for it has gone there.  Both ends say so; what follows
+from it is decided where both reports come together (registration/link_reports.py, going_round.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from onyx.broker.control_plane import ControlPlane
 from overlay.limits import Limits
@@ -22,7 +23,17 @@ class LinkWatch(Part):
 
     section = "trees"
 
-    def __init__(self, control: ControlPlane, links: LinkLayer) -> None:
+    def __init__(
+        self,
+        control: ControlPlane,
+        links: LinkLayer,
+        is_whole: Callable[[str], bool],
+        is_behind: Callable[[str], bool],
+    ) -> None:
+        """Of a neighbour: ``is_whole``: whether all is here that it may not have passed on;
+        ``is_behind``: whether it has not caught up since it was away."""
+        self._is_whole = is_whole
+        self._is_behind = is_behind
         self._control = control
         self._links = links
         self._after_s = control.topology.limits.link_down_after_s
@@ -43,6 +54,8 @@ class LinkWatch(Part):
             return
         for neighbour in shape.declared.neighbours(self._control.identity):
             is_here, since = self._since[neighbour]
+            if is_here and neighbour in shape.away and self._is_behind(neighbour):
+                continue
             if now - since >= self._after_s and self._reported.get(neighbour) is not is_here:
                 self._reported[neighbour] = is_here
                 self._report(neighbour)
@@ -57,12 +70,18 @@ class LinkWatch(Part):
         connection = self._links.connection_of(f"broker/{neighbour}")
         return connection is not None and connection > 0
 
+    def is_reported(self, neighbour: str) -> bool:
+        """Whether the registration service was told that a link is down."""
+        return self._reported.get(neighbour) is False
+
     def is_long_gone(self, neighbour: str, now: float) -> bool:
         is_here, since = self._since.get(neighbour, (True, now))
         return not is_here and now - since >= self._after_s
 
     def _report(self, neighbour: str) -> None:
-        frame = LinkReported(neighbour=neighbour, up=self._reported[neighbour])
+        up = self._reported[neighbour]
+        kept = not up and self._is_whole(neighbour)
+        frame = LinkReported(neighbour=neighbour, up=up, kept=kept)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)
 
     def statistics(self) -> Mapping[str, object]:

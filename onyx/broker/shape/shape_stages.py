@@ -147,6 +147,7 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
             raise FrameRefused("shape-refused", str(error)) from error
         self._change_settings(told, self._shapes.told)
         self._query.use_shape()
+        self._trees.look_again()
         self._report(version, HELD)
 
     def _switch(self, version: int) -> None:
@@ -156,6 +157,7 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         self._shapes.agree(version)
         self._dial()
         self._trees.leave_lost()
+        self._trees.go_on_without(self._shapes.agreed.away)
         if not self._shapes.agreed.has_broker(self._control.identity):
             release_sources(self._control, self._links)
         self._trees.set_up_own()

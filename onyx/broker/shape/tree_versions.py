@@ -17,7 +17,11 @@ Invariants:
 - interests that come meanwhile are told on both, so that a live profile is so on both;
 - what comes down a new tree waits until the older one has ended here (held_frames.py), which never
   depends on the new one: sources keep their order, and waiting cannot go round in a circle;
-- a tree whose links are lost before it was complete is given up as it is, and the next begun.
+- a tree whose links are lost before it was complete is given up as it is, and the next begun;
+- a broker that the version goes round is a leaf of all its trees.  Nobody waits for it: it is
+  presumed to want everything (child_routes.py).  When it is back it takes one tree of a root after
+  the other, in the order of ``TreeBegun.after``, and those of versions that it does not know yet
+  when it does.
 
 ``TreeVersions.steps`` is the protocol of one tree at one broker; docs/protocol.md has its picture.
 
@@ -37,7 +41,13 @@ from onyx.broker.query_plane import QueryPlane
 from onyx.broker.shape.bypasses import Bypasses
 from onyx.broker.shape.held_frames import HeldFrames
 from overlay.link.events import Flow
-from overlay.link.frames import BranchReady, MessageAgain, TreeBegun, TreeEnded
+from overlay.link.frames import (
+    BranchReady,
+    MessageAgain,
+    SourceAnnounced,
+    TreeBegun,
+    TreeEnded,
+)
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog
@@ -120,9 +130,10 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self.waiting: set[str] = set()  # open trees with an older one of the same root, that has
         # to end before what comes down them is taken, and those of
         self._unheard: dict[str, str] = {}  # tree -> the source that has to be ready first
+        self._early: set[str] = set()  # trees that come before their version, or the one before
 
     def frames(self) -> Iterable[Taker]:
-        yield takes(TreeBegun, "parent", lambda f, arrival: self.happen(f.root, TreeEvent.BEGUN))
+        yield takes(TreeBegun, "parent", self._handle_begun)
         yield takes(
             TreeEnded, "parent", lambda f, arrival: self.happen(f.root, TreeEvent.LAST_CAME)
         )
@@ -140,7 +151,8 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self._ended.update(tree for tree, _ in rows.take(ENDED))
         self._find_waiting()
         for tree in self._held.trees:
-            self.must_wait(tree, self._held.first(tree))
+            if not self._note_early(tree):
+                self.must_wait(tree, self._held.first(tree))
 
     # --- a version of the shape -----------------------------------------------------------
 
@@ -155,7 +167,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
             if wanted is None or tree != self._control.current_tree:
                 self.happen(tree, TreeEvent.REPLACED)
         if wanted is not None:
-            self.happen(wanted, TreeEvent.BEGUN)
+            self.happen(wanted, TreeEvent.BEGUN, self._control.current_tree)
 
     def is_switched(self) -> bool:
         """Whether what is published here goes down the tree of the version agreed on."""
@@ -176,26 +188,35 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         )
 
     def _peers(self) -> set[str]:
-        """Who is told of trees that end."""
+        """Who is told of trees that end, before this broker says that they have."""
         shapes = self._shapes
-        return (shapes.neighbours() | shapes.beside_lost) - shapes.lost
+        return (shapes.neighbours() | shapes.beside_lost) - shapes.lost - self._away()
+
+    def _away(self) -> frozenset[str]:
+        """Neighbours that are gone round: they have the old trees from their channels later."""
+        shape = self._shapes.agreed
+        if not (shape.away and shape.has_broker(self._control.identity)):
+            return frozenset()
+        return shape.away.intersection(shape.declared.neighbours(self._control.identity))
 
     def forget_ended(self) -> None:
-        """The trees that no version has any more are needed nowhere."""
+        """The trees that no version has any more are needed nowhere, but by who is away."""
         gone = {tree for tree in self._ended if not self._shapes.knows(tree)}
         neighbours = self._shapes.neighbours()
+        away = self._away()
         for peer in self._links.peers("broker"):
-            if peer in neighbours:
-                self._links.journal(f"broker/{peer}").forget_channels(gone)
-            else:
+            if peer not in neighbours:
                 self._links.forget(f"broker/{peer}")
+            elif peer not in away:
+                self._links.journal(f"broker/{peer}").forget_channels(gone)
         self._bypasses.forget(gone)
-        for tree in gone:
+        for tree in () if away else gone:
             self.happen(tree, TreeEvent.SETTLED)
 
     def leave_lost(self) -> None:
         """Brokers died for good: nothing comes from them.  What one had passed on before goes its
         way, also down its own tree; what waits for it goes past it (bypasses.py)."""
+        self._bypasses.flush_soon()
         lost = self._shapes.lost
         if not lost:
             return
@@ -210,7 +231,6 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
                     self.happen(tree, TreeEvent.LAST_CAME)
                 else:
                     self.end_if_complete(tree)
-        self._bypasses.flush_soon()
         self._drop_lost_sources()
 
     # --- frames of trees ------------------------------------------------------------------
@@ -219,14 +239,37 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         """Whether a frame that came down a tree has to be held."""
         if tree in self.waiting:
             return True
-        if arrival is None or isinstance(arrival.frame, MessageAgain):
+        if arrival is None or isinstance(arrival.frame, MessageAgain | SourceAnnounced):
             return False
         source = getattr(arrival.frame, "source", "")
-        if not source or self._control.is_ready(source):
+        if not source:
+            return isinstance(arrival.frame, TreeBegun) and self._must_follow(arrival.frame)
+        if self._control.is_ready(source):
             return False
         self._unheard[tree] = source
         self.waiting.add(tree)
         return True
+
+    def hold_early(self, arrival: Arrival) -> bool:
+        """Hold a frame of a tree of a version that this broker has not been told of; False if it
+        is none."""
+        is_early = self._note_early(arrival.key)
+        if is_early:
+            self._held.put(arrival)
+        return is_early
+
+    def holds(self, tree: str) -> bool:
+        """Whether anything of a tree waits here to be taken."""
+        return tree in self.waiting or self._held.first(tree) is not None
+
+    def look_again(self) -> None:
+        """A version has been announced, or a tree has begun, for which others may have waited."""
+        early, self._early = self._early, set()
+        if early:
+            self._find_waiting()
+            for tree in sorted(early, key=version_of):
+                if not self._note_early(tree):
+                    self._take_held(tree)
 
     def heard(self, source: str) -> None:
         """A source is ready here."""
@@ -263,6 +306,27 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
 
     # --- helpers --------------------------------------------------------------------------
 
+    def _note_early(self, tree: str) -> bool:
+        if version_of(tree) <= self._shapes.newest.version:
+            return False
+        self._early.add(tree)
+        self.waiting.add(tree)
+        return True
+
+    def _must_follow(self, begun: TreeBegun) -> bool:
+        """Whether the tree before has not begun here yet, as this broker was gone round."""
+        before = begun.after
+        if (
+            not before
+            or not self._shapes.is_away(self._control.identity)
+            or self.state(before) is not TreeState.UNKNOWN
+            or self.is_over(before)
+        ):
+            return False
+        self._early.add(begun.root)
+        self.waiting.add(begun.root)
+        return True
+
     def state(self, tree: str) -> TreeState:
         if tree in self._ended:
             return TreeState.ENDED
@@ -272,18 +336,40 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
             return TreeState.SETTING_UP
         return TreeState.OPEN if self._query.table.is_open(tree) else TreeState.UNKNOWN
 
-    def _set_up(self, tree: str) -> None:
+    def _handle_begun(self, frame: TreeBegun, arrival: Arrival) -> None:
+        self.happen(frame.root, TreeEvent.BEGUN, frame.after)
+        self.look_again()
+
+    def _set_up(self, tree: str, after: str) -> None:
         children = self._control.children(tree)
         for below in children:
-            self._links.send(f"broker/{below}", tree, TreeBegun(root=tree))
+            self._links.send(f"broker/{below}", tree, TreeBegun(root=tree, after=after))
         self._query.open_tree(tree)
+        away = self._shapes.newest.away.intersection(children)
+        self._presume(tree, away)
         self._query.flush()
         self._find_waiting()
-        self._await(tree, set(children))
+        self._await(tree, set(children) - away)
 
-    def _strike_child(self, tree: str, child: str) -> None:
+    def _presume(self, tree: str, away: Iterable[str]) -> None:
+        for child in away:
+            self._query.routes.presume(self._control.branch_of(child, tree))
+
+    def go_on_without(self, away: frozenset[str]) -> None:
+        """Children that are gone round from now on are not awaited."""
+        for tree, children in list(self._awaited.items()):
+            if children & away:
+                self._presume(tree, children & away)
+                self._query.flush()
+                self._await(tree, children - away)
+
+    def _confirm(self, tree: str, child: str) -> None:
+        """A child that was away has said what it wants."""
         if self._query.routes.presumed:
             self._query.routes.confirm(self._control.branch_of(child, tree))
+
+    def _strike_child(self, tree: str, child: str) -> None:
+        self._confirm(tree, child)
         awaited = self._awaited[tree]
         if child in awaited:
             self._query.flush()
@@ -364,6 +450,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
             by_root.setdefault(root_of(tree), []).append(tree)
         self.waiting = {tree for trees in by_root.values() for tree in trees[1:]}
         self.waiting.update(self._unheard)
+        self.waiting.update(self._early)
 
     # --- the protocol ---------------------------------------------------------------------
 
@@ -377,6 +464,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
             (TreeState.SETTING_UP, TreeEvent.LAST_CAME): (_end_soon, TreeState.ENDING),
             (TreeState.SETTING_UP, TreeEvent.REPLACED): (_end, TreeState.ENDED),
             (TreeState.OPEN, TreeEvent.BEGUN): (_set_up, TreeState.SETTING_UP),
+            (TreeState.OPEN, TreeEvent.CHILD_READY): (_confirm, TreeState.OPEN),
             (TreeState.OPEN, TreeEvent.LAST_CAME): (_end_soon, TreeState.ENDING),
             (TreeState.OPEN, TreeEvent.REPLACED): (_end, TreeState.ENDED),
             (TreeState.ENDING, TreeEvent.LAST_CAME): (_end_soon, TreeState.ENDING),

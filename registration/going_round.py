@@ -1,0 +1,95 @@
+"""GoingRound: brokers that are dead for long, which the trees of others go round.
+
+A broker is gone round when nobody has heard of it for ``link_down_after_s``, this service itself
+included, everybody else is there and reached without it, and each of its neighbours has what it may
+have taken and not passed on (onyx/broker/shape/kept_messages.py).  It keeps its profiles and its
+sources, and its place in the network: what is for them waits at its neighbours.  When it is back,
+and has had that, the trees lead through it again.  One at a time; where there is no other way all
+waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from overlay.link.frame import GOING_ROUND
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part
+from overlay.network_shape import is_connected_without, next_shape
+from registration.audit_log import ITSELF, AuditLog
+from registration.link_reports import LinkReports
+from registration.shape_changes import ShapeChanges
+
+
+class GoingRound(Part):
+    """Nothing is stored but the shapes."""
+
+    section = "shape"
+
+    def __init__(
+        self,
+        shapes: ShapeChanges,
+        reports: LinkReports,
+        away: Collection[str],
+        links: LinkLayer,
+        audit: AuditLog,
+    ) -> None:
+        """``away``: the brokers that this service misses for long."""
+        self._shapes = shapes
+        self._reports = reports
+        self._missed = away
+        self._links = links
+        self._audit = audit
+
+    def tick(self, now: float) -> None:
+        """Look whether somebody is dead, or back."""
+        newest = self._shapes.newest
+        if not (self._missed or newest.away):
+            return
+        for broker in sorted(newest.away):
+            if self._shapes.is_settled and self._is_back(broker):
+                self._change(newest.away - {broker}, f"{broker} is back")
+                return
+        for broker in sorted(self._missed):
+            if self._is_dead(broker):
+                self._change(newest.away | {broker}, f"the trees go round {broker}")
+                return
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _is_dead(self, broker: str) -> bool:
+        newest = self._shapes.newest
+        if not self._shapes.is_in_all(broker) or broker in newest.away:
+            return False
+        away = newest.away | {broker}
+        others = [other for other in newest.declared.broker_ids if other not in away]
+        return (
+            all(GOING_ROUND in self._links.features(f"broker/{other}") for other in others)
+            and all(
+                other in others and self._reports.is_replaced(broker, by=other)
+                for other in self._shapes.neighbours(broker)
+            )
+            and is_connected_without(newest.declared, away, newest.down)
+            and self._matters(away)
+        )
+
+    def _matters(self, away: Collection[str]) -> bool:
+        """Whether any tree would be another, or somebody waits for a version to be settled."""
+        newest = self._shapes.newest
+        shape = next_shape(newest, newest.declared, newest.down, away=away)
+        return bool(shape.new_trees) or not self._shapes.is_settled
+
+    def _is_back(self, broker: str) -> bool:
+        return (
+            self._links.connected(f"broker/{broker}")
+            and self._shapes.has_settled(broker)
+            and not any(
+                self._reports.is_missed(broker, by=other)
+                for other in self._shapes.newest.declared.neighbours(broker)
+            )
+        )
+
+    def _change(self, away: Collection[str], what: str) -> None:
+        newest = self._shapes.newest
+        shape = self._shapes.change(newest.declared, newest.down, away=away)
+        self._audit.note(ITSELF, "brokers", f"version {shape.version}: {what}")
