@@ -126,11 +126,14 @@ ssize_t write(int handle, const void *data, size_t size)
 TRUNCATE(ftruncate, off_t)
 TRUNCATE(ftruncate64, off64_t)
 
-/* All of a file, the first time: who was killed may have written more than was synced. */
+/* All of a file, the first time: who was killed may have written more than was synced.  That copy gets its name
+   when it is whole, since the power may go while it is made. */
 static void keep(int handle, struct file *file)
 {
+    char copy[4096];
+    snprintf(copy, sizeof copy, "%s.new", file->synced);
     int flags = O_WRONLY | O_CREAT | (file->is_known ? 0 : O_TRUNC);
-    int synced = REAL(open64)(file->synced, flags, 0644);
+    int synced = REAL(open64)(file->is_known ? file->synced : copy, flags, 0644);
     char data[65536];
     off_t at = 0;
     for (ssize_t size; !file->is_known && (size = pread(handle, data, sizeof data, at)) > 0; at += size)
@@ -140,6 +143,8 @@ static void keep(int handle, struct file *file)
             REAL(pwrite64)(synced, change->data, change->size, change->at);
         else if (REAL(ftruncate64)(synced, change->at))
             abort();
+    if (!file->is_known && REAL(rename)(copy, file->synced))
+        abort();
     file->is_known = 1;
     forget(file);
     REAL(close)(synced);
