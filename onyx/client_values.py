@@ -189,6 +189,32 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class AutoPlan:
+    """Whether the registration service plans by itself, and why it does or does not.
+
+    ``state``: "waiting", "counting" (it compares the plan in force with the profiles) or
+    "planning"; ``why``: for what it waits.  What was decided last: ``plan``, ``at`` (seconds of the
+    epoch; 0: nothing yet), for a ``reason``, which took so many ``seconds`` of planning.  Of all
+    ``profiles``, ``changed`` since.  ``failures`` in a row, the last with this ``failure``; the
+    next plan can be made in ``next_in`` seconds.  ``says``: all of that, for people.
+    """
+
+    is_on: bool
+    state: str
+    why: str
+    plan: str
+    at: float
+    reason: str
+    seconds: float
+    profiles: int
+    changed: int
+    failures: int
+    failure: str
+    next_in: float
+    says: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class PlanProgress:
     """How far the profiles of a network are moved to where ``plan`` has them.
 

@@ -17,7 +17,14 @@ import trio
 
 from formats.errors import SchemaRefused
 from onyx.background import background_tasks
-from onyx.client_values import Location, PlanProgress, ProfileInfo, SourceInfo, TaxonomyInfo
+from onyx.client_values import (
+    AutoPlan,
+    Location,
+    PlanProgress,
+    ProfileInfo,
+    SourceInfo,
+    TaxonomyInfo,
+)
 from onyx.errors import (
     NetworkUnreachable,
     NotAuthenticated,
@@ -355,10 +362,8 @@ class RegistrationClient(NetworkClient):
 
     async def census(self, text: bytes = b"") -> Drift:
         """How the profiles of the network are placed, in sums, compared with a plan (b"": the one
-        in force); ``moves`` is what ``apply_plan`` would move.
-
-        RequestFailed "plan-refused" or "no-plan".
-        """
+        in force); ``moves`` is what ``apply_plan`` would move.  RequestFailed "plan-refused" or
+        "no-plan"."""
         return drift_of(dict(await self.call("plan.census", {"plan": text})))
 
     async def apply_plan(
@@ -374,6 +379,10 @@ class RegistrationClient(NetworkClient):
     async def plan_progress(self) -> PlanProgress:
         """How far that is."""
         return PlanProgress(**await self.call("plan.progress"))
+
+    async def auto_plan(self, *, on: bool | None = None) -> AutoPlan:
+        """Whether and why the service plans by itself; from now on it shall (``on``), or not."""
+        return AutoPlan(**await self.call("plan.auto", {} if on is None else {"on": on}))
 
     async def pause_plan(self) -> PlanProgress:
         """Begin no more moves until ``resume_plan``; those under way go on."""

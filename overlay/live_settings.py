@@ -49,6 +49,7 @@ LIVE = {
         )
     ),
     "log": frozenset(("level",)),
+    "planning": frozenset(),
 }
 """By table of the file.  Each is read where it is used, and changes nothing that is stored."""
 

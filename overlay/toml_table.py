@@ -96,6 +96,13 @@ class TomlTable:
             raise self._wrong_type(key, "an integer", value)
         return int(self._in_range(key, value, low, high))
 
+    def flag(self, key: str) -> bool:
+        """A boolean."""
+        value = self._value(key, None, "a boolean")
+        if not isinstance(value, bool):
+            raise self._wrong_type(key, "a boolean", value)
+        return value
+
     def array(self, key: str, length: int, expected: str) -> list[object]:
         """An array of exactly ``length`` entries; ``expected`` describes it for the refusal."""
         value = self._value(key, None, expected)

@@ -55,6 +55,7 @@ from overlay.nodes import (
     standby_name,
 )
 from overlay.oidc import OidcOptions, oidc_to_toml, read_oidc
+from overlay.planning import PlanningOptions, planning_to_toml, read_planning
 from overlay.state_directory import KNOWN_NETWORKS, state_directory
 from overlay.stores import SQLITE, TRIAL, StoreOptions, read_store, read_stores, stores_to_toml
 from overlay.toml_table import (
@@ -89,7 +90,7 @@ REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not bui
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOP_KEYS = (
     *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
-    *("archive", "access", "oidc", "stores", "admin", "gateway", "log"),
+    *("archive", "access", "oidc", "stores", "admin", "gateway", "log", "planning"),
 )
 _NODE_KEYS = ("id", "listen", "links", "standby", "standby_links", "store")
 _BROKER_KEYS = (*_NODE_KEYS, "label", "place", "capacity")
@@ -126,6 +127,7 @@ class Topology:
     admin: AdminOptions | None = None
     gateway: GatewayTable | None = None
     log: LogOptions = field(default_factory=LogOptions)
+    planning: PlanningOptions = field(default_factory=PlanningOptions)
     _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
     _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
 
@@ -280,7 +282,7 @@ def parse_topology(text: str, file: str) -> Topology:
     topology = Topology(
         *(name, _read_data_directory(top, name), registration, brokers, links),
         *(read_limits(top), read_archive(top), read_access(top), read_oidc(top), stores),
-        *(read_admin(top), read_gateway(top, _read_address), read_log(top)),
+        *(read_admin(top), read_gateway(top, _read_address), read_log(top), read_planning(top)),
     )
     _check_connected(topology, top)
     return topology
@@ -530,14 +532,11 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
         if link.level is not None:
             yield f"level = {link.level}"
         yield f"transformation = {toml_text(link.transformation)}"
-    yield from limits_to_toml(topology.limits)
-    yield from access_to_toml(topology.access)
-    yield from oidc_to_toml(topology.oidc)
-    yield from archive_to_toml(topology.archive)
-    yield from stores_to_toml(topology.stores)
-    yield from admin_to_toml(topology.admin)
-    yield from gateway_to_toml(topology.gateway)
-    yield from log_to_toml(topology.log)
+    yield from (*limits_to_toml(topology.limits), *access_to_toml(topology.access))
+    yield from (*oidc_to_toml(topology.oidc), *archive_to_toml(topology.archive))
+    yield from (*stores_to_toml(topology.stores), *admin_to_toml(topology.admin))
+    yield from (*gateway_to_toml(topology.gateway), *log_to_toml(topology.log))
+    yield from planning_to_toml(topology.planning)
 
 
 def _node_lines(node: RegistrationNode | BrokerNode, stores: StoreOptions) -> Iterator[str]:

@@ -220,6 +220,8 @@ class Catalog(Part):
         self.profiles_by_user: Counter[str] = Counter()
         self.volume_by_root: Counter[str] = Counter()  # expected bytes/s, rounded
         self._changed: dict[str, ProfileEntry] = {}  # since the last flush
+        self.texts_changed = 0  # profiles that were added, removed or got another text
+        self.sources_changed = 0  # likewise, for whatever reason
 
     def restore(self, rows: StoredRows) -> None:
         for source, source_row in rows.take(SOURCES):
@@ -283,6 +285,7 @@ class Catalog(Part):
         entry = self.profiles.pop(profile, None)
         if entry is None:
             return
+        self.texts_changed += 1
         self._by_request.pop(entry.request, None)
         self.profiles_by_user[entry.user] -= 1
         if not self.profiles_by_user[entry.user]:
@@ -295,6 +298,7 @@ class Catalog(Part):
 
     def remove_source(self, source: str) -> None:
         entry = self.sources.pop(source)
+        self.sources_changed += 1
         self._by_request.pop(entry.request, None)
         self.keys.forget(source)
         self.volume_by_root[entry.root] -= round(entry.volume)
@@ -313,6 +317,7 @@ class Catalog(Part):
         return {"sources": len(self.sources), "profiles": len(self.profiles)}
 
     def _index_source(self, entry: SourceEntry) -> None:
+        self.sources_changed += 1
         known = self.sources.get(entry.source)
         if known is not None:
             self.volume_by_root[known.root] -= round(known.volume)
@@ -324,6 +329,8 @@ class Catalog(Part):
     def _index_profile(self, entry: ProfileEntry) -> None:
         known = self.profiles.get(entry.profile)
         self.profiles[entry.profile] = entry
+        if known is None or known.text is not entry.text:
+            self.texts_changed += 1
         if known is not None and known.host == entry.host:
             return
         if known is None:

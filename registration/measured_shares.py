@@ -16,6 +16,7 @@ from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
+from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -115,7 +116,7 @@ class MeasuredShares(Part):
         row = _SharesRow(self._plan, self._messages, sorted(self._matched.items()))
         SHARES.put(self._rows, _CURRENT, row)
 
-    def measured(self) -> dict[str, object]:
+    def measured(self) -> Result:
         """``messages`` that were accepted; ``matched``: (partition, how many of them matched
         something of it); ``matched_share``: the mean share of the partitions that a message
         matches (None: no messages yet)."""

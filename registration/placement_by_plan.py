@@ -10,7 +10,7 @@ nothing; what was meant for it goes where there is room, and is counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from overlay.link.part import Part
@@ -54,6 +54,7 @@ class PlanPlacement(Part):
         self._counters: Counter[str] = Counter()
         self.plan_id = ""
         self.plan_text = b""  # as it was given; empty: there is no plan
+        self.tell_changed: list[Callable[[], object]] = []
 
     def restore(self, rows: StoredRows) -> None:
         """A stored plan that this version cannot use, or of other brokers, is left aside."""
@@ -66,6 +67,13 @@ class PlanPlacement(Part):
     def use_topology(self, topology: Topology) -> None:
         """The network has changed; a plan for brokers that are gone stays in force for the rest."""
         self._topology = topology
+
+    def change(self, text: bytes) -> str:
+        """The same as ``use``, and all who have to do with the plan in force are told."""
+        used = self.use(text)
+        for tell in self.tell_changed:
+            tell()
+        return used
 
     def use(self, text: bytes) -> str:
         """Put a plan in force for all profiles to come (empty: none); gives its id.
@@ -115,6 +123,11 @@ class PlanPlacement(Part):
         )
 
     @property
+    def plan(self) -> Plan | None:
+        """In force."""
+        return self._placer.plan if self._placer else None
+
+    @property
     def partitions(self) -> int:
         """Of the plan in force; 0 without one."""
         return self._placer.plan.partitions if self._placer else 0
@@ -133,6 +146,8 @@ class PlanPlacement(Part):
 
     def plan_of(self, text: bytes) -> Plan:
         """A plan for this network; PlanError when it is none."""
+        if len(text) > PLAN_BYTES_MAX:
+            raise PlanError("the plan", "", f"has {len(text)} bytes, at most {PLAN_BYTES_MAX}")
         plan = from_json(text)
         if not plan.brokers:
             raise PlanError("the plan", "brokers", "it was made without a topology")

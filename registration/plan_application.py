@@ -121,10 +121,7 @@ class PlanApplication(Part):
     def begin(self, rate: float, at_once: int) -> None:
         """Move everybody home by the plan in force: at most ``rate`` begin in a second and
         ``at_once`` are under way.  Asked again while it runs: only these change."""
-        if (
-            self._state not in (State.RUNNING, State.PAUSED)
-            or self._plan != self._placement.plan_id
-        ):
+        if not self.is_under_way or self._plan != self._placement.plan_id:
             for kept in (self._counters, self._came, self._left, self._tries):
                 kept.clear()
             self._plan = self._placement.plan_id
@@ -145,10 +142,15 @@ class PlanApplication(Part):
 
     def abort(self) -> None:
         """Begin no more moves, and give up those whose profiles are still at their old host."""
-        if self._state in (State.RUNNING, State.PAUSED):
+        if self.is_under_way:
             self._become(State.ABORTED)
             for move in self._moves:
                 self._give_up(move)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Or paused."""
+        return self._state in (State.RUNNING, State.PAUSED)
 
     def progress(self) -> Result:
         return {

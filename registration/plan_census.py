@@ -14,22 +14,22 @@ from overlay.link.arrival import Arrival
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result
 from registration.catalog import Catalog
-from registration.planning.drift import drift_result
+from registration.planning.drift import Drift, drift_result
 from registration.planning.plan import Plan
 from registration.planning.plan_drift import DriftCount, PlacedProfile
 from registration.planning.plan_file import plan_id
 
 SLICE_PROFILES = 500
 WAITING_MAX = 8
+HERE = -1
 
 Answer = Callable[[int, str, Result], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Counting:
-    connection: int
-    request: str
-    plan: str
+    connection: int  # of who has asked, or HERE
+    tell: Callable[[Drift], None]
     count: DriftCount
     left: Iterator[str]
 
@@ -49,8 +49,16 @@ class PlanCensus(Part):
         """Begin one; RequestRefused when too many wait."""
         if len(self._waiting) >= WAITING_MAX:
             raise RequestRefused("busy", f"{WAITING_MAX} others are counting already")
+
+        def tell(drift: Drift) -> None:
+            self._answer(connection, request, drift_result(plan_id(plan), drift))
+
+        self.count(plan, tell, connection)
+
+    def count(self, plan: Plan, tell: Callable[[Drift], None], connection: int = HERE) -> None:
+        """Begin one, and ``tell`` what it comes to, unless the connection is gone by then."""
         left = iter(list(self._catalog.profiles))
-        self._waiting.append(_Counting(connection, request, plan_id(plan), DriftCount(plan), left))
+        self._waiting.append(_Counting(connection, tell, DriftCount(plan), left))
         self.work_soon()
 
     def work(self) -> None:
@@ -62,8 +70,7 @@ class PlanCensus(Part):
             profile = next(counting.left, None)
             if profile is None:
                 self._waiting.popleft()
-                result = drift_result(counting.plan, counting.count.drift())
-                self._answer(counting.connection, counting.request, result)
+                counting.tell(counting.count.drift())
                 break
             entry = self._catalog.profiles.get(profile)
             if entry is not None:

@@ -8,6 +8,7 @@
 ``plan.apply``       the profiles that there are are moved to where the plan in force has them
 ``plan.progress``    how far that is
 ``plan.pause``, ``plan.resume``, ``plan.abort``
+``plan.auto``        why the service plans by itself, or does not; whether it shall
 ==================  ==========================================================================
 """
 
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, Verb, number_argument
+from registration.auto_planning import AutoPlanning
 from registration.measured_shares import MeasuredShares
 from registration.placement_by_plan import PLAN_BYTES_MAX, PlanPlacement
 from registration.plan_application import AT_ONCE, RATE, PlanApplication
@@ -37,11 +39,13 @@ class PlanRequests:
         shares: MeasuredShares,
         application: PlanApplication,
         census: PlanCensus,
+        auto: AutoPlanning,
     ) -> None:
         self._placement = placement
         self._shares = shares
         self._application = application
         self._census = census
+        self._auto = auto
 
     @property
     def verbs(self) -> Mapping[str, Verb]:
@@ -54,17 +58,16 @@ class PlanRequests:
             "plan.pause": Verb(Right.OPERATE, self._pause),
             "plan.resume": Verb(Right.OPERATE, self._resume),
             "plan.abort": Verb(Right.OPERATE, self._abort),
+            "plan.auto": Verb(Right.OPERATE, self._plan_by_itself),
         }
 
     def _use(self, connection: int, request: Request) -> Result:
         """``plan``: the text of a plan, for all profiles to come; empty to have none."""
         text = _plan_argument(request)
         try:
-            used = self._placement.use(text)
+            used = self._placement.change(text)
         except PlanError as error:
             raise RequestRefused("plan-refused", str(error)) from error
-        self._shares.plan_changed()
-        self._application.work_soon()
         return {"plan": used}
 
     def _show(self, connection: int, request: Request) -> Result:
@@ -113,6 +116,16 @@ class PlanRequests:
     def _abort(self, connection: int, request: Request) -> Result:
         self._application.abort()
         return self._application.progress()
+
+    def _plan_by_itself(self, connection: int, request: Request) -> Result:
+        """``on``: whether it shall from now on, whoever has put which plan in force; absent: as it
+        is."""
+        if "on" in request.arguments:
+            is_on = request.arguments["on"]
+            if not isinstance(is_on, bool):
+                raise RequestRefused("bad-argument", "'on' must be true or false")
+            self._auto.turn(is_on=is_on)
+        return self._auto.status()
 
 
 def _plan_argument(request: Request) -> bytes:

@@ -20,6 +20,7 @@ from overlay.link.events import (
     CalledAgain,
     DiskRoom,
     Event,
+    PlannerAnswered,
     SchemaAnswered,
     TimePassed,
 )
@@ -41,6 +42,7 @@ from overlay.topology import Topology
 from registration.absent_brokers import AbsentBrokers
 from registration.access_control import AccessControl
 from registration.audit_log import AuditLog
+from registration.auto_planning import NO_PLANNER, AutoPlanning
 from registration.batch_requests import BatchRequests
 from registration.broker_requests import BrokerRequests
 from registration.catalog import REGISTRATION_KEY, Catalog
@@ -91,6 +93,7 @@ class RegistrationCore:
         revoked: Callable[[], frozenset[int]] = frozenset,
         mark: WorkMark | None = None,
         epoch: int = 0,
+        no_planner: str = NO_PLANNER,
     ) -> None:
         """``instance`` is new for every start; ``rows`` is what the store held; ``node`` says how
         the shell fares, for statistics; ``progress`` is told how far the rows are taken;
@@ -98,7 +101,8 @@ class RegistrationCore:
         those of the calendar; ``new_secret`` gives random bytes (Ids); ``caution``: see
         slices.py; ``say`` is told what people should know; ``issuer``: see TokenHolders;
         ``revoked`` gives the serial numbers of certificates that nobody may show; ``mark``: where
-        it says what it is at; ``epoch``: see epochs.py."""
+        it says what it is at; ``epoch``: see epochs.py; ``no_planner``: see
+        AutoPlanning."""
         self.identity = identity
         self._node = node
         self._rows = RowLog()
@@ -141,6 +145,10 @@ class RegistrationCore:
             *(self._rows.__len__, dead.answer_failed),
         )
         census = PlanCensus(self.catalog, server.answer)
+        self._planning = planning = AutoPlanning(
+            *(topology, self.catalog, placement, self._shares, application, census),
+            *(self._rows, wall, no_planner),
+        )
         news = NewProfiles(self.catalog, placement, self._links, self._taxonomies.said_in)
         batches = BatchRequests(
             *(self.catalog, news, self._rows, server.handle, dead.answer_failed),
@@ -162,7 +170,7 @@ class RegistrationCore:
             absent.away,
         )
         verbs |= {**requests.verbs, **batches.verbs}
-        verbs |= PlanRequests(placement, self._shares, application, census).verbs
+        verbs |= PlanRequests(placement, self._shares, application, census, planning).verbs
         processes = ProcessReports(self.shapes, identity)
         verbs |= {**processes.verbs, **dead.verbs}
         changes = ShapeRequests(
@@ -170,8 +178,7 @@ class RegistrationCore:
             self.settings.take_change,
         )
         verbs |= {**changes.verbs, **self._access.verbs}
-        verbs |= self._taxonomies.verbs
-        verbs |= audit.verbs
+        verbs |= {**self._taxonomies.verbs, **audit.verbs}
         rehosting = Rehosting(self.catalog, placement, self._links)
         drains = Drains(
             *(self.shapes, self.catalog, placement, self.moves, self._rows, self.connected)
@@ -198,7 +205,7 @@ class RegistrationCore:
             ),
         )
         for part in (
-            *(placement, self._shares, application, news, batches, requests),
+            *(placement, self._shares, application, planning, news, batches, requests),
             *(self._access, self._taxonomies, roots, rehosting, changes_of_sources),
         ):
             self.shapes.tell_topology.append(part.use_topology)
@@ -219,6 +226,7 @@ class RegistrationCore:
                 self.moves,
                 application,
                 census,
+                planning,
                 news,
                 requests,
                 self._schemas,
@@ -251,6 +259,8 @@ class RegistrationCore:
                 agenda.work()
             elif isinstance(event, SchemaAnswered):
                 self._schemas.answered(event)
+            elif isinstance(event, PlannerAnswered):
+                self._planning.answered(event)
             elif isinstance(event, DiskRoom):
                 self._server.disk_is_short = event.is_short
             for arrival in self._links.handle(event, now):

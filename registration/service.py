@@ -31,6 +31,7 @@ from overlay.link.vitals import Vitals
 from overlay.link.work_mark import WorkMark
 from overlay.topology import Topology
 from registration.registration_core import RegistrationCore
+from registration.spark.planner_desk import PlannerDesk, what_it_lacks
 
 log = logging.getLogger("onyx.registration")
 
@@ -50,8 +51,10 @@ async def run_registration(
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
     ``progress`` before that, as it takes back what is stored.  Connections have TLS where it has
-    ``credentials``; ``issuer``: see TokenHolders."""
+    ``credentials``; ``issuer``: see TokenHolders.
+    TopologyError when it must plan by itself and cannot."""
     instance = uuid.uuid4().hex
+    no_planner = what_it_lacks(topology)
 
     def make_core(came_further: Progress) -> RegistrationCore:
         return RegistrationCore(
@@ -70,6 +73,7 @@ async def run_registration(
             frozenset if credentials is None else lambda: credentials.revoked,
             mark,
             store.epoch,
+            no_planner,
         )
 
     core = await made_aside(make_core, progress)
@@ -93,6 +97,7 @@ async def run_registration(
                 vitals=vitals,
                 credentials=credentials,
                 reserve=reserve,
+                planner=PlannerDesk(topology),
                 task_status=task_status,
             )
 

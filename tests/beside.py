@@ -16,6 +16,7 @@ from overlay.link.events import (
     Action,
     ArchiveMessage,
     AskEvaluation,
+    AskPlanner,
     AskSchemaWorker,
     BatchHandled,
     CallAgain,
@@ -248,6 +249,7 @@ class Beside:
         self.processor: Callable[[], float] = lambda: 0.0  # of the process that evaluates
         self.evaluations = 0  # that it was asked for
         self.evaluations_asked: list[AskEvaluation] | None = None  # a list: likewise
+        self.planner_asked: list[AskPlanner] = []
         self.schemas_asked: list[AskSchemaWorker] | None = None  # a list: they are not answered
         self._waiting: list[Event] = []
         self._busy = False
@@ -305,6 +307,8 @@ class Beside:
                 self.peers.pop(action.connection).closed = True
             elif isinstance(action, ArchiveMessage):
                 self.archived.append(action)
+            elif isinstance(action, AskPlanner):
+                self.planner_asked.append(action)
             elif isinstance(action, ReadArchive):
                 self.archive_asked.append(action)
         for action in actions:

@@ -22,6 +22,7 @@ PICTURES = {
     "registration.shape_changes:ShapeChanges": "docs/protocol.md",
     "registration.source_roots:SourceRoots": "docs/protocol.md",
     "registration.drains:Drains": "docs/topologies.md",
+    "registration.auto_planning:AutoPlanning": "docs/planning.md",
     "onyx.broker.moves.watersheds:Watersheds": "docs/planning.md",
     "onyx.broker.shape.shape_stages:ShapeStages": "docs/protocol.md",
     "onyx.broker.shape.tree_versions:TreeVersions": "docs/protocol.md",

@@ -15,6 +15,7 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
+from unittest import mock
 
 import pytest
 
@@ -26,7 +27,7 @@ from onyx.broker.shape.shape_stages import ShapeStage, ShapeStages, StageEvent
 from onyx.broker.shape.tree_versions import TreeEvent, TreeVersions
 from onyx.broker.user_budgets import BURST_SECONDS, AccountEvent, UserBudgets
 from overlay.link.catalog_frames import HELD, SETTLED
-from overlay.link.events import Put, TimePassed
+from overlay.link.events import PlannerAnswered, Put, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     BranchReady,
@@ -58,14 +59,19 @@ from overlay.network_shape import NetworkShape, first_shape, next_shape, without
 from overlay.nodes import Address, BrokerNode, Link
 from overlay.state_table import StateMachine
 from overlay.topology import to_toml
+from registration.auto_planning import AutoPlanning, PlanningEvent
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.drains import DrainEvent, Drains
 from registration.moves import Move, MoveEvent, Moves
 from registration.placement_by_plan import PlanPlacement
+from registration.plan_census import PlanCensus
+from registration.plan_questions import PlanFailed, PlanMade
+from registration.planning.drift import Drift
 from registration.shape_changes import ShapeChanges, ShapeEvent
 from registration.source_roots import RootEvent, SourceRoots
 from tests.onyx.broker.test_broker_core import FIGURE4, SF, Setting, announced
 from tests.onyx.broker.test_profile_moves import Moving
+from tests.registration.test_auto_planning import DTD, Planning
 from tests.test_state_pictures import PICTURES
 
 Machine: TypeAlias = StateMachine[Any, Any, Any]
@@ -583,6 +589,45 @@ class Spending(BrokerWorld):
         self.setting.beside.tell(TimePassed())
 
 
+class PlanningByItself(World):
+    """A network with a plan that the registration service has made."""
+
+    thing = None
+    spaces = ("application",)
+
+    def __init__(self) -> None:
+        self.network = network = Planning()
+        network.with_plan()
+        network.wait(1_000)
+        machine = self.machine = network.core._planning
+        machine._census = mock.create_autospec(PlanCensus, instance=True)  # takes its time
+        self.good = Drift(profiles=8, misplaced=0, near=0, coverage=1.0, imbalance=1.0)
+        self.causes = {
+            PlanningEvent.DUE: self.be_due,
+            PlanningEvent.DRIFTED: self.drift,
+            PlanningEvent.GOOD: lambda: machine._counted(self.good),
+            PlanningEvent.PAYS: lambda: machine._counted(replace(self.good, coverage=0.0)),
+            PlanningEvent.MADE: lambda: self.answer(PlanMade(machine._placement.plan_text, 1.0)),
+            PlanningEvent.FAILED: lambda: self.answer(PlanFailed("no Java")),
+            PlanningEvent.STOPPED: lambda: network.ask("plan.use", plan=b""),
+        }
+
+    def rows(self) -> Rows:
+        return dict(self.network.beside.rows)
+
+    def be_due(self) -> None:
+        self.network.client.ask("source.register", schema_name="news.dtd", schema=DTD)
+        self.network.settle()
+
+    def drift(self) -> None:
+        for profile in ("p1", "p2", "p3"):
+            self.network.change(profile)
+        self.network.settle()
+
+    def answer(self, answer: PlanMade | PlanFailed) -> None:
+        self.network.beside.tell(PlannerAnswered(str(self.machine._asked), answer))
+
+
 WORLDS: Mapping[type[Machine], tuple[Callable[[], World], ...]] = {
     Moves: (Moved,),
     Standbys: (Coming,),
@@ -591,6 +636,7 @@ WORLDS: Mapping[type[Machine], tuple[Callable[[], World], ...]] = {
     ShapeChanges: (Changing,),
     SourceRoots: (Rooting,),
     Drains: (Draining,),
+    AutoPlanning: (PlanningByItself,),
     ShapeStages: (Staged, StagedAtOnce),
     TreeVersions: (BelowRoot, OfRoot),
     UserBudgets: (Spending,),

@@ -94,6 +94,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "plan pause": _PLAN_MOVES,
     "plan resume": _PLAN_MOVES,
     "plan abort": _PLAN_MOVES,
+    "plan auto": (types.AutoPlan,),
     "plan status": (types.PlanStatus,),
     "plan diff": (types.PlanDifference,),
     "backtest": (types.Backtest,),

@@ -488,13 +488,32 @@ class PlanMoves(Line):
     moves: list[dict[str, Any]]
 
 
-class PlanStatus(OpenLine):
+class AutoPlan(Line):
+    is_on: bool
+    state: str
+    why: str
     plan: str
+    at: float
+    reason: str
+    seconds: float
     profiles: int
-    misplaced: int
-    coverage: float
-    new_plan_pays: list[str]
+    changed: int
+    failures: int
+    failure: str
+    next_in: float
+    says: list[str]
+
+
+class PlanStatus(OpenLine):
+    """Without a plan in force, ``plan`` is "" and the figures are not there."""
+
+    plan: str
     applied: dict[str, Any]
+    auto: AutoPlan
+    profiles: int = 0
+    misplaced: int = 0
+    coverage: float = 1.0
+    new_plan_pays: list[str] = []
 
 
 class PlanDifference(OpenLine):

@@ -26,12 +26,11 @@ from onyx.schema_path import load_schema
 from overlay.topology import Topology, load_topology
 from registration.planning.plan import Placer, Plan
 from registration.planning.plan_file import plan_id, to_json
-from registration.planning.planner import PlanOptions
+from registration.planning.planner import PARTITIONS_A_BROKER, PlanOptions, partitions_for
 from registration.spark.inputs import FORMATS, UnreadableData
 from registration.spark.plan_job import SAMPLES_MAX, PlanJob, PlanResult, run_plan_job
 from yfilter import ProfileRefused
 
-PARTITIONS_A_BROKER = 8
 PARTITIONS = 64
 
 MAKE_EXAMPLES = """\
@@ -250,9 +249,7 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
 
 
 def _partitions(topology: Topology | None) -> int:
-    if topology is None:
-        return PARTITIONS
-    return PARTITIONS_A_BROKER * sum(broker.capacity > 0 for broker in topology.brokers) or 1
+    return PARTITIONS if topology is None else partitions_for(topology)
 
 
 def _read_schema(path: Path) -> Schema:

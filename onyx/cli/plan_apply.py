@@ -1,4 +1,4 @@
-"""``onyx plan apply | pause | resume | abort``: profiles move to where a plan has them."""
+"""``onyx plan apply | auto | pause | resume | abort``: profiles move to where a plan has them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registra
 from onyx.cli.plan_files import load_plan, read_plan_text
 from onyx.cli.values import not_negative, positive, print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
-from onyx.client_values import PlanProgress
+from onyx.client_values import AutoPlan, PlanProgress
 from onyx.errors import EXIT_BUSY, EXIT_DATA, EXIT_OK, RequestFailed, UserError
 from onyx.registration_client import RegistrationClient
 from registration.planning.drift import Drift
@@ -32,6 +32,13 @@ command only watches: when it is interrupted, or the service or a broker is rest
 the moves go on where they were. Asked again it watches again; a new --rate or --at-once
 is in force at once. At the end it says what has come of it; the exit code is 75 when
 profiles had to stay where they are.
+{NETWORK_HELP}"""
+
+AUTO_DETAILS = f"""\
+By itself it does so wherever Spark is installed and a network has several brokers and
+enough profiles ([planning] of its file), unless somebody has put a plan in force, or out
+of force, with onyx plan use: then it leaves that alone until it is asked by this command.
+onyx plan status says what it does, and why.
 {NETWORK_HELP}"""
 
 APPLY_EXAMPLES = """\
@@ -65,6 +72,16 @@ def add_apply_verbs(verbs: Subparsers) -> None:
     apply.add_argument("--detach", action="store_true", help="do not wait until all have moved")
     add_client_arguments(apply)
     set_run(apply, run_apply)
+    auto = add_verb(
+        verbs,
+        "auto",
+        "have the registration service plan by itself, or not",
+        details=AUTO_DETAILS,
+        examples="  onyx plan auto --topology network.toml\n  onyx plan auto --off",
+    )
+    auto.add_argument("--off", action="store_true", help="make no plans until it is asked again")
+    add_client_arguments(auto)
+    set_run(auto, run_auto)
     for name, summary, run in (
         ("pause", "begin no more moves for now", run_pause),
         ("resume", "go on with a plan that was paused", run_resume),
@@ -124,6 +141,19 @@ async def _apply(arguments: argparse.Namespace, text: bytes) -> PlanProgress:
                     return await registration.plan_progress()
                 progress = await registration.plan_progress()
         return progress
+
+
+def run_auto(arguments: argparse.Namespace) -> int:
+    async def turn() -> AutoPlan:
+        async with RegistrationClient(registration_address(arguments)) as registration:
+            return await registration.auto_plan(on=not arguments.off)
+
+    auto = trio.run(turn)
+    if arguments.json:
+        print_json(asdict(auto))
+    else:
+        print("\n".join(auto.says))
+    return EXIT_OK
 
 
 def _print_drift(drift: Drift, *, as_json: bool) -> int:

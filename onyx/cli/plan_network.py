@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import import_module, util
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from onyx.cli.plan_apply import said
 from onyx.cli.plan_files import ASSIGNMENT_FILE, load_plan, read_plan_text
 from onyx.cli.values import print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
-from onyx.client_values import PlanProgress
+from onyx.client_values import AutoPlan, PlanProgress
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_USAGE, RequestFailed, UserError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from registration.planning.drift import Drift, Measured
@@ -37,8 +37,8 @@ STATUS_DETAILS = f"""\
 Compares what the plan in force promised with the network as it is: how much of the
 population its patterns cover, how even the partitions are, how many profiles are not
 where it would have them, at what share of the partitions and of the brokers a message
-matches, as the brokers count it. Says when a new plan pays, and how far a plan is that
-is being applied.
+matches, as the brokers count it. Says when a new plan pays, how far a plan is that is
+being applied, and why the registration service makes plans by itself, or does not.
 {NETWORK_HELP}"""
 
 DIFF_DETAILS = f"""\
@@ -111,12 +111,24 @@ def run_use(arguments: argparse.Namespace) -> int:
 
 
 def run_status(arguments: argparse.Namespace) -> int:
-    plan, drift, progress = trio.run(_measure, arguments)
-    reasons = drift.reasons(plan)
+    measured, progress, auto = trio.run(_look, arguments)
     if arguments.json:
         applied = {"state": progress.state, "moved": progress.moved}
-        print_json({**_drift_facts(plan, drift, reasons), "applied": applied})
+        facts = _drift_facts(*measured) if measured else {"plan": ""}
+        print_json({**facts, "applied": applied, "auto": asdict(auto)})
         return EXIT_OK
+    if measured:
+        _print_drift(*measured)
+    else:
+        print("there is no plan in force; see onyx plan use --help")
+    if not progress.is_over:
+        print(f"being applied: {said(progress)}")
+    for line in auto.says:
+        print(line)
+    return EXIT_OK
+
+
+def _print_drift(plan: Plan, drift: Drift) -> None:
     facts = plan.facts
     measured = drift.measured
     rows = [
@@ -138,26 +150,30 @@ def run_status(arguments: argparse.Namespace) -> int:
     ]
     print(f"plan {plan_id(plan)} of {plan.topology}")
     print(table(("", "PLAN", "NOW"), rows))
-    if not progress.is_over:
-        print(f"being applied: {said(progress)}")
+    reasons = drift.reasons(plan)
     for reason in reasons:
         print(f"a new plan pays: {reason}")
     if not reasons:
         print("the plan is good")
-    return EXIT_OK
 
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.2%}"
 
 
-async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift, PlanProgress]:
+async def _look(
+    arguments: argparse.Namespace,
+) -> tuple[tuple[Plan, Drift] | None, PlanProgress, AutoPlan]:
     async with RegistrationClient(registration_address(arguments)) as registration:
-        plan = await _plan_in_force(registration)
-        drift = await registration.census()
-        progress = await registration.plan_progress()
-        messages, matched_share = await registration.matched_share()
-        brokers = await registration.brokers()
+        measured = await _measure(registration) if await registration.plan() else None
+        return measured, await registration.plan_progress(), await registration.auto_plan()
+
+
+async def _measure(registration: RegistrationClient) -> tuple[Plan, Drift]:
+    plan = await _plan_in_force(registration)
+    drift = await registration.census()
+    messages, matched_share = await registration.matched_share()
+    brokers = await registration.brokers()
     published = matched = 0
     for address in brokers.values():
         async with NetworkClient(address) as client:
@@ -165,7 +181,7 @@ async def _measure(arguments: argparse.Namespace) -> tuple[Plan, Drift, PlanProg
             published += data.get("published", 0)
             matched += data.get("matched_here", 0)
     share = matched / published / len(brokers) if published else None
-    return plan, replace(drift, measured=Measured(share, messages, matched_share)), progress
+    return plan, replace(drift, measured=Measured(share, messages, matched_share))
 
 
 async def _plan_in_force(registration: RegistrationClient) -> Plan:
@@ -178,7 +194,7 @@ async def _plan_in_force(registration: RegistrationClient) -> Plan:
         raise UserError(str(error), EXIT_DATA) from None
 
 
-def _drift_facts(plan: Plan, drift: Drift, reasons: list[str]) -> dict[str, object]:
+def _drift_facts(plan: Plan, drift: Drift) -> dict[str, object]:
     return {
         "plan": plan_id(plan),
         "profiles": drift.profiles,
@@ -193,7 +209,7 @@ def _drift_facts(plan: Plan, drift: Drift, reasons: list[str]) -> dict[str, obje
         "predicted_matched_share": plan.facts.matched_share,
         "brokers_share": drift.measured.brokers_share,
         "predicted_brokers_share": plan.facts.brokers_share,
-        "new_plan_pays": reasons,
+        "new_plan_pays": drift.reasons(plan),
     }
 
 

@@ -165,6 +165,7 @@ async def show_changes(call: Call) -> Context:
     return {
         "shape": shape,
         "progress": progress,
+        "auto": await session.client.auto_plan(),
         "drains": statistics["drains"],
         "placement": statistics["placement"],
         "moves": statistics["moves"],

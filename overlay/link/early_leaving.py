@@ -24,6 +24,7 @@ from typing import TypeAlias
 from overlay.link.events import (
     ArchiveMessage,
     AskEvaluation,
+    AskPlanner,
     CloseConnection,
     DialPeers,
     Failed,
@@ -42,6 +43,7 @@ Leaving: TypeAlias = (
     | TakeSettings
     | ReadArchive
     | AskEvaluation
+    | AskPlanner
     | Failed
 )
 

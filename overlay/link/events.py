@@ -122,6 +122,14 @@ class Evaluated:
     answer: ProfileEvaluated
 
 
+@dataclass(frozen=True, slots=True)
+class PlannerAnswered:
+    """The answer to AskPlanner with this key, ahead of all other events."""
+
+    key: str
+    answer: object
+
+
 Event: TypeAlias = (
     ConnectionOpened
     | DataReceived
@@ -134,6 +142,7 @@ Event: TypeAlias = (
     | SchemaAnswered
     | ArchiveRead
     | Evaluated
+    | PlannerAnswered
 )
 
 
@@ -269,6 +278,15 @@ class AskEvaluation:
 
 
 @dataclass(frozen=True, slots=True)
+class AskPlanner:
+    """Have a process of its own plan where profiles are placed, and say PlannerAnswered; what is
+    asked is between the core and the planner (registration/plan_questions.py)."""
+
+    key: str
+    question: object
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Log what went wrong with an input, under its id; it has been contained."""
 
@@ -293,5 +311,6 @@ Action: TypeAlias = (
     | TakeSettings
     | AskSchemaWorker
     | AskEvaluation
+    | AskPlanner
     | Failed
 )

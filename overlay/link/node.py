@@ -11,7 +11,8 @@
     committing task (group_commit.py): Put, Delete: one transaction, in a thread; ReadRows ────────┤
               v                                                                                    |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ─────────────┘
-    ArchiveMessage, ReadArchive handed to the archive, AskEvaluation to a process of its own
+    ArchiveMessage, ReadArchive handed to the archive, AskEvaluation and AskPlanner to processes
+    of their own
 
 AskSchemaWorker is handed at once to a process of its own: nobody is told anything by it.
 
@@ -41,6 +42,7 @@ from overlay.link.events import (
     ArchiveMessage,
     ArchiveRead,
     AskEvaluation,
+    AskPlanner,
     AskSchemaWorker,
     BatchHandled,
     CallAtEnd,
@@ -49,6 +51,7 @@ from overlay.link.events import (
     Event,
     Failed,
     PeerKnown,
+    PlannerAnswered,
     ReadArchive,
     ReadOn,
     SendData,
@@ -83,6 +86,12 @@ class Archive(Protocol):
     def read(self, asked: ReadArchive) -> ArchiveRead: ...
 
 
+class Planner(Protocol):
+    """Who makes plans; until cancelled."""
+
+    async def answer(self, question: object) -> object: ...
+
+
 async def run_node(
     core: Core,
     *,
@@ -96,20 +105,22 @@ async def run_node(
     vitals: Vitals | None = None,
     credentials: Credentials | None = None,
     reserve: DiskReserve | None = None,
+    planner: Planner | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run ``core`` until cancelled; started once it accepts connections.
 
     ``dials`` maps peers ("role/id") to addresses for ``connect``; each is dialled again
     whenever its connection is lost; the core may change whom (``DialPeers``).  For two nodes that
-    know each other only one may dial.  ``archive`` is given what is to be archived, and asked;
+    know each other only one may dial.  ``archive`` is given what is to be archived, and asked,
+    ``planner`` is asked for plans;
     ``vitals`` are told how long things took.  With ``credentials`` every connection has TLS,
     and the core is told whose it is; they are read again when they have changed, and connections
     whose certificate is revoked or over are closed.  The core is told when the disk has less free
     than the ``reserve``.  The listeners of the doors are closed
     at the end, the store is not.
     """
-    shown = credentials, reserve
+    shown = credentials, reserve, planner
     node = _Node(core, store, connect, clock, limits, archive, vitals or Vitals(), *shown)
     await node.run(doors, dials, task_status)
 
@@ -135,8 +146,10 @@ class _Node:
         vitals: Vitals,
         credentials: Credentials | None,
         reserve: DiskReserve | None,
+        planner: Planner | None,
     ) -> None:
         self._archive = archive
+        self._planner = planner
         self._core = core
         self._store = store
         self._reserve = reserve
@@ -248,6 +261,9 @@ class _Node:
             if isinstance(action, AskEvaluation):
                 self._evaluations.ask_nowait(action)
                 continue
+            if isinstance(action, AskPlanner):
+                self._nursery.start_soon(self._plan, action)
+                continue
             if isinstance(action, Failed):
                 log.error("%s: %s\n%s", action.id, action.what, action.trace)
                 continue
@@ -282,6 +298,11 @@ class _Node:
             self._archive.read, asked, abandon_on_cancel=True, limiter=self._readers
         )
         self._inbox.put_ahead_nowait([page])
+
+    async def _plan(self, asked: AskPlanner) -> None:
+        assert self._planner is not None
+        answer = await self._planner.answer(asked.question)
+        self._inbox.put_ahead_nowait([PlannerAnswered(asked.key, answer)])
 
     async def _tick(self) -> None:
         while True:

@@ -61,11 +61,15 @@ class Drift:
                 f"the largest partition has {self.imbalance:.2f} times the mean, "
                 f"{plan.facts.imbalance:.2f} when the plan was made"
             )
-        measured, facts = self.measured, plan.facts
-        if measured.messages >= MESSAGES_LEAST:
-            found += _grown("in", measured.matched_share, facts.matched_share, "partitions")
-        found += _grown("at", measured.brokers_share, facts.brokers_share, "brokers")
-        return found
+        return found + shares_grown(self.measured, plan)
+
+
+def shares_grown(measured: Measured, plan: Plan) -> list[str]:
+    """What is matched at by more than the plan predicted."""
+    found, facts = [], plan.facts
+    if measured.messages >= MESSAGES_LEAST:
+        found += _grown("in", measured.matched_share, facts.matched_share, "partitions")
+    return found + _grown("at", measured.brokers_share, facts.brokers_share, "brokers")
 
 
 def drift_result(plan: str, drift: Drift) -> Result:

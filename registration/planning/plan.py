@@ -45,9 +45,14 @@ class Rule:
         return listed if listed is not None else (self.slots[slot_of(value, len(self.slots))],)
 
     @property
+    def where(self) -> set[int]:
+        """The partitions over which the pattern's profiles are spread."""
+        return {*self.slots, *(p for where in self.values.values() for p in where)}
+
+    @property
     def spread(self) -> int:
-        """Over how many partitions the pattern's profiles are spread."""
-        return len({*self.slots, *(p for where in self.values.values() for p in where)})
+        """How many these are."""
+        return len(self.where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil, inf, isinf, log2
+from math import ceil, inf, log2
 
 from overlay.topology import Topology
 from registration.planning.broker_assignment import assign_brokers
@@ -25,6 +25,8 @@ from registration.planning.value_loads import Population, ValueAt, ValueLoads
 
 # How fine the items of a partition are: an item holds at most this part of one.
 ITEMS_A_PARTITION = 32
+PARTITIONS_A_BROKER = 8
+PROFILES_A_PARTITION = 8
 REPEATED = 4.0  # how often a pattern is taken to occur that the schema does not bound
 
 Values = Mapping[Pattern, Sequence[str]]  # of one message, see PatternReader
@@ -35,16 +37,18 @@ class Evidence:
     """What is known of the messages.
 
     ``at_most``: pattern -> values in a message by the schemas of the sources that have it;
-    ``messages``: the values of sampled messages, with the number of times each counts.
+    ``messages``: the values of sampled messages, with the number of times each counts; where there
+    are none, ``measured``: what brokers have counted, as ``measured_values`` has it.
     """
 
     at_most: Callable[[Pattern], float] = field(default=lambda _: inf)
     messages: Sequence[tuple[Values, float]] = ()
+    measured: Mapping[Pattern, float] = field(default_factory=dict)
 
     def expected(self, patterns: Iterable[Pattern]) -> dict[Pattern, float]:
         """Different values at each pattern in a message, on average."""
         if not self.messages:
-            return {pattern: self._by_schema(pattern) for pattern in patterns}
+            return {pattern: self._without_messages(pattern) for pattern in patterns}
         weight = sum(times for _, times in self.messages)
         sums = dict.fromkeys(patterns, 0.0)
         for values, times in self.messages:
@@ -52,9 +56,38 @@ class Evidence:
                 sums[pattern] += len(set(values[pattern])) * times
         return {pattern: total / weight for pattern, total in sums.items()}
 
-    def _by_schema(self, pattern: Pattern) -> float:
-        bound = self.at_most(pattern)
-        return REPEATED if isinf(bound) else min(bound, REPEATED)
+    def _without_messages(self, pattern: Pattern) -> float:
+        return min(self.at_most(pattern), self.measured.get(pattern, REPEATED))
+
+
+def measured_values(
+    plan: Plan, messages: float, matched: Iterable[tuple[int, float]]
+) -> dict[Pattern, float]:
+    """At how many partitions a message matches on account of each pattern of a plan that was in
+    force, of ``messages`` that ``matched`` (partition, how many of them) under it.
+
+    What matches in a partition is put down to the patterns in it by their loads there.
+    """
+    rates = {partition: count / messages for partition, count in matched}
+    where = {rule.pattern: (rule.where, rule.load / max(rule.spread, 1)) for rule in plan.rules}
+    loads = dict.fromkeys(range(plan.partitions), 0.0)
+    for partition in plan.dont_care:
+        loads[partition] += plan.facts.dont_care / len(plan.dont_care)
+    for partitions, load in where.values():
+        for partition in partitions:
+            loads[partition] += load
+    return {
+        pattern: sum(rates.get(p, 0.0) * load / loads[p] for p in partitions if loads[p])
+        for pattern, (partitions, load) in where.items()
+    }
+
+
+def partitions_for(topology: Topology, profiles: float = inf) -> int:
+    """K for a network: several for each broker that may host profiles, if so many profiles fill
+    them."""
+    brokers = sum(broker.capacity > 0 for broker in topology.brokers)
+    filled = min(profiles / PROFILES_A_PARTITION, PARTITIONS_A_BROKER * brokers)
+    return max(int(filled), brokers, 1)
 
 
 @dataclass(frozen=True, slots=True)

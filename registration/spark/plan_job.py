@@ -6,8 +6,8 @@ process (planning/planner.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from formats.content_model import read_content_model
@@ -17,7 +17,7 @@ from registration.planning.occurrence import SchemaOccurrences
 from registration.planning.pattern_cover import Signature
 from registration.planning.plan import Plan
 from registration.planning.planner import Evidence, PlanOptions, Values, make_plan
-from registration.spark.inputs import read_messages, read_profiles, sampled, weighted
+from registration.spark.inputs import Frame, read_messages, read_profiles, sampled, weighted
 from registration.spark.population import RefusedProfile, SparkPopulation
 from registration.spark.samples import read_samples
 from registration.spark.session import Session
@@ -30,18 +30,21 @@ SAMPLES_MAX = 1_000
 class PlanJob:
     """What to plan.
 
-    ``profiles``: paths, ``kind`` of them (see inputs.py; "" by their suffixes); ``weights``: of a
-    backtest, or "".  ``schemas`` of the sources; ``archive``: paths of messages, of which
-    ``samples`` are looked at.  ``assignment``: where the Parquet goes, "" for nowhere.
+    ``profiles``: paths, ``kind`` of them (see inputs.py; "" by their suffixes), or a frame as
+    ``read_profiles`` gives it; ``weights``: of a backtest, or "".  ``schemas`` of the sources, of
+    which some ``have_none``; ``archive``: paths of messages, of which ``samples`` are looked at;
+    ``measured``: see Evidence.  ``assignment``: where the Parquet goes, "" for nowhere.
     """
 
-    profiles: tuple[str, ...]
+    profiles: tuple[str, ...] | Frame
     options: PlanOptions
     kind: str = ""
     weights: str = ""
     schemas: tuple[Schema, ...] = ()
+    have_none: bool = False
     archive: tuple[str, ...] = ()
     samples: int = SAMPLES_MAX
+    measured: Mapping[Pattern, float] = field(default_factory=dict)
     assignment: str = ""
 
 
@@ -59,7 +62,9 @@ def run_plan_job(
     session: Session, job: PlanJob, report: Callable[[str], None] = lambda _: None
 ) -> PlanResult:
     """Plans; UnreadableData for input that cannot be read, ValueError if there is nothing in it."""
-    frame = read_profiles(session, job.profiles, job.kind)
+    frame = job.profiles
+    if isinstance(frame, tuple):
+        frame = read_profiles(session, frame, job.kind)
     if job.weights:
         frame = weighted(session, frame, job.weights)
     population = SparkPopulation(session, frame)
@@ -74,7 +79,8 @@ def run_plan_job(
             patterns = sorted({p for signature in known.signatures() for p in signature.patterns})
             messages = sampled(read_messages(session, job.archive), job.samples)
             values, messages_refused = read_samples(messages, patterns)
-        evidence = Evidence(_at_most(job.schemas), [(found, 1.0) for found in values])
+        at_most = _at_most(job.schemas, have_none=job.have_none)
+        evidence = Evidence(at_most, [(found, 1.0) for found in values], job.measured)
         options = replace(job.options, refused=refused_count)
         plan = make_plan(known, options, evidence, report)
         if job.assignment:
@@ -99,9 +105,11 @@ class _Known:
         return self._signatures
 
 
-def _at_most(schemas: Sequence[Schema]) -> Callable[[Pattern], float]:
-    """The bound of a pattern: the largest over the schemas; without schemas there is none."""
+def _at_most(schemas: Sequence[Schema], *, have_none: bool) -> Callable[[Pattern], float]:
+    """The bound of a pattern: the largest over the schemas; there is none without schemas, nor, if
+    some sources ``have_none``, where no schema knows the pattern."""
     if not schemas:
         return lambda _: inf
     occurrences = [SchemaOccurrences(read_content_model(schema)) for schema in schemas]
-    return lambda pattern: max(known.at_most(pattern) for known in occurrences)
+    unknown = inf if have_none else 0.0
+    return lambda pattern: max(known.at_most(pattern) for known in occurrences) or unknown

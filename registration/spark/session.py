@@ -109,7 +109,7 @@ def _prepare(options: SparkOptions, directory: Path) -> dict[str, str]:
         raise SparkUnavailable(str(error)) from None
     os.environ["JAVA_HOME"] = str(wrapped(java, directory / "java"))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if options.master and not _is_here(options.master):
+    if options.master and not is_here(options.master):
         return dict(options.settings)
     (directory / "log4j2.properties").write_text(_QUIET)
     os.environ.setdefault("SPARK_CONF_DIR", str(directory))
@@ -148,7 +148,7 @@ def _end(session: Session) -> None:
 @contextmanager
 def _shipped_code(session: Session) -> Iterator[None]:
     """Sends this code to the workers of a cluster, so that only its dependencies must be there."""
-    if _is_here(session.sparkContext.master):
+    if is_here(session.sparkContext.master):
         yield
         return
     root = Path(__file__).resolve().parents[2]
@@ -162,7 +162,7 @@ def _shipped_code(session: Session) -> Iterator[None]:
         yield
 
 
-def _is_here(master: str) -> bool:
+def is_here(master: str) -> bool:
     """Whether the workers are processes of this machine, with this environment."""
     return master == "local" or master.startswith("local[")
 

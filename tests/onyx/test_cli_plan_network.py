@@ -84,9 +84,18 @@ def test_a_plan_in_force(shell: Shell, plan: Plan, tmp_path: Path) -> None:
     shell.lines("profile", "remove", *ids)
 
 
-def test_without_a_plan_there_is_no_status(shell: Shell) -> None:
-    assert shell.run("plan", "status") == 2
-    assert "there is no plan in force" in shell.err
+def test_without_a_plan_it_is_said_why_there_is_none(shell: Shell) -> None:
+    said = shell.lines("plan", "status")
+    assert said[0].startswith("there is no plan in force")
+    assert "no plan is being made automatically: there are " in said[-1]
+    (status,) = shell.objects("plan", "status")
+    assert (status["plan"], status["auto"]["is_on"]) == ("", True)
+
+
+def test_planning_is_switched_off_and_on(shell: Shell) -> None:
+    assert "switched it off" in "\n".join(shell.lines("plan", "auto", "--off"))
+    (auto,) = shell.objects("plan", "auto")
+    assert auto["is_on"] and not auto["failures"]
 
 
 def test_a_plan_for_other_brokers_is_refused(shell: Shell, plan: Plan, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from overlay.archive import ArchiveOptions
 from overlay.errors import TopologyError
 from overlay.limits import TrainingLimits
 from overlay.link.limits import LinkLimits
+from overlay.planning import PlanningOptions
 from overlay.state_directory import state_directory
 from overlay.topology import (
     FILE_BYTES_MAX,
@@ -107,6 +108,10 @@ def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
         [archive]
         directory = "news"
         share = 0.5
+        [planning]
+        auto = false
+        master = "local[2]"
+        drift = 0.5
         [limits.training]
         dictionary_bytes_max = 0
         """,
@@ -135,6 +140,7 @@ def test_defaults_of_the_file_hold_unless_something_else_is_said() -> None:
         profiles_max=10,
     )
     assert topology.archive == ArchiveOptions(Path("news"), 0.5)
+    assert topology.planning == PlanningOptions(auto=False, master="local[2]", drift=0.5)
     assert parse_topology(to_toml(topology), "again.toml") == topology
 
 
@@ -432,6 +438,17 @@ FORMATS = (
             "link: the network is not connected: no way from B1 to B3",
         ),
         ("[[link]]\n" + ENDS, "", "link: the network is not connected: no way from B1 to B2"),
+        # planning
+        (
+            ENDS,
+            ENDS + '[planning]\nauto = "yes"\n',
+            "planning.auto: must be a boolean, not a string",
+        ),
+        (
+            ENDS,
+            ENDS + "[planning]\nmoves_per_second = 0\n",
+            "planning.moves_per_second: 0 is out of range, expected 0.01 to 10000",
+        ),
         # archive
         (
             ENDS,

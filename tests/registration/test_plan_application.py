@@ -83,14 +83,14 @@ class Network(Setting):
 
     def finish(self) -> None:
         """Every broker does what it is asked, until nobody is asked anything more."""
-        while any(map(_obey, self.brokers.values())):
+        while any(map(obey, self.brokers.values())):
             pass
 
     def host(self, profile: str) -> str:
         return str(self.ask("profile.show", profile=profile)["host"])
 
 
-def _obey(peer: Peer) -> bool:
+def obey(peer: Peer) -> bool:
     stand_bys, releases = peer.take(StandBy), peer.take(ReleaseProfile)
     released = peer.take(ProfileReleased)
     for stand_by in stand_bys:
@@ -140,7 +140,7 @@ def test_it_goes_on_after_a_restart_at_any_step(network: Network) -> None:
     while progress["state"] != "done":
         network.restart()
         network.pass_time()
-        any(map(_obey, network.brokers.values()))  # one of them, one step
+        any(map(obey, network.brokers.values()))  # one of them, one step
         progress = network.ask("plan.progress")
     assert (progress["moved"], progress["under_way"]) == (8, 0)
     assert sum(progress["came"].values()) == sum(progress["left"].values()) == 8

@@ -17,7 +17,14 @@ from registration.planning.exclusiveness import Need
 from registration.planning.pattern_cover import Signature, choose_patterns
 from registration.planning.plan import Placer, Plan
 from registration.planning.plan_file import PlanError, from_json, plan_id, to_json
-from registration.planning.planner import Evidence, PlanOptions, make_plan
+from registration.planning.planner import (
+    REPEATED,
+    Evidence,
+    PlanOptions,
+    make_plan,
+    measured_values,
+    partitions_for,
+)
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
 from tests.registration.planning.populations import PATTERNS, FigureNine, profile_text
 
@@ -179,6 +186,38 @@ def test_samples_predict_what_is_visited() -> None:
     fresh = [figure.message(5) for _ in range(600)]
     visited = sum(len(plan.visited(message)) for message in fresh) / 600 / 100
     assert plan.facts.matched_share == pytest.approx(visited, rel=0.05)
+
+
+def test_without_samples_what_brokers_have_measured_counts() -> None:
+    often, rare = PATTERNS[:2]
+    profiles = [ProfileNeeds([Need(often, (str(n),))]) for n in range(60)]
+    profiles += [ProfileNeeds([Need(rare, (str(n),))]) for n in range(40)]
+    plan = _plan(profiles, 10)
+    of_often = plan.rule_of[often].where - plan.rule_of[rare].where
+    of_rare = plan.rule_of[rare].where - plan.rule_of[often].where
+    matched = [(partition, 90.0) for partition in of_often]
+    matched += [(partition, 10.0) for partition in of_rare]
+    measured = measured_values(plan, 100, matched)
+    assert measured[often] == pytest.approx(0.9 * len(of_often))
+    assert measured[rare] == pytest.approx(0.1 * len(of_rare))
+    other = PATTERNS[2]
+    expected = Evidence(measured=measured).expected([often, rare, other])
+    assert expected == {**measured, other: REPEATED}
+    assert Evidence(lambda _: 1.0, measured=measured).expected([often]) == {often: 1.0}
+    with_samples = Evidence(messages=[({rare: ["1", "2"]}, 1.0)], measured=measured)
+    assert with_samples.expected([often, rare]) == {often: 0.0, rare: 2.0}
+
+
+@pytest.mark.parametrize(("profiles", "partitions"), [(0, 3), (100, 12), (10_000, 24)])
+def test_a_network_has_as_many_partitions_as_are_filled(profiles: int, partitions: int) -> None:
+    text = 'name = "t"\n[registration]\nid = "R"\nlisten = "r:1"\n' + "".join(
+        f'[[broker]]\nid = "B{n}"\nlisten = "b{n}:1"\n' for n in (1, 2, 3)
+    )
+    topology = parse_topology(
+        text + '[[link]]\nends = ["B1", "B2"]\n[[link]]\nends = ["B2", "B3"]\n', "t"
+    )
+    assert partitions_for(topology, profiles) == partitions
+    assert partitions_for(topology) == 24
 
 
 def test_the_placer_reads_texts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from registration.planning.plan import Placer
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds, ValueLoads
 from registration.spark.inputs import UnreadableData, read_profiles
-from registration.spark.plan_job import PlanJob, run_plan_job
+from registration.spark.plan_job import PlanJob, _at_most, run_plan_job
 from registration.spark.population import SparkPopulation
 from tests.registration.planning.populations import PATTERNS, FigureNine, profile_text
 
@@ -160,3 +161,12 @@ def test_what_cannot_be_read_is_named(
         path.write_text(text)
     with pytest.raises((UnreadableData, ValueError), match=reason):
         run_plan_job(spark, PlanJob((str(path),), PlanOptions(2)))
+
+
+def test_what_no_schema_knows_may_be_of_a_source_without() -> None:
+    schema = read_schema("m.dtd", b"<!ELEMENT m EMPTY><!ATTLIST m v CDATA #IMPLIED>")
+    known, unknown = "/m/@v", "/other/@v"
+    all_have_one = _at_most([schema], have_none=False)
+    assert (all_have_one(known), all_have_one(unknown)) == (1, 0)
+    some_have_none = _at_most([schema], have_none=True)
+    assert (some_have_none(known), some_have_none(unknown)) == (1, inf)

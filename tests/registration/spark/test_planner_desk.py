@@ -1,0 +1,129 @@
+"""The planning process: what becomes of it and of what it has started, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import util
+from pathlib import Path
+
+import msgspec
+import pytest
+import trio
+
+from overlay.archive import ArchiveOptions
+from overlay.errors import TopologyError
+from overlay.planning import PlanningOptions
+from overlay.topology import Topology
+from registration.catalog import ProfileEntry
+from registration.plan_questions import (
+    PROFILES_FILE,
+    TASK_FILE,
+    PlanFailed,
+    PlannerTask,
+    PlanWanted,
+)
+from registration.spark.planner_desk import PlannerDesk, what_it_lacks
+from tests.registration.test_auto_planning import TOPOLOGY
+
+NetworkMaker = Callable[[str], Topology]
+
+SAYS_IT_IS_JAVA = "echo 'openjdk version \"17.0.1\"' >&2"
+WANTED = PlanWanted(
+    [ProfileEntry("p1", "ann", "B1", "/m"), ProfileEntry("p2", "ann", "B1", "/n", near=True)],
+    TOPOLOGY,
+)
+
+
+@pytest.fixture
+def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NetworkMaker:
+    """With a Java that is a script."""
+
+    def make(script: str) -> Topology:
+        java = tmp_path / "jdk" / "bin" / "java"
+        java.parent.mkdir(parents=True)
+        java.write_text(f"#!/bin/sh\n{script}\n")
+        java.chmod(0o755)
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+        monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+        (tmp_path / "data").mkdir()
+        return replace(TOPOLOGY, data_directory=tmp_path / "data")
+
+    return make
+
+
+async def test_a_java_that_does_not_run_spark_is_said(network: NetworkMaker) -> None:
+    topology = network(f'[ "$1" = -version ] && {SAYS_IT_IS_JAVA}\nexit 1')
+    answer = await PlannerDesk(topology).answer(WANTED)
+    assert isinstance(answer, PlanFailed)
+    assert answer.reason.startswith("Spark did not start: ")
+    assert not list(topology.data_directory.iterdir())
+
+
+async def test_a_process_that_is_killed_is_said(network: NetworkMaker) -> None:
+    topology = network("echo 'it is late' >&2; kill -9 $PPID")
+    answer = await PlannerDesk(topology).answer(WANTED)
+    assert answer == PlanFailed("the planning process ended by SIGKILL")
+    assert not list(topology.data_directory.iterdir())
+
+
+async def test_it_ends_with_the_service_and_takes_all_along(
+    network: NetworkMaker, tmp_path: Path
+) -> None:
+    alive = tmp_path / "alive"
+    os.mkfifo(alive)
+    topology = network(f"echo started > {alive}; exec sleep 1000 > {alive}")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(PlannerDesk(topology).answer, WANTED)
+        with await trio.to_thread.run_sync(alive.open) as there:
+            assert await trio.to_thread.run_sync(there.readline) == "started\n"
+            (directory,) = topology.data_directory.iterdir()
+            assert (directory / PROFILES_FILE).read_text() == '{"profile":"p1","text":"/m"}\n'
+            nursery.cancel_scope.cancel()
+            with trio.CancelScope(shield=True):
+                assert await trio.to_thread.run_sync(there.read) == "", "nobody is there any more"
+    assert not list(topology.data_directory.iterdir())
+
+
+def test_it_ends_when_the_service_is_killed(network: NetworkMaker, tmp_path: Path) -> None:
+    alive = tmp_path / "alive"
+    os.mkfifo(alive)
+    directory = network(f"exec sleep 1000 > {alive}").data_directory / "planning-1"
+    directory.mkdir()
+    task = PlannerDesk(TOPOLOGY)._task(WANTED)
+    (directory / TASK_FILE).write_bytes(msgspec.msgpack.encode(task))
+    (directory / PROFILES_FILE).touch()
+    command = [sys.executable, "-m", "registration.spark.planner_process", str(directory)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0) as process:
+        with alive.open() as there:
+            assert process.stdin is not None
+            process.stdin.close()
+            assert there.read() == ""
+        assert process.wait() == -9
+    assert not directory.exists()
+
+
+def test_an_archive_is_read_by_a_spark_of_this_machine(tmp_path: Path) -> None:
+    def task(master: str, directory: Path) -> PlannerTask:
+        topology = replace(
+            TOPOLOGY, archive=ArchiveOptions(directory), planning=PlanningOptions(master=master)
+        )
+        return PlannerDesk(topology)._task(WANTED)
+
+    assert task("", tmp_path).archive == []
+    (tmp_path / "s1.jsonl.gz").touch()
+    assert task("", tmp_path).archive == [str(tmp_path)]
+    assert task("local[2]", tmp_path).archive == [str(tmp_path)]
+    assert task("spark://host:7077", tmp_path).archive == []
+
+
+def test_without_spark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert what_it_lacks(TOPOLOGY) == ""
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    assert "pip install 'onyx-dissemination[spark]'" in what_it_lacks(TOPOLOGY)
+    must = replace(TOPOLOGY, planning=PlanningOptions(auto=True))
+    with pytest.raises(TopologyError, match=r"planning\.auto: pyspark is not installed"):
+        what_it_lacks(must)
