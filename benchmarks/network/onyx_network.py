@@ -103,6 +103,7 @@ def place_of(broker: int) -> tuple[float, float]:
 
 def _line(brokers: int, capacity: int) -> str:
     parts = ['name = "benchmark"', _node("registration", REGISTRATION)]
+    parts.append("[planning]\nauto = false")  # nothing else runs while something is measured
     room = f"\ncapacity = {capacity}" if capacity else ""
     for number in range(1, brokers + 1):
         parts.append(_node("[broker]", f"B{number}") + f"\nplace = {list(place_of(number))}{room}")

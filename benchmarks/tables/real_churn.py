@@ -21,6 +21,7 @@ import trio
 from benchmarks.placement.network import make_message, make_profile, make_topology, message_xml
 from onyx import DataSource, Results, User, launch
 from onyx.registration_client import NetworkClient
+from overlay.planning import PlanningOptions
 
 _STAYING = 8  # by urgency, at most 1 to 8
 _AT_ONCE = 32  # profiles that are registered at a time
@@ -53,7 +54,11 @@ async def _run(
     topology = make_topology(brokers, random)
     anywhere = dict.fromkeys((*topology.broker_ids, "R1"), ("127.0.0.1", 0))
     with tempfile.TemporaryDirectory() as folder:
-        topology = replace(topology.with_addresses(anywhere), data_directory=Path(folder) / "data")
+        topology = replace(
+            topology.with_addresses(anywhere),
+            data_directory=Path(folder) / "data",
+            planning=PlanningOptions(auto=False),  # nothing else runs while something is measured
+        )
         async with launch(topology, write_line=lambda line: None) as network:
             registered = await DataSource.register(network.registration, name="news")
             async with registered as source, User(network.registration, "ann") as user:
