@@ -101,6 +101,8 @@ def starts_needed(key: str) -> str:
     """Whose new start, with the file that has it, a setting takes that is not live."""
     if key == "stores":
         return "the whole network"
+    if key.startswith("planning."):
+        return "the registration service"
     return "every broker" if key.startswith(_OF_BROKERS) else "every process"
 
 
