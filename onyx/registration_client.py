@@ -534,18 +534,14 @@ def request_failed(error: RemoteError) -> RequestFailed:
     return RequestFailed(error.code, error.message)
 
 
-async def _schema_arguments(schema: Path) -> dict[str, object]:
-    name, data = await _read_schema(schema)
-    return {"schema_name": name, "schema": data}
-
-
-async def _read_schema(path: Path) -> tuple[str, bytes]:
+async def _schema_arguments(path: Path) -> dict[str, object]:
     from onyx.schema_path import read_schema_path  # noqa: PLC0415 - lxml
 
     try:
-        return await trio.to_thread.run_sync(read_schema_path, path)
+        name, data = await trio.to_thread.run_sync(read_schema_path, path)
     except SchemaRefused as refusal:
         raise UnreadableInput(f"{path}: {refusal}") from None
+    return {"schema_name": name, "schema": data}
 
 
 async def _read_file(path: Path) -> bytes:
