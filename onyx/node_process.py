@@ -37,7 +37,7 @@ from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
 from onyx.doors import doors_of, node_limits
 from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreGone, UserError
-from onyx.garbage import leave_survivors_alone
+from onyx.garbage import leave_survivors_alone, none_looked_for
 from onyx.listening import NodeProcess, NodeSockets, bind, bind_process, bound_address, process_of
 from onyx.logs import configure_logging, set_level, toggle_debug
 from onyx.lost_store import tell_lost
@@ -180,11 +180,12 @@ async def run_node_process(
 
 def _runner(topology: Topology, node_id: str) -> Callable[..., Awaitable[None]]:
     """What a node runs, which takes a second to load."""
-    if any(node.id == node_id for node in topology.registration):
-        from registration.service import run_registration  # noqa: PLC0415
+    with none_looked_for():
+        if any(node.id == node_id for node in topology.registration):
+            from registration.service import run_registration  # noqa: PLC0415
 
-        return run_registration
-    from onyx.broker.broker import run_broker  # noqa: PLC0415
+            return run_registration
+        from onyx.broker.broker import run_broker  # noqa: PLC0415
 
     return run_broker
 

@@ -29,7 +29,6 @@ from yfilter.engine.readings import Derive, Readings, graph_meant, readings_of
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.engine.work import Work
 from yfilter.errors import ProfileRefused
-from yfilter.explain import explain
 from yfilter.explanation import Explanation
 from yfilter.index.index import Index
 from yfilter.language.query_ast import Profile
@@ -300,6 +299,8 @@ class Matcher:
         A registered one by its id, or any by its text.  Raises ProfileRefused, MessageRefused,
         and MatchLimitExceeded where the profile does not match because that would cost too much.
         """
+        from yfilter.explain import explain  # noqa: PLC0415 - who runs need not explain
+
         if isinstance(profile, str):
             profile = self._local.profile_of(profile) or parse_profile(profile)
         readings = None if message is None else self._read(message)

@@ -26,8 +26,6 @@ from yfilter.graph.classes_above import (
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.query_shapes import MadeOfWords, QueryShapes
 from yfilter.graph.query_text import DEFAULT_RESULTS
-from yfilter.graph.rdql_parser import RdqlParser, is_rdql
-from yfilter.graph.sparql_parser import SparqlParser
 from yfilter.language.checked_text import checked_text
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, ProfileLimits
 
@@ -99,14 +97,22 @@ def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Gra
         limits = replace(limits, length_max=limits.length_max + more)
     text = checked_text(text, limits)
     try:
-        parser = RdqlParser if is_rdql(text, _begin(text)) else SparqlParser
-        query = parser(text, limits).query()
+        query = _parse(text, limits)
     except RecursionError:
         raise ProfileRefused("too-deep", "nested too deep", text) from None
     if above:
         query = replace(query, where=filled(query.where, above))
     results = _results(text, query.form)
     return query if results is query.results else replace(query, results=results)
+
+
+def _parse(text: str, limits: ProfileLimits) -> GraphQuery:
+    """PERF: whoever holds no graph profiles loads no parsers of them."""
+    from yfilter.graph.rdql_parser import RdqlParser, is_rdql  # noqa: PLC0415
+    from yfilter.graph.sparql_parser import SparqlParser  # noqa: PLC0415
+
+    parser = RdqlParser if is_rdql(text, _begin(text)) else SparqlParser
+    return parser(text, limits).query()
 
 
 _SHAPES = QueryShapes(parse_anew, learns_at_once=False)
