@@ -63,5 +63,5 @@ class SchemaRefused(FormatError):
 
 
 def _with_position(line: int, column: int, refusal: FormatError) -> str:
-    position = f"line {line}, column {column}: " if line else ""
-    return f"{position}{refusal.reason} [{refusal.code}]"
+    place = f"line {line}, column {column}: " if column else f"line {line}: " if line else ""
+    return f"{place}{refusal.reason} [{refusal.code}]"

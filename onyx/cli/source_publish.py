@@ -210,7 +210,7 @@ class _Publication:
             print_json({"event": "published", "file": name, **asdict(outcome)})
         elif not outcome.accepted:
             shown = "<stdin>" if name == STANDARD_INPUT else name
-            place = f"{outcome.line}:{outcome.column}:" if outcome.line else ""
+            place = "".join(f"{number}:" for number in (outcome.line, outcome.column) if number)
             print(f"{shown}:{place} {outcome.reason} [{outcome.code}]", file=sys.stderr)
 
 

@@ -90,8 +90,8 @@ def _lines(answer: Answer, profiles: Mapping[str, list[str]]) -> Iterator[str]:
     if sent.get("messages"):
         saved, whole = sent.get("bytes_saved", 0), sent["bytes"] + sent.get("bytes_saved", 0)
         yield (
-            f"{sent['messages']:,} messages in {sent['bytes']:,} bytes, {sent.get('cut', 0):,} of "
-            f"them cut; about {saved:,} bytes saved, {saved / whole:.0%}"
+            f"{counted(sent['messages'], 'message')} in {counted(sent['bytes'], 'byte')}, "
+            f"{sent.get('cut', 0):,} of them cut; about {saved:,} bytes saved, {saved / whole:.0%}"
         )
     if not answer["branches"]:
         yield "no open tree goes over it in this direction"

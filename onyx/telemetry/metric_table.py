@@ -167,7 +167,7 @@ METRICS = (
     MetricRow(
         "matched_nothing",
         _COUNTER,
-        "Messages published here that nobody wanted.",
+        "Messages from other brokers that nobody here or further on wanted.",
         since("data", "matched_nothing"),
     ),
     MetricRow(
