@@ -8,7 +8,7 @@ is the record form, one row each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -60,6 +60,7 @@ class SourceRow:
     former: list[tuple[str, bytes, int]] = field(default_factory=list)
 
 
+_ROW = [each.name for each in fields(SourceRow)]
 SOURCES = Table("source", SourceRow)
 """As well at every broker."""
 
@@ -113,57 +114,39 @@ class SourceEntry:
         return self.rate * self.size
 
     def row(self) -> SourceRow:
-        values = {each.name: getattr(self, each.name) for each in fields(SourceRow)}
+        values = values_of(self, _ROW)
         compression, former = dict(self.compression), list(map(tuple, self.former))
         return SourceRow(**{**values, "compression": compression, "former": former})
 
     @classmethod
     def from_row(cls, source: str, row: SourceRow) -> SourceEntry:
-        values = {each.name: getattr(row, each.name) for each in fields(SourceRow)}
+        values = values_of(row, _ROW)
         compression = tuple(row.compression.items())
         former = tuple(FormerSchema(*each) for each in row.former)
         return cls(source, **{**values, "compression": compression, "former": former})
 
 
+# What brokers are told of a source beside its schema; of a change, these.
+CHANGES = ("version", "location", "rate", "size", "schema_name", "schema_kind", "validation")
+_ANNOUNCED = ("source", "name", "root", "owner", "base", *CHANGES)
+
+
+def values_of(record: object, names: Iterable[str]) -> dict[str, Any]:
+    """Of an entry or a frame, by name."""
+    return {name: getattr(record, name) for name in names}
+
+
 def announcement(entry: SourceEntry) -> SourceAnnounced:
     """What a broker is told of a source."""
-    return SourceAnnounced(
-        source=entry.source,
-        name=entry.name,
-        root=entry.root,
-        location=entry.location,
-        rate=entry.rate,
-        size=entry.size,
-        schema_name=entry.schema_name,
-        schema_kind=entry.schema_kind,
-        validation=entry.validation,
-        compression=list(entry.compression),
-        owner=entry.owner,
-        base=entry.base,
-        version=entry.version,
-        payload=entry.schema,
-    )
+    values = values_of(entry, _ANNOUNCED)
+    return SourceAnnounced(**values, compression=list(entry.compression), payload=entry.schema)
 
 
 def entry_of(frame: SourceAnnounced) -> SourceEntry:
     """The source that was announced."""
-    return SourceEntry(
-        source=frame.source,
-        name=frame.name,
-        root=frame.root,
-        location=frame.location,
-        rate=frame.rate,
-        size=frame.size,
-        schema_name=frame.schema_name,
-        schema_kind=frame.schema_kind,
-        validation=frame.validation,
-        compression=tuple(frame.compression),
-        schema=frame.payload,
-        owner=frame.owner,
-        base=frame.base,
-        version=frame.version,
-        told=frame.version,
-    )
+    values = values_of(frame, _ANNOUNCED)
+    values.update(compression=tuple(frame.compression), schema=frame.payload, told=frame.version)
+    return SourceEntry(**values)
 
 
 # PERF: a tuple, as there are a million of them (``benchmarks network``, registering).

@@ -55,12 +55,14 @@ from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import Topology
 from overlay.tree_name import version_of
 from registration.catalog import (
+    CHANGES,
     REGISTRATION_KEY,
     SOURCES,
     FormerSchema,
     SourceEntry,
     announcement,
     entry_of,
+    values_of,
 )
 
 
@@ -463,33 +465,13 @@ def _unclosed(tree: str) -> None:
 def _changed(
     entry: SourceEntry, frame: SourceAnnounced | SourceChanged, former: Iterable[FormerSchema]
 ) -> SourceEntry:
-    return replace(
-        entry,
-        version=frame.version,
-        location=frame.location,
-        rate=frame.rate,
-        size=frame.size,
-        schema_name=frame.schema_name,
-        schema_kind=frame.schema_kind,
-        schema=frame.payload,
-        validation=frame.validation,
-        former=tuple(former),
-    )
+    values = values_of(frame, CHANGES)
+    return replace(entry, **values, schema=frame.payload, former=tuple(former))
 
 
 def _change(entry: SourceEntry, tree: str) -> SourceChanged:
-    return SourceChanged(
-        root=tree,
-        source=entry.source,
-        version=entry.version,
-        location=entry.location,
-        rate=entry.rate,
-        size=entry.size,
-        schema_name=entry.schema_name,
-        schema_kind=entry.schema_kind,
-        validation=entry.validation,
-        payload=entry.schema,
-    )
+    values = values_of(entry, CHANGES)
+    return SourceChanged(root=tree, source=entry.source, **values, payload=entry.schema)
 
 
 def _schema_of(entry: SourceEntry) -> Schema:

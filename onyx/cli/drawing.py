@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from onyx.cli.values import columns
 from overlay.topology import BrokerNode, Place, Topology
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ def draw_network(topology: Topology) -> str:
         latency, bandwidth = latency_text(link.latency_ms), bandwidth_text(link.bandwidth_kbps)
         links.append((f"{a:{width}} ── {b}", latency, bandwidth, link.format))
     registration = [("registration", node.id, str(node.listen)) for node in topology.registration]
-    parts = [_table(registration, "<<<"), _table(nodes, "<<<<>")]
+    parts = [columns(registration, "<<<"), columns(nodes, "<<<<>")]
     if topology.links:
-        parts.append(_table(links, "<>><"))
+        parts.append(columns(links, "<>><"))
     return "\n\n".join(parts)
 
 
@@ -42,7 +43,7 @@ def draw_tree(topology: Topology, tree: BroadcastTree) -> str:
         else:
             link_ms = topology.link(parent, broker).latency_ms
             rows.append((name, latency_text(link_ms), latency_text(tree.latency_ms(broker))))
-    return _table(rows, "<>>")
+    return columns(rows, "<>>")
 
 
 def broker_text(broker: BrokerNode) -> str:
@@ -82,17 +83,3 @@ def _branches(tree: BroadcastTree) -> Iterator[tuple[str, str]]:
             last = child == below[-1]
             lines = (trunk + "└── ", trunk + "    ") if last else (trunk + "├── ", trunk + "│   ")
             stack.append((*lines, child))
-
-
-def _table(rows: Sequence[tuple[str, ...]], alignment: str) -> str:
-    """Columns two spaces apart, each aligned as ``<`` or ``>`` says; empty ones are left out."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            f"{cell:{align}{width}}"
-            for cell, align, width in zip(row, alignment, widths, strict=True)
-            if width
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)

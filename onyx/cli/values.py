@@ -177,16 +177,15 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         return _rich_table(heading, body)
     cells = [list(heading), *([_cell(value) for value in row] for row in body)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(heading))]
-    right = [_is_right(body, column) for column in range(len(heading))]
-    lines = []
-    for line in cells:
-        parts = [
-            text.rjust(width) if to_right else text.ljust(width)
-            for text, width, to_right in zip(line, widths, right, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
-    return "\n".join(lines)
+    return columns(cells, ["<>"[_is_right(body, column)] for column in range(len(heading))])
+
+
+def columns(rows: Sequence[Sequence[str]], alignment: Iterable[str]) -> str:
+    """Two spaces apart, each aligned as ``<`` or ``>`` says; empty ones are left out."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    shown = [each for each in enumerate(zip(alignment, widths, strict=True)) if each[1][1]]
+    lines = ("  ".join(f"{row[at]:{how}{wide}}" for at, (how, wide) in shown) for row in rows)
+    return "\n".join(map(str.rstrip, lines))
 
 
 def _rich_table(heading: Sequence[str], body: list[list[object]]) -> str:
