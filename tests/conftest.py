@@ -1,9 +1,12 @@
-"""One Spark session for all tests that need one, its JVM ends with it; what ``pytest -n`` does."""
+"""One Spark session for all tests that need one, its JVM ends with it; what ``pytest -n`` and
+``pytest --fast`` do."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ import trio
 import trio.testing
 
 from registration.spark.session import SparkOptions, spark_session
+from tests.layers import FAST_SEEDS, Seeds, is_slow, is_slow_place, no_processes
 from tests.postgres import Postgres, running_postgres
 
 
@@ -73,3 +77,33 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.side_by_side import SideBySide  # noqa: PLC0415
 
     return SideBySide(config, log)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="the fast layer only (tests/layers.py)")
+    parser.addoption("--seeds", type=int, metavar="N", help="of tests with seeds the first N each")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What is slow is not even imported."""
+    if not config.option.fast or not collection_path.is_relative_to(config.rootpath):
+        return None
+    return is_slow_place(collection_path.relative_to(config.rootpath).as_posix()) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in filter(is_slow, items):
+        item.add_marker("slow")
+    is_fast, count = config.option.fast, config.option.seeds
+    wanted = [each for each in items if not (is_fast and each.get_closest_marker("slow"))]
+    if is_fast or count is not None:
+        seeds = Seeds(FAST_SEEDS if count is None else count)
+        wanted = list(filter(seeds.takes, wanted))
+    config.hook.pytest_deselected(items=list(set(items).difference(wanted)))
+    items[:] = wanted
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Any:
+    with no_processes() if item.config.option.fast else nullcontext():
+        return (yield)
