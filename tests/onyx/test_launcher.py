@@ -301,22 +301,20 @@ async def test_children_stop_when_the_launcher_is_killed(tmp_path: Path) -> None
         os.close(child)
 
 
-@pytest.mark.parametrize(
-    ("is_disk_lost", "said"),
-    [(False, "is empty or of an older format"), (True, "was emptied, or is an older copy")],
-)
 async def test_a_registration_service_without_its_store_does_not_begin_anew(
-    tmp_path: Path, is_disk_lost: bool, said: str
+    tmp_path: Path,
 ) -> None:
     """Without the file it knows by itself; without the disk it is told by its brokers."""
     topology = topology_in(tmp_path / "data", brokers=2)
     async with launch(topology) as network, User(network.registration, "ada") as user:
         await user.add_profile("//city")
     store = DataDirectory(tmp_path / "data").store_file("registration")
-    store.unlink()
-    if is_disk_lost:
-        shutil.rmtree(store.parent)
-    with pytest.raises(LaunchError) as failure:
-        async with launch(topology):
-            raise AssertionError("it came up")
-    assert said in "\n".join(failure.value.last_lines)
+    for lose, said in (
+        (store.unlink, "is empty or of an older format"),
+        (lambda: shutil.rmtree(store.parent), "was emptied, or is an older copy"),
+    ):
+        lose()
+        with pytest.raises(LaunchError) as failure:
+            async with launch(topology):
+                raise AssertionError("it came up")
+        assert said in "\n".join(failure.value.last_lines)

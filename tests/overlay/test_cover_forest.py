@@ -275,13 +275,13 @@ def test_a_sample_keeps_the_last_messages_within_its_bounds() -> None:
 
 def test_a_large_forest_is_generalised_in_steps_that_are_never_less_than_wanted() -> None:
     rng = Random(4)
-    forest = CoverForest(Budget(300, 10**9))
+    forest = CoverForest(Budget(200, 10**9))
     interests = [
-        disjunct(f'/m[@a = "{rng.randrange(300)}"][@b = "{number}"]') for number in range(1_200)
+        disjunct(f'/m[@a = "{rng.randrange(200)}"][@b = "{number}"]') for number in range(800)
     ]
     forest.change(interests, ())
     assert forest.is_working
-    assert len(set(forest.told)) > 300
+    assert len(set(forest.told)) > 200
     steps = 0
     while forest.is_working:
         forest.work()
@@ -290,5 +290,5 @@ def test_a_large_forest_is_generalised_in_steps_that_are_never_less_than_wanted(
         forest.change((), [gone])
     assert steps > 1
     told = set(forest.told)
-    assert len(told) <= 300
+    assert len(told) <= 200
     assert all(is_covered(interest, told) for interest in interests)
