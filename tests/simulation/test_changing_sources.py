@@ -15,7 +15,7 @@ from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_exactly_once import change_something, random_message
 from tests.simulation.test_moves import TEXTS, MovingAndChanging
 
-RUNS = int(os.environ.get("ONYX_SOURCE_RUNS", "12"))
+RUNS = int(os.environ.get("ONYX_SOURCE_RUNS", "6"))
 FIRST_SEED = int(os.environ.get("ONYX_SOURCE_SEED", "1"))
 RUNS_PER_TEST = 6
 

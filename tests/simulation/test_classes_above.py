@@ -13,7 +13,7 @@ from tests.simulation.moving import MovingScenario
 from tests.simulation.scenario import Interest, Version
 from yfilter.graph.classes_above import said_above
 
-RUNS = 18
+RUNS = 12
 RUNS_PER_TEST = 6
 STEPS = 40
 E = "urn:x:"

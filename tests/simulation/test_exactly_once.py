@@ -12,7 +12,7 @@ from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Interest, Scenario
 
 # Beside those of test_the_simulation_really_disturbs_and_really_delivers.
-RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "100"))
+RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "40"))
 FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "41"))
 RUNS_PER_TEST = 20
 

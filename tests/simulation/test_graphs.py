@@ -12,7 +12,7 @@ from tests.simulation.test_exactly_once import (
     random_path,
 )
 
-RUNS = 40
+RUNS = 24
 PREFIXES = "PREFIX x: <urn:x:> "
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 

@@ -3,6 +3,7 @@ come and go."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from overlay.network_shape import is_connected, without_broker
 from overlay.nodes import Link
 from tests.simulation import test_exactly_once
 from tests.simulation.following import FollowingScenario
+from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_changing_shapes import ChangingScenario
 
 MESSAGE = b'<m a="1"><part b="2">word1</part></m>'
@@ -54,6 +56,22 @@ class LeavingScenario(FollowingScenario, ChangingScenario):
         assert not self.wrong()
         assert not self.left_over()
 
+    def see_off(self, drained: str, rooted: Iterable[SourceClient]) -> None:
+        """Publishes until a broker has left and what was ``rooted`` there is elsewhere; checks."""
+        for _ in range(100):
+            shown = self.ask(self.registrar, "broker.progress", broker=drained)
+            if not shown["is_there"] and (shown["state"], shown["stage"]) == ("staying", "settled"):
+                break
+            self.publish_some(5)
+        else:
+            raise AssertionError(f"seed {self.seed}: {drained} does not leave")
+        self.topology = without_broker(self.topology, drained)
+        self.wait(lambda: all(source.root != drained for source in rooted), "a source stays")
+        self.publish_some(10)
+        self.settle()
+        self.net.run_until(lambda: False, 5.0)
+        self.check()
+
 
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_root_broker_that_is_drained_leaves_and_nobody_misses_anything(seed: int) -> None:
@@ -66,22 +84,7 @@ def test_a_root_broker_that_is_drained_leaves_and_nobody_misses_anything(seed: i
     scenario.publish_some(40)
     scenario.net.faulty = False
 
-    def is_over() -> bool:
-        shown = scenario.ask(scenario.registrar, "broker.progress", broker=drained)
-        return not shown["is_there"] and shown["state"] == "staying"
-
-    for _ in range(100):
-        if is_over():
-            break
-        scenario.publish_some(5)
-    else:
-        raise AssertionError(f"seed {seed}: {drained} does not leave")
-    scenario.topology = without_broker(scenario.topology, drained)
-    scenario.wait(lambda: all(s.root != drained for s in rooted), "a source stays")
-    scenario.publish_some(10)
-    scenario.settle()
-    scenario.net.run_until(lambda: False, 5.0)
-    scenario.check()
+    scenario.see_off(drained, rooted)
     hosts = [each.subscriber.host for each in scenario.interests.values()]
     assert drained not in hosts
 

@@ -155,19 +155,7 @@ def test_a_drain_goes_on_when_it_is_asked_for_again(seed: int) -> None:
     lose_store(scenario)
     if scenario.ask(scenario.registrar, drain[1], broker=drained)["is_there"]:
         scenario.ask(scenario.registrar, drain[0], broker=drained)
-    for _ in range(100):
-        shown = scenario.ask(scenario.registrar, drain[1], broker=drained)
-        if not shown["is_there"] and (shown["state"], shown["stage"]) == ("staying", "settled"):
-            break
-        scenario.publish_some(5)
-    else:
-        raise AssertionError(f"seed {seed}: {drained} does not leave")
-    scenario.topology = without_broker(scenario.topology, drained)
-    scenario.wait(lambda: all(source.root != drained for source in rooted), "a source stays")
-    scenario.publish_some(10)
-    scenario.settle()
-    scenario.net.run_until(lambda: False, 5.0)
-    scenario.check()
+    scenario.see_off(drained, rooted)
 
 
 def known(scenario: Scenario) -> list[list[int]]:
