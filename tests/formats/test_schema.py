@@ -82,3 +82,10 @@ def test_nothing_is_opened(tmp_path: Path) -> None:
         read_schema(
             "a.xsd", f'<!DOCTYPE a [<!ENTITY e SYSTEM "{secret.as_uri()}">]><a>&e;</a>'.encode()
         )
+
+
+def test_a_place_is_said_as_far_as_it_is_known() -> None:
+    places = [(0, 0), (3, 0), (3, 4)]
+    said = [str(SchemaRefused("malformed", "it is", *place)) for place in places]
+    begin = ["", "line 3: ", "line 3, column 4: "]
+    assert said == [f"{place}it is [malformed]" for place in begin]
