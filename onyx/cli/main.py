@@ -42,7 +42,7 @@ VERBS = {
     "taxonomy": "say which classes are below which",
     "access": "say who may do what",
     "token": "let clients in without a certificate",
-    "audit": "show who has changed who may do what, or the network's shape",
+    "audit": "show who has changed who may do what, the network's shape, or a source",
     "store": "look at, mend and copy what processes have on disk",
     "backup": "copy a whole network into one file, while it runs or not",
     "restore": "make a data directory of a backup",

@@ -9,6 +9,7 @@ import pytest
 
 from onyx.broker.data_plane import DataPlane
 from onyx.broker.packing.parcel import Parcel
+from overlay.link import dead_letters
 from tests.simulation.scenario import Scenario
 from tests.simulation.test_exactly_once import (
     change_something,
@@ -32,6 +33,7 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return match(self, parcel)
 
     monkeypatch.setattr(DataPlane, "_match", faulty)
+    monkeypatch.setattr(dead_letters, "FELLED_MAX", 1_000)  # who sends a lot of it stays
     return
 
 
