@@ -362,7 +362,7 @@ class RegistrationClient(NetworkClient):
 
     async def census(self, text: bytes = b"") -> Drift:
         """How the profiles of the network are placed, in sums, compared with a plan (b"": the one
-        in force); ``moves``: what ``apply_plan`` would.  RequestFailed "plan-refused", "no-plan"."""
+        in force); ``moves``: by ``apply_plan``.  RequestFailed "plan-refused", "no-plan"."""
         return drift_of(dict(await self.call("plan.census", {"plan": text})))
 
     async def apply_plan(
