@@ -161,10 +161,8 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def use_settings(self, now: Topology) -> None:
         """Others are in force; the shape is the same."""
-        self._started_with, self._shapes = (
-            _with_settings(self._started_with, now),
-            [replace(s, declared=_with_settings(s.declared, now)) for s in self._shapes],
-        )
+        self._started_with = _with_settings(self._started_with, now)
+        self._shapes = [replace(s, declared=_with_settings(s.declared, now)) for s in self._shapes]
         self._tell_topology()
 
     def reinstate(

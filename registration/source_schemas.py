@@ -28,7 +28,6 @@ class SourceSchemas:
             there = self._with_schema()
             self._known = {key: d for key, d in self._known.items() if key in there}
             self._to_do = [entry for key, entry in there.items() if key not in self._known]
-            self.digests = sorted(set(self._known.values()))
         elif not self._to_do:
             return True
         for entry in self._to_do[:LOOK_AT]:
