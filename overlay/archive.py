@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from overlay.limits import KIB, MIB
-from overlay.toml_table import TomlTable, toml_text
+from overlay.toml_table import TomlTable, table_lines
 
 DROP: Final = "drop"
 STOP: Final = "stop"
@@ -79,9 +79,4 @@ def read_archive(top: TomlTable) -> ArchiveOptions:
 
 def archive_to_toml(options: ArchiveOptions) -> Iterator[str]:
     """The lines of ``[archive]``, every value written out."""
-    yield from ("", "[archive]")
-    for field in fields(options):
-        value = getattr(options, field.name)
-        if value is not None:
-            shown = repr(value) if isinstance(value, int | float) else toml_text(str(value))
-            yield f"{field.name} = {shown}"
+    return table_lines("archive", options)

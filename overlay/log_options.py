@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from overlay.toml_table import TomlTable, toml_text
+from overlay.toml_table import TomlTable, table_lines
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -35,5 +35,4 @@ def read_log(top: TomlTable) -> LogOptions:
 def log_to_toml(options: LogOptions) -> Iterator[str]:
     """The lines of ``[log]``, if they say something: the last release does not know them."""
     if options != LogOptions():
-        yield from ("", "[log]", f"level = {toml_text(options.level)}")
-        yield f"format = {toml_text(options.format)}"
+        yield from table_lines("log", options)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from urllib.parse import urlsplit
 
-from overlay.toml_table import TomlTable, quote, toml_text
+from overlay.toml_table import TomlTable, quote, table_lines
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -55,6 +55,4 @@ def _is_safe(url: str) -> bool:
 def oidc_to_toml(options: OidcOptions | None) -> Iterator[str]:
     """The lines of ``[oidc]``, if there is one."""
     if options is not None:
-        yield from ("", "[oidc]")
-        for field in fields(options):
-            yield f"{field.name} = {toml_text(getattr(options, field.name))}"
+        yield from table_lines("oidc", options)

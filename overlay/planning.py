@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from overlay.toml_table import TomlTable, toml_text
+from overlay.toml_table import TomlTable, table_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,5 @@ def read_planning(top: TomlTable) -> PlanningOptions:
 
 def planning_to_toml(options: PlanningOptions) -> Iterator[str]:
     """The lines of ``[planning]``, every value written out; none for the usual options."""
-    if options == PlanningOptions():
-        return
-    yield from ("", "[planning]")
-    for field in fields(options):
-        value = getattr(options, field.name)
-        if isinstance(value, bool):
-            yield f"{field.name} = {str(value).lower()}"
-        elif isinstance(value, str):
-            yield from [f"{field.name} = {toml_text(value)}"] if value else []
-        elif value is not None:
-            yield f"{field.name} = {value!r}"
+    if options != PlanningOptions():
+        yield from table_lines("planning", options)

@@ -11,7 +11,9 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any
 
 from overlay.errors import TopologyError
 
@@ -182,6 +184,19 @@ def shown_number(value: float) -> str:
 def toml_text(text: str) -> str:
     """A TOML basic string: JSON's escapes are TOML's, except that TOML escapes DEL too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def table_lines(name: str, options: Any) -> Iterator[str]:
+    """The lines of the table ``[name]``: every value of a dataclass, but None and ""."""
+    yield from ("", f"[{name}]")
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if isinstance(value, bool):
+            yield f"{field.name} = {str(value).lower()}"
+        elif isinstance(value, int | float):
+            yield f"{field.name} = {value!r}"
+        elif value is not None and str(value):
+            yield f"{field.name} = {toml_text(str(value))}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
