@@ -40,11 +40,13 @@ class GoingRound(Part):
         self._missed = away
         self._links = links
         self._audit = audit
+        self._same: set[tuple[int, frozenset[str]]] = set()  # the trees, past whom, of a version
 
     def tick(self, now: float) -> None:
         """Look whether somebody is dead, or back."""
         newest = self._shapes.newest
         if not (self._missed or newest.away):
+            self._same.clear()
             return
         for broker in sorted(newest.away):
             if self._shapes.is_settled and self._is_back(broker):
@@ -73,11 +75,17 @@ class GoingRound(Part):
             and self._matters(away)
         )
 
-    def _matters(self, away: Collection[str]) -> bool:
+    def _matters(self, away: frozenset[str]) -> bool:
         """Whether any tree would be another, or somebody waits for a version to be settled."""
+        if not self._shapes.is_settled:
+            return True
         newest = self._shapes.newest
-        shape = next_shape(newest, newest.declared, newest.down, away=away)
-        return bool(shape.new_trees) or not self._shapes.is_settled
+        tried = newest.version, away
+        if tried not in self._same:  # all trees are made for that, and this is asked at each tick
+            if next_shape(newest, newest.declared, newest.down, away=away).new_trees:
+                return True
+            self._same.add(tried)
+        return False
 
     def _is_back(self, broker: str) -> bool:
         return (
