@@ -26,6 +26,8 @@ from registration.planning.drift import Drift, Measured
 from registration.planning.plan import Plan
 from registration.planning.plan_file import PlanError, from_json, plan_id
 
+NO_PLAN = "there is no plan in force; see onyx plan use --help"
+
 USE_DETAILS = f"""\
 The registration service places every new profile at the broker that the plan names,
 except one that insists on its user's location (onyx profile add --near). Profiles that
@@ -120,7 +122,7 @@ def run_status(arguments: argparse.Namespace) -> int:
     if measured:
         _print_drift(*measured)
     else:
-        print("there is no plan in force; see onyx plan use --help")
+        print(NO_PLAN)
     if not progress.is_over:
         print(f"being applied: {said(progress)}")
     for line in auto.says:
@@ -165,12 +167,12 @@ async def _look(
     arguments: argparse.Namespace,
 ) -> tuple[tuple[Plan, Drift] | None, PlanProgress, AutoPlan]:
     async with RegistrationClient(registration_address(arguments)) as registration:
-        measured = await _measure(registration) if await registration.plan() else None
+        plan = await _plan_in_force(registration)
+        measured = None if plan is None else (plan, await _measure(registration))
         return measured, await registration.plan_progress(), await registration.auto_plan()
 
 
-async def _measure(registration: RegistrationClient) -> tuple[Plan, Drift]:
-    plan = await _plan_in_force(registration)
+async def _measure(registration: RegistrationClient) -> Drift:
     drift = await registration.census()
     messages, matched_share = await registration.matched_share()
     brokers = await registration.brokers()
@@ -181,15 +183,13 @@ async def _measure(registration: RegistrationClient) -> tuple[Plan, Drift]:
             published += data.get("published", 0)
             matched += data.get("matched_here", 0)
     share = matched / published / len(brokers) if published else None
-    return plan, replace(drift, measured=Measured(share, messages, matched_share))
+    return replace(drift, measured=Measured(share, messages, matched_share))
 
 
-async def _plan_in_force(registration: RegistrationClient) -> Plan:
+async def _plan_in_force(registration: RegistrationClient) -> Plan | None:
     text = await registration.plan()
-    if not text:
-        raise UserError("there is no plan in force; see onyx plan use --help", EXIT_USAGE)
     try:
-        return from_json(text, "the plan in force")
+        return from_json(text, "the plan in force") if text else None
     except PlanError as error:
         raise UserError(str(error), EXIT_DATA) from None
 
@@ -263,6 +263,8 @@ async def _compare_with_network(
     """The plan in force, and where the profiles of the network would go by the new one."""
     async with RegistrationClient(registration_address(arguments)) as registration:
         old = await _plan_in_force(registration)
+        if old is None:
+            raise UserError(NO_PLAN, EXIT_USAGE)
         drift = await registration.census(read_plan_text(arguments.new))
     moves = Counter(drift.moves)
     moves["", ""] = drift.profiles - moves.total()  # at home
