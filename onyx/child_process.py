@@ -29,11 +29,13 @@ import trio
 
 from onyx.errors import EXIT_CANNOT_CREATE, EXIT_CONFIG, EXIT_STORE, EXIT_SYSTEM, LaunchError
 from onyx.start_progress import StartProgress
+from overlay.backoff import Backoff
 
 State: TypeAlias = Literal["starting", "ready", "waiting", "stopped"]
 
 LAST_LINES = 20
 LINE_BYTES_MAX = 16 * 1024
+_START_AGAIN = Backoff(0.1, 30.0)
 # What a new start alone cannot cure.
 _FOR_GOOD = frozenset({EXIT_CANNOT_CREATE, EXIT_STORE, EXIT_CONFIG})
 
@@ -42,24 +44,18 @@ _FOR_GOOD = frozenset({EXIT_CANNOT_CREATE, EXIT_STORE, EXIT_CONFIG})
 class RestartPolicy:
     """How a process that died is brought back; seconds.
 
-    delay_seconds      before the first new start; doubled for each further failure in a row
-    delay_seconds_max  but never longer
-    failures_max       failures in a row after which one that is not kept is given up
-    stable_seconds     a process that was ready for so long has not failed in a row
-    start_seconds      a network that is not ready, and has come no further for so long, is given up
-    stop_seconds       between SIGTERM and SIGKILL
+    delay           before a new start
+    failures_max    failures in a row after which one that is not kept is given up
+    stable_seconds  a process that was ready for so long has not failed in a row
+    start_seconds   a network that is not ready, and has come no further for so long, is given up
+    stop_seconds    between SIGTERM and SIGKILL
     """
 
-    delay_seconds: float = 0.1
-    delay_seconds_max: float = 30.0
+    delay: Backoff = _START_AGAIN
     failures_max: int = 5
     stable_seconds: float = 10.0
     start_seconds: float = 60.0
     stop_seconds: float = 5.0
-
-    def pause_seconds(self, failures: int) -> float:
-        """Before the start that follows so many failures in a row, from 1."""
-        return min(self.delay_seconds * 2.0 ** min(failures - 1, 30), self.delay_seconds_max)
 
 
 class ChildProcess:
@@ -274,9 +270,9 @@ class ChildProcess:
             self.pause_seconds = 0.0
             return
         self.failures = 1 if lived_seconds >= policy.stable_seconds else self.failures + 1
-        self.pause_seconds = policy.pause_seconds(self.failures)
+        self.pause_seconds = policy.delay.after(self.failures)
         if self.exit_code in _FOR_GOOD:
-            self.pause_seconds = policy.delay_seconds_max
+            self.pause_seconds = policy.delay.longest
 
     def _check_hope(self) -> None:
         """LaunchError when another start would be of no use."""

@@ -57,7 +57,7 @@ from onyx.registration_client import (
     addresses_of,
     open_connection,
 )
-from onyx.results import MOVED, PAUSE_SECONDS, PAUSE_SECONDS_MAX, Results
+from onyx.results import ASK_AGAIN, MOVED, Results
 from overlay.delivery_policy import USUAL, DeliveryPolicy, policy_of
 from overlay.link.client_connection import ClientConnection
 from overlay.link.delivery_frames import EPHEMERAL, SHARED
@@ -359,7 +359,7 @@ class User:
     ) -> tuple[ProfileInfo, Result]:
         """Ask the host broker of a profile, whichever it is by then."""
         give_up_at = trio.current_time() + PATIENCE_SECONDS
-        pause = PAUSE_SECONDS
+        failures = 0
         while True:
             info = await self._registration.profile(profile_id)
             host = await self._host(info.address)
@@ -372,8 +372,8 @@ class User:
                     now = await self._registration.profile(profile_id)
                     if now.host == info.host:
                         raise
-            await trio.sleep(pause)
-            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+            failures += 1
+            await trio.sleep(ASK_AGAIN.after(failures))
 
     async def _in_background(
         self,

@@ -58,7 +58,7 @@ async def run_lives(
         del failure  # and with it the core
         gc.unfreeze()
         gc.collect()
-        await trio.sleep(policy.pause_seconds(failures))
+        await trio.sleep(policy.delay.after(failures))
 
 
 def _take_back(death: Death, store: RowStore, at: float) -> int:

@@ -20,7 +20,7 @@ import trio
 from onyx.client_values import Location
 from onyx.errors import ProfilesNotAccepted
 from onyx.registration_client import PATIENCE_SECONDS, NetworkClient, Result
-from onyx.results import MOVED, PAUSE_SECONDS, PAUSE_SECONDS_MAX
+from onyx.results import ASK_AGAIN, MOVED
 
 BATCH_PROFILES = 1_000
 BATCH_CHARACTERS = 256 * 1024
@@ -192,7 +192,7 @@ async def change_many(
     """Ask the host brokers of profiles, whichever they are by then, until each has its answer;
     ``host_at`` gives a connection to an address, ``texts`` are empty where they are removed."""
     give_up_at = trio.current_time() + PATIENCE_SECONDS
-    pause = PAUSE_SECONDS
+    failures = 0
     refused: dict[int, str] = {}
     missing: set[str] = set()
     left: Sequence[int] = range(len(ids))
@@ -219,8 +219,8 @@ async def change_many(
                     refused[places[at]] = why
         left = moving
         if left:
-            await trio.sleep(pause)
-            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+            failures += 1
+            await trio.sleep(ASK_AGAIN.after(failures))
     shown = ["" if place in refused else profile for place, profile in enumerate(ids)]
     why_not = {first + place: why for place, why in refused.items()}
     warnings = await warnings_of(registration, first, shown) if texts else {}

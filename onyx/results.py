@@ -21,6 +21,7 @@ from onyx.client_values import Delivery, ProfileInfo
 from onyx.errors import NetworkUnreachable, RequestFailed, UsageError, UserError
 from onyx.positions import PositionOf, Positions, load_and_save
 from onyx.registration_client import RegistrationClient, call, request_failed
+from overlay.backoff import Backoff
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.delivery_frames import SHARED, Contents, Deliveries, contents
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
@@ -29,8 +30,7 @@ from overlay.link.subscription import Shared
 MOVED = frozenset({"moved", "unknown-profile"})
 """What a broker says that is not, or not any more, the host of a profile."""
 UNKNOWN_TRIES = 5  # a host broker that the registration service names, and that knows nothing of it
-PAUSE_SECONDS = 0.05  # before asking again; doubles
-PAUSE_SECONDS_MAX = 2.0
+ASK_AGAIN = Backoff(0.05, 2.0)
 LOST_SECONDS = 5.0  # without the host broker before the registration service is asked about it
 
 ConnectTo: TypeAlias = Callable[[str], Awaitable[ClientConnection]]
@@ -203,18 +203,18 @@ class Results:
         place.received = inbox.attachment.last  # all of which is taken, or was missed
         place.lost += inbox.lost
         place.inbox = place.connection = None
-        pause = PAUSE_SECONDS
+        failures = 0
         while place.inbox is None:
             try:
                 await self._connect_to_host(place)
             except NetworkUnreachable:
                 # As with any connection that is lost: until somebody answers.
-                await trio.sleep(pause)
-                pause = min(2 * pause, PAUSE_SECONDS_MAX)
+                failures += 1
+                await trio.sleep(ASK_AGAIN.after(failures))
 
     async def _connect_to_host(self, place: _Place) -> None:
         """Wherever that is; it may be about to change."""
-        pause, tries = PAUSE_SECONDS, 0
+        failures = tries = 0
         while True:
             host, connection, inbox = await self._attach(place)
             await call(connection, "sync", {})
@@ -224,8 +224,8 @@ class Results:
             tries += inbox.ended.code == "unknown-profile"
             if inbox.ended.code not in MOVED or tries == UNKNOWN_TRIES:
                 raise self._ended(place, inbox.ended)
-            await trio.sleep(pause)
-            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+            failures += 1
+            await trio.sleep(ASK_AGAIN.after(failures))
 
     async def _attach(self, place: _Place) -> tuple[str, ClientConnection, Inbox]:
         """At the host that the registration service names; it may say no."""

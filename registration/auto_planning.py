@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from overlay.backoff import Backoff
 from overlay.link.events import AskPlanner, PlannerAnswered
 from overlay.link.part import Part
 from overlay.link.request_server import Result
@@ -39,8 +40,7 @@ from registration.source_schemas import SourceSchemas
 
 _CURRENT = "current"
 
-RETRY_SECONDS = 60.0  # after a failure, twice as long after the next
-RETRY_SECONDS_MAX = 3_600.0
+RETRY = Backoff(60.0, 3_600.0)  # after a failure
 STORED_EACH = 0.01  # of the profiles that have changed
 
 NO_PLANNER = "this service has no planner"
@@ -341,7 +341,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
     def _fail(self, thing: None, reason: str) -> None:
         self._failures += 1
         self._failure, self._failed_at = reason, self._wall()
-        self._pause = min(RETRY_SECONDS * 2.0 ** min(self._failures - 1, 30), RETRY_SECONDS_MAX)
+        self._pause = RETRY.after(self._failures)
 
     def _stand_back(self, thing: None) -> None:
         self._asked += 1

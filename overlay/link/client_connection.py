@@ -42,9 +42,9 @@ from overlay.link.client_limits import (
     ConnectionFailed,
     RemoteError,
 )
-from overlay.link.connections import open_stream, redial_seconds
+from overlay.link.connections import open_stream
 from overlay.link.credentials import Credentials
-from overlay.link.dialling import patience, pause_at, said
+from overlay.link.dialling import REDIAL, patience, pause_at, said
 from overlay.link.errors import ProtocolError
 from overlay.link.events import (
     CloseConnection,
@@ -372,7 +372,7 @@ class ClientConnection:
                     await self._run_connection(stream, most)
                 if self._failure is None:
                     attempt = 1 if self._counts["hellos"] > before else attempt + 1
-                    await trio.sleep(pause_at(self._where, redial_seconds(self._identity, attempt)))
+                    await trio.sleep(pause_at(self._where, REDIAL.spread(attempt, self._identity)))
             nursery.cancel_scope.cancel()
         self._notify()
 

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
-from zlib import crc32
 
 import trio
 
@@ -29,7 +28,7 @@ from overlay.link.frame_codec import encode
 from overlay.link.frames import ErrorFrame
 from overlay.link.handshake import HandshakeFailed, Secured, secure
 from overlay.link.link_io import Connection, SendQueues
-from overlay.link.node_limits import DEFAULT_NODE_LIMITS, NodeLimits
+from overlay.link.node_limits import NodeLimits
 from overlay.link.principal import NOBODY
 from overlay.nodes import Addresses
 
@@ -49,17 +48,6 @@ async def open_stream(host: str, port: int, seconds: float) -> trio.SocketStream
         except OSError:
             return None
     return None
-
-
-def redial_seconds(peer: str, attempt: int, limits: NodeLimits = DEFAULT_NODE_LIMITS) -> float:
-    """How long to wait before dialling again after ``attempt`` failures in a row (from 1).
-
-    Doubles up to the bound, times a factor in [0.5, 1) that depends on the peer and the attempt
-    only: many who lost the same broker do not come back in step, and a test knows the time.
-    """
-    doubled = limits.redial_seconds_min * 2.0 ** min(attempt - 1, 30)
-    jitter = crc32(f"{peer}|{attempt}".encode()) / 2**33
-    return min(doubled, limits.redial_seconds_max) * (0.5 + jitter)
 
 
 async def _forget(event: Event) -> None:
@@ -227,10 +215,10 @@ class Connections:
                         most = patience(addresses, self._limits.handshake_seconds)
                         await self._run_connection(stream, peer, handshake_seconds=most)
                         dialling.connected = False
-                    if trio.current_time() - began >= self._limits.redial_seconds_max:
+                    if trio.current_time() - began >= self._limits.redial.longest:
                         attempt = 0
                 attempt += 1
-                pause = redial_seconds(peer, attempt, self._limits)
+                pause = self._limits.redial.spread(attempt, peer)
                 await trio.sleep(pause_at(addresses, pause))
 
     async def _run_connection(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from overlay.backoff import Backoff
 from overlay.nodes import Addresses
 
+REDIAL = Backoff(0.1, 1.0)  # until a peer that was lost or not there is dialled again
 TAKEOVER_SECONDS, TAKEOVER_PAUSE_SECONDS = 2.0, 0.2
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from overlay.backoff import Backoff
 from overlay.limits import Limits
+from overlay.link.dialling import REDIAL
 from overlay.link.group_commit import DEFAULT_COMMIT_LIMITS, CommitLimits
 from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, ConnectionLimits
 
@@ -24,8 +26,8 @@ class NodeLimits:
     dial_seconds          for one attempt to connect
     handshake_seconds     of TLS, on a connection that there is
     revoked_seconds       between two looks whether the certificate of a connection is over
-    redial_seconds_min    after the first failure; doubles with each one
-    redial_seconds_max    and stays here; a connection that lasted so long starts anew
+    redial                until a peer is dialled again; a connection that lasted as long as the
+                          longest of these pauses starts anew
     """
 
     inbox_events: int = 16
@@ -38,8 +40,7 @@ class NodeLimits:
     dial_seconds: float = 10.0
     handshake_seconds: float = 10.0
     revoked_seconds: float = 60.0
-    redial_seconds_min: float = 0.1
-    redial_seconds_max: float = 1.0
+    redial: Backoff = REDIAL
     commit: CommitLimits = DEFAULT_COMMIT_LIMITS
     connection: ConnectionLimits = DEFAULT_CONNECTION_LIMITS
 

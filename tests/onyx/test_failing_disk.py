@@ -12,6 +12,7 @@ import trio
 from onyx import DataSource, User, launch
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
+from overlay.backoff import Backoff
 from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.networks import small_topology as topology_in
 from tests.overlay.link.faulty_disk import faulty_disk
@@ -31,7 +32,7 @@ async def test_a_broker_comes_back_on_a_new_file_and_nothing_is_lost(
         monkeypatch.setenv(name, disk[name])
     fault = Path(disk["FAULT"])
     said: list[str] = []
-    policy = RestartPolicy(delay_seconds_max=0.2)
+    policy = RestartPolicy(delay=Backoff(0.1, 0.2))
     topology = topology_in(tmp_path / "data", brokers=1)
     async with launch(topology, policy=policy, write_line=said.append) as network:
         store = DataDirectory(tmp_path / "data").store_file("B1")

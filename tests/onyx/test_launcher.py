@@ -22,6 +22,7 @@ from onyx.errors import (
     LaunchError,
     NetworkUnreachable,
 )
+from overlay.backoff import Backoff
 from overlay.topology import TopologyError, load_topology
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, is_running, open_files
 from tests.onyx.networks import small_topology as topology_in
@@ -220,7 +221,7 @@ async def test_a_process_that_cannot_run_is_given_up_with_what_it_said(tmp_path:
 async def test_a_process_that_dies_again_and_again_at_the_start_is_given_up(
     tmp_path: Path,
 ) -> None:
-    policy = RestartPolicy(delay_seconds=0.001, failures_max=2)
+    policy = RestartPolicy(delay=Backoff(0.001, 30.0), failures_max=2)
     deaths: list[int | None] = []
 
     def kill_when_started(event: str, child: ChildProcess) -> None:
@@ -239,7 +240,7 @@ async def test_a_process_that_dies_again_and_again_at_the_start_is_given_up(
 
 async def test_a_leaf_that_dies_again_and_again_leaves_the_others_up(tmp_path: Path) -> None:
     """Six deaths in a row, one more than was once the end of all; then it may live again."""
-    policy = RestartPolicy(delay_seconds=0.001)
+    policy = RestartPolicy(delay=Backoff(0.001, 30.0))
     pauses: list[float] = []
     enough = trio.Event()
 
@@ -265,7 +266,7 @@ async def test_a_leaf_that_dies_again_and_again_leaves_the_others_up(tmp_path: P
 
 
 async def test_the_status_says_who_is_down_and_why(tmp_path: Path) -> None:
-    policy = RestartPolicy(delay_seconds=3600, delay_seconds_max=3600)
+    policy = RestartPolicy(delay=Backoff(3600.0, 3600.0))
     async with launch(topology_in(tmp_path / "data", brokers=1), policy=policy) as network:
         os.kill(network.pids["B1"], signal.SIGKILL)
         async with RegistrationClient(network.registration) as registration:

@@ -10,6 +10,7 @@ import trio
 from onyx.child_process import RestartPolicy
 from onyx.node_deaths import Death
 from onyx.node_lives import CAUTIOUS_TURNS, run_lives
+from overlay.backoff import Backoff
 from overlay.link.dead_letters import DEAD
 from overlay.link.events import Delete, Put
 from overlay.link.suspect import CoreFailed, Suspect
@@ -55,7 +56,7 @@ async def test_the_input_is_kept_aside_and_the_pauses_grow(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     lives, store = Lives(CoreFailed(POISON), CoreFailed(POISON), None), Store()
-    await run_lives(lives, store, RestartPolicy(delay_seconds=1.0), lambda: 7.0)
+    await run_lives(lives, store, RestartPolicy(delay=Backoff(1.0, 30.0)), lambda: 7.0)
     assert lives.cautions == [0, 0, 0]
     assert [
         after - before for before, after in zip(lives.began, lives.began[1:], strict=False)

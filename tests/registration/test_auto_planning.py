@@ -19,7 +19,7 @@ from overlay.link.move_frames import StandBy
 from overlay.link.request_server import Result
 from overlay.planning import PlanningOptions
 from overlay.topology import Topology, parse_topology
-from registration.auto_planning import RETRY_SECONDS
+from registration.auto_planning import RETRY
 from registration.plan_questions import PlanFailed, PlanMade, PlanWanted
 from registration.planning.need_reader import NeedReader
 from registration.planning.plan import Plan
@@ -259,7 +259,7 @@ def test_a_failure_is_said_and_tried_again_later_and_later(network: Planning) ->
         network.beside.tell(PlannerAnswered(asked.key, PlanFailed("no Java")))
         says = network.status["says"][1]
         assert says.startswith(f"planning has failed {failures} times") and "no Java" in says
-        network.wait(RETRY_SECONDS * 2 ** (failures - 1) - 2)
+        network.wait(RETRY.first * 2 ** (failures - 1) - 2)
         network.wait(1)
         assert "the next plan may be made in 1 s" in network.status["why"]
         network.settle()

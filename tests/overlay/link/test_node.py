@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from overlay.link.connections import redial_seconds
+from overlay.backoff import Backoff
 from overlay.link.credentials import Credentials
 from overlay.link.door import Door, DoorLimits
 from overlay.link.event_queue import EventQueue
@@ -38,7 +38,7 @@ from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.pair import hello
 
 HOST = "127.0.0.1"
-FAST = NodeLimits(redial_seconds_min=0.01, redial_seconds_max=0.05, tick_seconds=0.05)
+FAST = NodeLimits(redial=Backoff(0.01, 0.05), tick_seconds=0.05)
 
 
 class Network:
@@ -395,14 +395,3 @@ async def test_an_error_of_the_core_ends_the_node() -> None:
     store: RowStore = NoStore()
     with pytest.RaisesGroup(ZeroDivisionError):
         await run_node(Broken(), doors=[], dials={}, store=store, limits=FAST)
-
-
-def test_redialling_backs_off_within_bounds() -> None:
-    limits = NodeLimits(redial_seconds_min=0.1, redial_seconds_max=10)
-    waits = [redial_seconds("broker/B", attempt, limits) for attempt in range(1, 60)]
-    assert waits == [redial_seconds("broker/B", attempt, limits) for attempt in range(1, 60)]
-    for attempt, wait in enumerate(waits, 1):
-        full = min(0.1 * 2 ** (attempt - 1), 10)
-        assert full / 2 <= wait < full
-    others = [redial_seconds(f"broker/{name}", 9, limits) for name in "ABCDEFGH"]
-    assert len(set(others)) == len(others)
