@@ -48,6 +48,7 @@ CLOCK_SECONDS = 3 * 86_400  # by which a clock is wrong at most
 RECOVERY_SECONDS = 3.0  # in which nothing else is done to a machine whose disk has failed
 BETWEEN = 100  # messages that are accepted between two faults
 STANDSTILL_SECONDS = 15.0  # if they are, in that time
+UNEXPECTED_MAX = 20  # processes that end by themselves: one that cannot start is no chaos
 CALM_SECONDS = 60.0  # behind the faults, without anything of what is still on its way
 
 
@@ -169,6 +170,8 @@ class Chaos:
                     continue
                 else:
                     self.unexpected.append(f"{node} ended with {code}")
+                    self.say(self.unexpected[-1])
+                    assert len(self.unexpected) < UNEXPECTED_MAX, self.unexpected
                 self.nodes.start([node], HERE)
             await trio.sleep(0.3)
 

@@ -126,28 +126,52 @@ ssize_t write(int handle, const void *data, size_t size)
 TRUNCATE(ftruncate, off_t)
 TRUNCATE(ftruncate64, off64_t)
 
-/* All of a file, the first time: who was killed may have written more than was synced.  That copy gets its name
-   when it is whole, since the power may go while it is made. */
+/* What is not read or written would be a power cut that never was. */
+static void must(int is_done)
+{
+    if (!is_done)
+        abort();
+}
+
+/* All of a file, the first time: who was killed may have written more than was synced.  It is read by a handle of
+   its own, as the other may be for writing only.  That copy gets its name when it is whole, since the power may go
+   while it is made. */
+static void copy(int handle, const char *to)
+{
+    char name[4096], data[65536];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", handle);
+    int from = REAL(open64)(name, O_RDONLY | O_CLOEXEC);
+    snprintf(name, sizeof name, "%s.new", to);
+    int new = REAL(open64)(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    must(from >= 0 && new >= 0);
+    ssize_t size;
+    while ((size = read(from, data, sizeof data)) > 0)
+        must(REAL(write)(new, data, size) == size);
+    must(size == 0 && !REAL(rename)(name, to));
+    REAL(close)(from);
+    REAL(close)(new);
+}
+
+static void change_copy(const char *to, const struct change *change)
+{
+    int copy = REAL(open64)(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    must(copy >= 0);
+    for (; change; change = change->next)
+        if (change->data)
+            must(REAL(pwrite64)(copy, change->data, change->size, change->at) == (ssize_t)change->size);
+        else
+            must(!REAL(ftruncate64)(copy, change->at));
+    REAL(close)(copy);
+}
+
 static void keep(int handle, struct file *file)
 {
-    char copy[4096];
-    snprintf(copy, sizeof copy, "%s.new", file->synced);
-    int flags = O_WRONLY | O_CREAT | (file->is_known ? 0 : O_TRUNC);
-    int synced = REAL(open64)(file->is_known ? file->synced : copy, flags, 0644);
-    char data[65536];
-    off_t at = 0;
-    for (ssize_t size; !file->is_known && (size = pread(handle, data, sizeof data, at)) > 0; at += size)
-        REAL(pwrite64)(synced, data, size, at);
-    for (struct change *change = file->first; change && file->is_known; change = change->next)
-        if (change->data)
-            REAL(pwrite64)(synced, change->data, change->size, change->at);
-        else if (REAL(ftruncate64)(synced, change->at))
-            abort();
-    if (!file->is_known && REAL(rename)(copy, file->synced))
-        abort();
+    if (file->is_known)
+        change_copy(file->synced, file->first);
+    else
+        copy(handle, file->synced);
     file->is_known = 1;
     forget(file);
-    REAL(close)(synced);
 }
 
 static int synced(int handle, int failed)

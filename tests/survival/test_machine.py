@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from overlay.link.store import Store
+from overlay.link.store_head import read_head
 from tests.survival.machine import Machine, cut_power, machines
 from tests.survival.separate_nodes import HERE
 
@@ -30,6 +31,13 @@ import os, signal, sys
 from overlay.link.store import Store
 store = Store(sys.argv[1])
 os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+REPLACE = """
+import sys
+from pathlib import Path
+from overlay.link.store_head import Mark, write_head
+write_head(Path(sys.argv[1]), Mark(7, b"digest".ljust(16)))
 """
 
 
@@ -62,6 +70,14 @@ def test_a_power_cut_leaves_what_was_synced(machine: Machine, tmp_path: Path) ->
     assert done.returncode == -signal.SIGKILL, done.stderr
     cut_power(tmp_path, None)
     assert rows_of(tmp_path / "store.sqlite") == ["synced"]
+
+
+def test_what_a_handle_for_writing_has_synced_stays(machine: Machine, tmp_path: Path) -> None:
+    head = tmp_path / "store.sqlite-head"
+    done = run(machine, REPLACE, str(head))
+    assert done.returncode == 0, done.stderr
+    cut_power(tmp_path, None)
+    assert read_head(head)[0].number == 7
 
 
 def test_what_a_process_has_found_at_its_start_stays(machine: Machine, tmp_path: Path) -> None:
