@@ -30,6 +30,7 @@ from overlay.link.slices import SLICE_SECONDS
 from overlay.routing.broadcast_tree import broadcast_tree
 from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
+from tests.simulation import seeds
 from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
 from tests.simulation.sim_disk import Disk, MemoryDisk
 from tests.simulation.sim_network import Core, Rows, SimNetwork
@@ -94,6 +95,7 @@ class Scenario:
     keeps_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        seeds.note(self.seed)
         self.net = SimNetwork(self.seed, self.new_disk)
         self.random = self.net.random
         self.topology = random_topology(self.net, self.brokers, self.formats, self.transformations)

@@ -7,7 +7,6 @@ shape is left anywhere.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from itertools import pairwise
 
@@ -20,9 +19,9 @@ from overlay.topology import Topology, to_toml
 from registration.registration_core import RegistrationCore
 from tests.simulation import test_exactly_once, test_transformation
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_SHAPE_RUNS", "10"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(10)
 RUNS_PER_TEST = 5
 
 
@@ -232,8 +231,8 @@ def run(seed: int, *, cut: bool = False) -> ChangingScenario:
 @pytest.mark.parametrize(
     ("first", "cut"),
     [
-        *((first, False) for first in range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST)),
-        *((first, True) for first in range(FIRST_SEED, FIRST_SEED + RUNS // 2, RUNS_PER_TEST)),
+        *((first, False) for first in SEEDS[::RUNS_PER_TEST]),
+        *((first, True) for first in SEEDS[: len(SEEDS) // 2 : RUNS_PER_TEST]),
     ],
 )
 def test_nothing_is_lost_or_doubled_when_links_and_brokers_come_and_go(

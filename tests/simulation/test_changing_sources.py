@@ -4,19 +4,18 @@ nothing is left."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from overlay.link.events import Flow
 from overlay.link.frames import Response
+from tests.simulation.seeds import seeds
 from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_exactly_once import change_something, random_message
 from tests.simulation.test_moves import TEXTS, MovingAndChanging
 
-RUNS = int(os.environ.get("ONYX_SOURCE_RUNS", "6"))
-FIRST_SEED = int(os.environ.get("ONYX_SOURCE_SEED", "1"))
+SEEDS = seeds(6)
 RUNS_PER_TEST = 6
 
 # Each has words that the other has not.
@@ -127,10 +126,10 @@ def run(seed: int) -> ChangingSources:
     return scenario
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_sources_change_and_go_and_what_they_published_arrives_once(first: int) -> None:
     updates = removals = moved = 0
-    for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
+    for seed in range(first, first + RUNS_PER_TEST):
         scenario = run(seed)
         answers = list(scenario.answers())
         wrong = [answer for answer in answers if answer is None or not answer.ok]

@@ -11,9 +11,10 @@ import pytest
 
 from tests.simulation.moving import MovingScenario
 from tests.simulation.scenario import Interest, Version
+from tests.simulation.seeds import seeds
 from yfilter.graph.classes_above import said_above
 
-RUNS = 12
+SEEDS = seeds(12)
 RUNS_PER_TEST = 6
 STEPS = 40
 E = "urn:x:"
@@ -144,7 +145,7 @@ def run(seed: int) -> Above:
     return scenario
 
 
-@pytest.mark.parametrize("first", range(1, RUNS + 1, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_profiles_follow_the_taxonomies(first: int) -> None:
     delivered = by_later = moved = 0
     for seed in range(first, first + RUNS_PER_TEST):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from onyx.broker.publish_keys import PublishKeys
 from tests.simulation.crashing_ends import CrashingEnds
+from tests.simulation.seeds import seeds
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_END_RUNS", "40"))
+SEEDS = seeds(40)
 
 
 def lived(seed: int) -> CrashingEnds:
@@ -35,7 +34,7 @@ def lived(seed: int) -> CrashingEnds:
     return scenario
 
 
-@pytest.mark.parametrize("first", range(1, 1 + RUNS, 20))
+@pytest.mark.parametrize("first", SEEDS[::20])
 def test_each_key_is_worked_on_once(first: int) -> None:
     """Although publishers really die, and publish again what is known."""
     crashes = again = 0

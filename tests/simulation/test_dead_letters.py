@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +10,7 @@ from onyx.broker.data_plane import DataPlane
 from onyx.broker.packing.parcel import Parcel
 from overlay.link import dead_letters
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 from tests.simulation.test_exactly_once import (
     change_something,
     live_through,
@@ -18,8 +18,7 @@ from tests.simulation.test_exactly_once import (
     refused_at_times,
 )
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "24"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "9000"))
+SEEDS = seeds(24, first=9_000)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +36,7 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RUNS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_all_but_the_poison_comes_once_and_its_source_is_told(seed: int) -> None:
     scenario = Scenario(seed, brokers=1 + seed % 5)
     live_through(scenario, 1, random_path, refused_at_times("poison"), change_something)

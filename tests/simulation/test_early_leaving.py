@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import partial
 
@@ -11,9 +10,9 @@ import pytest
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_EARLY_RUNS", "20"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(20)
 
 
 def message(scenario: Scenario) -> bytes:
@@ -32,7 +31,7 @@ def run(seed: int) -> Scenario:
     return scenario
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, 20))
+@pytest.mark.parametrize("first", SEEDS[::20])
 def test_who_dies_behind_what_left_early_loses_and_doubles_nothing(first: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(first, first + 20):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 
@@ -10,10 +9,10 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Interest, Scenario
+from tests.simulation.seeds import seeds
 
 # Beside those of test_the_simulation_really_disturbs_and_really_delivers.
-RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "40"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "41"))
+SEEDS = seeds(40, first=41)
 RUNS_PER_TEST = 20
 
 
@@ -122,9 +121,9 @@ def right(seed: int) -> Scenario:
     return scenario
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_every_message_reaches_each_live_profile_exactly_once(first: int) -> None:
-    for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
+    for seed in range(first, first + RUNS_PER_TEST):
         right(seed)
 
 

@@ -5,17 +5,15 @@ What is given back comes again behind later messages, so order is the one thing 
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from formats import DecodeError
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation import test_exactly_once
+from tests.simulation.seeds import seeds
 from tests.simulation.test_changing_shapes import ChangingScenario
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_GIVEN_BACK_RUNS", "3"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(3)
 
 
 class UnableScenario(ChangingScenario):
@@ -64,7 +62,7 @@ def run(seed: int) -> UnableScenario:
     return scenario
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RUNS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_given_back_while_its_tree_goes_is_not_lost(seed: int) -> None:
     scenario = run(seed)
     assert not scenario.missing(), f"seed {seed}"

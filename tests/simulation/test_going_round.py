@@ -7,17 +7,16 @@ asked for.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import pytest
 
 from onyx.broker.shape.kept_messages import KeptMessages
 from overlay.routing.broadcast_tree import broadcast_tree
+from tests.simulation.seeds import seeds
 from tests.simulation.test_leaving_brokers import LeavingScenario
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_AWAY_RUNS", "10"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(10)
 RUNS_PER_TEST = 5
 AWAY = 1e9  # seconds: until it is brought back
 
@@ -108,7 +107,7 @@ def check(scenario: AwayScenario) -> None:
     assert not [each for each in scenario.unexplained() if " came to " not in each]
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_nobody_else_waits_for_a_broker_that_is_dead(first: int) -> None:
     versions = 0
     for seed in range(first, first + RUNS_PER_TEST):

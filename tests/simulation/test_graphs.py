@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.simulation.scenario import Scenario, media_type_of
+from tests.simulation.seeds import seeds
 from tests.simulation.test_exactly_once import (
     change_something,
     live_through,
@@ -12,7 +13,7 @@ from tests.simulation.test_exactly_once import (
     random_path,
 )
 
-RUNS = 24
+SEEDS = seeds(24)
 PREFIXES = "PREFIX x: <urn:x:> "
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
@@ -91,7 +92,7 @@ def right(seed: int) -> Scenario:
 
 def test_every_message_reaches_each_live_profile_of_its_readings_once() -> None:
     delivered: Counter[tuple[str, bool]] = Counter()
-    for seed in range(1, 1 + RUNS):
+    for seed in SEEDS:
         scenario = right(seed)
         data = {(one.source, one.number): one.data for one in scenario.published}
         for interest in scenario.interests.values():

@@ -3,7 +3,6 @@ what was never stored, and nothing is lost, doubled or out of order."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -19,10 +18,10 @@ from overlay.link.lost_stores import STORE_LOST
 from tests.simulation import test_exactly_once
 from tests.simulation.lying_disk import LIES, POWER_CUTS, LyingDisk
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 from tests.simulation.sim_disk import Disk, MemoryDisk
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_DISK_RUNS", "5"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(5)
 RUNS_PER_TEST = 5
 
 
@@ -102,7 +101,7 @@ def faults(scenario: LyingScenario) -> list[object]:
     return [*scenario.missing(), *scenario.wrong(), *scenario.unexplained()]
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_what_a_disk_does_is_told_or_does_no_harm(first: int) -> None:
     seen: Counter[str] = Counter()
     told: Counter[str] = Counter()

@@ -3,7 +3,6 @@ change: every message reaches each live profile once, before, during and after; 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,12 +10,12 @@ import pytest
 
 from tests.simulation.moving import MovingScenario
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 from tests.simulation.test_changing_shapes import ChangingScenario
 from tests.simulation.test_exactly_once import change_something, random_message, random_path
 from tests.simulation.test_graphs import PREFIXES, random_graph
 
-RUNS = int(os.environ.get("ONYX_MOVE_RUNS", "12"))
-FIRST_SEED = int(os.environ.get("ONYX_MOVE_SEED", "1"))
+SEEDS = seeds(12)
 RUNS_PER_TEST = 6
 
 # What test_exactly_once.random_path makes.
@@ -118,28 +117,26 @@ def check(
     return scenario
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_profiles_move_and_every_message_arrives_once(first: int) -> None:
     moved = 0
-    for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
+    for seed in range(first, first + RUNS_PER_TEST):
         moved += check(seed).moved()
     assert moved > 2 * RUNS_PER_TEST
 
 
 def test_graph_profiles_move_under_graphs() -> None:
-    moved = sum(
-        check(seed, traffic=GRAPHS).moved() for seed in range(FIRST_SEED, FIRST_SEED + RUNS)
-    )
-    assert moved > RUNS
+    moved = sum(check(seed, traffic=GRAPHS).moved() for seed in SEEDS)
+    assert moved > len(SEEDS)
 
 
 def test_profiles_move_while_trees_are_rebuilt() -> None:
     moved = versions = 0
-    for seed in range(FIRST_SEED, FIRST_SEED + RUNS // 2):
+    for seed in SEEDS[: len(SEEDS) // 2]:
         scenario = check(seed, MovingAndChanging)
         assert isinstance(scenario, MovingAndChanging)
         assert not scenario.left_over(), f"seed {seed}"
         assert scenario.registration is not None
         moved += scenario.moved()
         versions += scenario.registration.shapes.newest.version
-    assert moved > RUNS // 3 and versions >= RUNS // 12
+    assert moved > len(SEEDS) // 3 and versions >= len(SEEDS) // 12

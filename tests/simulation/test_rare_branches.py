@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable
 
@@ -16,11 +15,11 @@ from overlay.link.suspect import CoreFailed
 from tests.simulation import test_exactly_once
 from tests.simulation.rare_branches import LIMITS, LINK_LIMITS, TINY, tiny_bounds, with_tiny_limits
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 from tests.simulation.silences import Silences
 from tests.simulation.sim_disk import MemoryDisk
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_RARE_RUNS", "12"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(12)
 
 
 class TinyScenario(Scenario):
@@ -54,7 +53,7 @@ def faults(scenario: Scenario) -> list[object]:
 
 def test_what_is_rare_loses_doubles_and_disorders_nothing() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(FIRST_SEED, FIRST_SEED + RUNS):
+    for seed in SEEDS:
         scenario = run(seed)
         assert faults(scenario) == [], f"seed {seed}: {scenario.bounds}"
         seen.update(scenario.bounds)

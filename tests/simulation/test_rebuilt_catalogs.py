@@ -4,7 +4,6 @@ reaches each live profile once."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -15,14 +14,14 @@ from registration.catalog_rebuild import marked
 from registration.ids import number_of
 from registration.registration_core import RegistrationCore
 from tests.simulation.moving import MovingScenario
+from tests.simulation.seeds import seeds
 from tests.simulation.sim_disk import MemoryDisk
 from tests.simulation.sim_network import SimNode
 from tests.simulation.test_changing_shapes import ChangingScenario
 from tests.simulation.test_exactly_once import change_something, random_message, random_path
 from tests.simulation.test_moves import TEXTS, MovingAndChanging
 
-RUNS = int(os.environ.get("ONYX_REBUILD_RUNS", "8"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(8)
 RUNS_PER_TEST = 4
 
 
@@ -121,20 +120,20 @@ def check(seed: int, kind: type[MovingScenario] = MovingScenario) -> Rebuilds:
     return rebuilds
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_profiles_move_on(first: int) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
+    for seed in range(first, first + RUNS_PER_TEST):
         seen += check(seed).seen
     assert seen["stores"] >= RUNS_PER_TEST
 
 
 def test_changes_of_the_shape_go_on() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(FIRST_SEED, FIRST_SEED + RUNS // 2):
+    for seed in SEEDS[: len(SEEDS) // 2]:
         rebuilds = check(seed, MovingAndChanging)
         seen += rebuilds.seen
         scenario = rebuilds.scenario
         assert isinstance(scenario, MovingAndChanging)
         assert not scenario.left_over(), f"seed {seed}"
-    assert seen["stores"] >= RUNS // 2
+    assert seen["stores"] >= len(SEEDS) // 2

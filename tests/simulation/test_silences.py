@@ -3,17 +3,16 @@ order, or unexplained."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
 
 from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 from tests.simulation.silences import Silences
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_SILENCE_RUNS", "20"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(20)
 
 
 def run(seed: int) -> tuple[Scenario, Silences]:
@@ -31,7 +30,7 @@ def run(seed: int) -> tuple[Scenario, Silences]:
     return scenario, silences
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, 20))
+@pytest.mark.parametrize("first", SEEDS[::20])
 def test_who_hears_nothing_for_a_while_misses_nothing(first: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(first, first + 20):

@@ -3,16 +3,15 @@ is lost, doubled, out of order, or unexplained."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
 
 from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_TAKEOVER_RUNS", "20"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(20)
 
 
 def run(seed: int) -> Scenario:
@@ -27,7 +26,7 @@ def run(seed: int) -> Scenario:
     return scenario
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, 20))
+@pytest.mark.parametrize("first", SEEDS[::20])
 def test_who_was_replaced_and_does_not_know_it_does_no_harm(first: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(first, first + 20):

@@ -7,8 +7,9 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 
-RUNS = 12
+SEEDS = seeds(12)
 RUNS_PER_TEST = 6
 MESSAGES = 60
 CHANGES = 5
@@ -82,7 +83,7 @@ def taken(scenario: Scenario) -> dict[str, list[set[tuple[str, int]]]]:
     return found
 
 
-@pytest.mark.parametrize("first", range(1, RUNS + 1, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_equal_profiles_get_the_same_wherever_they_are(first: int) -> None:
     shares = []
     for seed in range(first, first + RUNS_PER_TEST):

@@ -6,8 +6,9 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 
-RUNS = 12
+SEEDS = seeds(12)
 RUNS_PER_TEST = 6
 MESSAGES = 120
 
@@ -54,7 +55,7 @@ def trained(scenario: Scenario) -> list[dict[str, list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("first", range(1, RUNS + 1, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_messages_arrive_once_and_all_brokers_hold_the_same_version(first: int) -> None:
     numbers = []
     for seed in range(first, first + RUNS_PER_TEST):

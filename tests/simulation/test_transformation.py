@@ -3,7 +3,6 @@ breaking links and dying processes."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import cast
 
@@ -12,9 +11,9 @@ import pytest
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "12"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(12)
 RUNS_PER_TEST = 12
 
 
@@ -114,9 +113,9 @@ def unexplained(scenario: Scenario) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + RUNS, RUNS_PER_TEST))
+@pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_results_are_those_of_whole_messages(first: int) -> None:
-    for seed in range(first, min(first + RUNS_PER_TEST, FIRST_SEED + RUNS)):
+    for seed in range(first, first + RUNS_PER_TEST):
         scenario = run(seed)
         assert not scenario.missing(), f"seed {seed}"
         assert not scenario.wrong(), f"seed {seed}"

@@ -3,7 +3,6 @@ another when it starts again: nothing is lost, doubled or out of order."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,11 +16,11 @@ from overlay.link.link_layer import LinkLayer
 from tests.simulation import test_exactly_once
 from tests.simulation.other_releases import FormerRelease, LaterCore, Listening
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 from tests.simulation.sim_network import Core, Rows
 from tests.survival.upgrade import HistoryMissing
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_VERSION_RUNS", "12"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "1"))
+SEEDS = seeds(12)
 FORMER, NOW, COMING = "former", "now", "coming"
 AFTER = {FORMER: (FORMER, FORMER, NOW), NOW: (NOW, COMING), COMING: (NOW, COMING)}
 """A store goes on to this release, and not back."""
@@ -103,7 +102,7 @@ def run(seed: int, former: FormerRelease) -> MixedScenario:
 
 def test_releases_work_together_and_follow_each_other(former: FormerRelease) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(FIRST_SEED, FIRST_SEED + RUNS):
+    for seed in SEEDS:
         scenario = run(seed, former)
         assert not scenario.missing(), f"seed {seed}"
         assert not scenario.wrong(), f"seed {seed}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.simulation.scenario import Scenario
+from tests.simulation.seeds import seeds
 from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_exactly_once import (
     change_something,
@@ -15,8 +14,7 @@ from tests.simulation.test_exactly_once import (
     refused_at_times,
 )
 
-RUNS = int(os.environ.get("ONYX_SIMULATION_RUNS", "24"))
-FIRST_SEED = int(os.environ.get("ONYX_SIMULATION_SEED", "12000"))
+SEEDS = seeds(24, first=12_000)
 
 SCHEMA = b"""<element name="m" xmlns="http://relaxng.org/ns/structure/1.0">
 <zeroOrMore><attribute><anyName/></attribute></zeroOrMore>
@@ -29,7 +27,7 @@ class Validated(Scenario):
         return self.registered(schema_name="m.rng", schema=SCHEMA, validate="reject")
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RUNS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_valid_comes_once_and_of_the_others_their_source_is_told(seed: int) -> None:
     scenario = Validated(seed, brokers=1 + seed % 5)
     live_through(scenario, 1, random_path, refused_at_times("wrong"), change_something)
