@@ -29,4 +29,7 @@ def measure_chaos(report: Report, options: argparse.Namespace) -> None:
     for name in ("lost", "doubled", "disordered"):
         report.figure(name, f"{name}, of all deliveries", getattr(verdict, name))
     if not verdict.is_good or chaos.unexpected:
-        raise WrongAnswers(f"seed {options.seed}: {verdict.examples} {chaos.unexpected}")
+        raise WrongAnswers(
+            f"seed {options.seed}: {verdict.examples} {chaos.unexpected}, "
+            f"lost {verdict.lost}, of which a broker said so of {chaos.told_lost}"
+        )

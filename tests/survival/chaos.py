@@ -37,7 +37,14 @@ from tests.survival.separate_nodes import HERE, REGISTRATION, SeparateNodes
 
 BROKERS = 4
 LINKS = [("B1", "B2"), ("B2", "B3"), ("B3", "B4"), ("B4", "B1")]
-LIMITS = "[limits]\nlink_down_after_s = 6\n[limits.link]\nkeepalive_seconds = 3\n"
+# A slow machine has millions wait: nothing of that may go.
+LIMITS = """
+[limits]
+link_down_after_s = 6
+delivery_backlog_bytes_max = 68719476736
+[limits.link]
+keepalive_seconds = 3
+"""
 SOURCES = (0.0, 10.0, 20.0)  # latitudes: at B1, B2 and B3
 PROFILES = [
     *((latitude, Wanted(None)) for latitude in (0.0, 10.0, 20.0, 30.0)),
@@ -66,6 +73,7 @@ class Chaos:
     ledger: Ledger = field(default_factory=Ledger)
     faults: Counter[str] = field(default_factory=Counter)
     ended_for_disks: int = 0  # processes that have ended, as they have to
+    told_lost: int = 0  # deliveries that a broker has dropped for a limit, and said so
     unexpected: list[str] = field(default_factory=list)
 
     async def run(self) -> Verdict:
@@ -152,9 +160,13 @@ class Chaos:
                 await trio.sleep(0.5)
 
     async def _take(self, user: User, profiles: list[str]) -> None:
-        async for delivery in user.results(*profiles):
+        results = user.results(*profiles)
+        async for delivery in results:
             for text in delivery.results:
                 self.ledger.take(delivery.profile, delivery.source, text)
+            if results.lost > self.told_lost:
+                self.told_lost = results.lost
+                self.say(f"a broker says it has dropped: {results.lost_by_profile()}")
 
     @property
     def _accepted(self) -> int:
@@ -351,6 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 **asdict(verdict),
                 "faults": chaos.faults,
                 "unexpected": chaos.unexpected,
+                "told_lost": chaos.told_lost,
                 "ended_for_disks": chaos.ended_for_disks,
             }
         )
