@@ -25,7 +25,7 @@ from demo.profile_files import ProfileFileError
 from demo.report import Report, to_json
 from demo.scenario import Scenario, ScenarioError, built_in_scenario, folder_scenario
 from onyx import UserError
-from onyx.background import lone_error
+from overlay.link.lone_error import lone_error
 from overlay.topology import Topology, TopologyError, Transformation, load_topology
 
 TOPOLOGY = Path(__file__).resolve().parent.parent / "topologies" / "figure4.toml"

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import trio
 
+from overlay.link.lone_error import lone_error
+
 _T = TypeVar("_T")
 
 
@@ -15,7 +17,7 @@ _T = TypeVar("_T")
 async def background_tasks() -> AsyncIterator[trio.Nursery]:
     """A nursery that is cancelled when the block ends.
 
-    A nursery wraps even a single error into a group.  Whoever uses this started no tasks of his
+    A nursery wraps even a single error into a group.  Whoever uses this started no tasks of their
     own, so a lone error comes out as it is.
     """
     try:
@@ -42,10 +44,3 @@ async def hold(
 
 async def forever(entered: object) -> None:
     await trio.sleep_forever()
-
-
-def lone_error(error: BaseException) -> BaseException:
-    """The only error in a group (of groups), or what was given."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

@@ -21,10 +21,10 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from onyx.background import lone_error
 from onyx.child_process import RestartPolicy
 from onyx.node_deaths import Death, ProcessDied
 from overlay.link.dead_letters import keep_aside
+from overlay.link.lone_error import lone_error
 from overlay.link.row_store import RowStore
 from overlay.link.suspect import CoreFailed, marked
 

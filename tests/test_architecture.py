@@ -28,6 +28,7 @@ SHELLS = {
     "overlay/link/handshake.py",
     "overlay/link/inbox.py",
     "overlay/link/lease.py",
+    "overlay/link/lone_error.py",
     "overlay/link/link_io.py",
     "overlay/link/made_aside.py",
     "overlay/link/node.py",

@@ -53,7 +53,8 @@ from benchmarks.network.registering import measure_registering
 from benchmarks.network.sizes import QUICK, Sizes
 from formats.build import build_info
 from onyx import UserError
-from onyx.background import background_tasks, lone_error
+from onyx.background import background_tasks
+from overlay.link.lone_error import lone_error
 
 _OTHER_FILES = 256  # that a process has open besides its connections
 

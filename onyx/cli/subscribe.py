@@ -12,7 +12,7 @@ from pathlib import Path
 import trio
 
 from formats.media_types import XML, suffix_of
-from onyx.background import background_tasks, lone_error
+from onyx.background import background_tasks
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
 from onyx.cli.subscribe_exec import EXEC_DETAILS, deal_with
 from onyx.cli.values import positive, print_json
@@ -24,6 +24,7 @@ from onyx.data_source import FAREWELL_SECONDS
 from onyx.errors import EXIT_OK, CommandFailed, UnwritableOutput, UsageError
 from onyx.positions import PositionFile
 from onyx.results import Results
+from overlay.link.lone_error import lone_error
 
 DETAILS = f"""\
 Results are printed one a message, or written to a directory, one file each, named

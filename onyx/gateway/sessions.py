@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import trio
 
-from onyx.background import background_tasks, forever, hold, lone_error
+from onyx.background import background_tasks, forever, hold
 from onyx.client_values import Outcome
 from onyx.clients import User
 from onyx.data_source import DataSource
@@ -28,6 +28,7 @@ from onyx.gateway.refusals import Refused
 from onyx.identity.known_networks import credentials_for, use_credentials
 from onyx.registration_client import NetworkClient, RegistrationClient, Result, addresses_of
 from overlay.link.credentials import Credentials, TokenCredentials
+from overlay.link.lone_error import lone_error
 from overlay.link.principal import Principal
 
 IDLE_SECONDS = 60.0  # a session without a request is closed

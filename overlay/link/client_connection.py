@@ -74,6 +74,7 @@ from overlay.link.handshake import HandshakeFailed, secure
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
+from overlay.link.lone_error import lone_error
 from overlay.link.message_headers import Headers
 from overlay.link.observed_events import ObservedEvents
 from overlay.link.outcomes import Outcomes
@@ -112,10 +113,9 @@ async def open_client(
                 connection.send_acknowledgements()
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:
-        # The block raised one error; the nursery around it is no concern of its caller.
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from None
-        raise
+        if (error := lone_error(group)) is group:  # else the nursery is no concern of the caller
+            raise
+        raise error from None
 
 
 class ClientConnection:
