@@ -44,7 +44,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_parser import parse_accepted
 from yfilter.language.shapes import MARK, Blank, NeedsWords, PlainPath, Shaped, Word, parts_of
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import all_within
 
 _BLANK = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
 _ANY_STEP = "/*"
@@ -194,14 +194,11 @@ def _target(pattern: str, literals: Sequence[Literal]) -> _Target:
 
 def _is_relative(tree: Expression) -> bool:
     """Whether the conditions of ``/*[…]`` have no path that starts at the message."""
-    inside = (*same_focus(tree), *new_focus(tree))
-    return not any(_starts_at_message(part) for part in inside)
-
-
-def _starts_at_message(expression: Expression) -> bool:
-    if isinstance(expression, PathExpression) and expression.origin is Origin.MESSAGE:
-        return True
-    return any(map(_starts_at_message, (*same_focus(expression), *new_focus(expression))))
+    return not any(
+        isinstance(part, PathExpression) and part.origin is Origin.MESSAGE
+        for part in all_within(tree)
+        if part is not tree
+    )
 
 
 def _constants(selection: Expression) -> Iterator[int]:
@@ -218,7 +215,5 @@ def _constants(selection: Expression) -> Iterator[int]:
 
 def _literals(expression: Expression) -> set[int]:
     """All blanks that are literals."""
-    if isinstance(expression, Literal) and isinstance(expression.value, Blank):
-        return {expression.value.number}
-    parts = (*same_focus(expression), *new_focus(expression))
-    return {number for part in parts for number in _literals(part)}
+    literals = (part.value for part in all_within(expression) if isinstance(part, Literal))
+    return {value.number for value in literals if isinstance(value, Blank)}

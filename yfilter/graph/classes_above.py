@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from dataclasses import replace
 
 from yfilter.graph.query_ast import Closure, Iri, TriplePattern
-from yfilter.graph.tree_walk import nodes_of
+from yfilter.language.trees import Tree, changed, nodes_of
 
-T = TypeVar("T")
 _LINE = re.compile(
     r"^[ \t]*#[ \t]*above[ \t]+<([^<>\s]*)>[ \t]*:((?:[ \t]*<[^<>\s]*>)*)[ \t]*(?:\r\n?|\n|$)",
     re.MULTILINE,
@@ -49,9 +47,16 @@ def asked_above(tree: object) -> dict[str, tuple[str, ...]]:
     }
 
 
-def filled(tree: T, above: Mapping[str, tuple[str, ...]]) -> T:
+def filled(tree: Tree, above: Mapping[str, tuple[str, ...]]) -> Tree:
     """The tree with the classes above those that it asks for."""
-    return cast(T, _filled(tree, above))
+
+    def fill(node: object) -> object:
+        match node:
+            case TriplePattern(_, _, Iri(name), Closure.INSTANCE_ABOVE):
+                return replace(node, classes=above.get(name, ()))
+        return node
+
+    return changed(tree, fill)
 
 
 def above_text(asked: Iterable[tuple[str, tuple[str, ...]]]) -> str:
@@ -61,16 +66,3 @@ def above_text(asked: Iterable[tuple[str, tuple[str, ...]]]) -> str:
         for name, classes in asked
         if classes
     )
-
-
-def _filled(node: Any, above: Mapping[str, tuple[str, ...]]) -> Any:
-    if isinstance(node, TriplePattern):
-        if node.closure is Closure.INSTANCE_ABOVE and isinstance(node.object, Iri):
-            return replace(node, classes=above.get(node.object.value, ()))
-        return node
-    if isinstance(node, tuple):
-        return tuple(_filled(part, above) for part in node)
-    if is_dataclass(node) and not isinstance(node, type):
-        parts = {field.name: getattr(node, field.name) for field in fields(node)}
-        return replace(node, **{name: _filled(part, above) for name, part in parts.items()})
-    return node

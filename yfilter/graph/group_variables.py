@@ -15,25 +15,21 @@ from typing import TypeAlias
 from yfilter.graph.query_ast import (
     AllOf,
     Alternatives,
-    AnyOf,
-    Arithmetic,
     Bind,
     Exists,
     Filter,
-    FilterCall,
-    FilterComparison,
     FilterExpression,
     Group,
     GroupElement,
     InGraph,
-    Membership,
     Minus,
-    Not,
     Optionally,
     TriplePattern,
     Values,
     Variable,
 )
+from yfilter.graph.tree_walk import variables_of
+from yfilter.language.trees import nodes_of
 
 Variables: TypeAlias = "frozenset[Variable]"
 
@@ -93,46 +89,12 @@ def possible(element: GroupElement) -> Variables:
 @lru_cache(_KEPT)
 def mentioned(expression: FilterExpression) -> Variables:
     """All variables of an expression, those within EXISTS included."""
-    match expression:
-        case Variable():
-            return frozenset({expression})
-        case FilterComparison(left, _, right):
-            return mentioned(left) | mentioned(right)
-        case AllOf(parts) | AnyOf(parts):
-            return union(map(mentioned, parts))
-        case Not(operand):
-            return mentioned(operand)
-        case Membership(operand, choices, _):
-            return mentioned(operand) | union(map(mentioned, choices))
-        case Arithmetic(_, operands):
-            return union(map(mentioned, operands))
-        case FilterCall(_, arguments):
-            return union(map(mentioned, arguments))
-        case Exists(group, _):
-            return _anywhere(group)
-        case _:
-            return NONE
+    return frozenset(variables_of(expression))
 
 
 def has_exists(expression: FilterExpression) -> bool:
     """Whether EXISTS stands anywhere in an expression."""
-    match expression:
-        case Exists():
-            return True
-        case FilterComparison(left, _, right):
-            return has_exists(left) or has_exists(right)
-        case AllOf(parts) | AnyOf(parts):
-            return any(map(has_exists, parts))
-        case Not(operand):
-            return has_exists(operand)
-        case Membership(operand, choices, _):
-            return has_exists(operand) or any(map(has_exists, choices))
-        case Arithmetic(_, operands):
-            return any(map(has_exists, operands))
-        case FilterCall(_, arguments):
-            return any(map(has_exists, arguments))
-        case _:
-            return False
+    return any(isinstance(node, Exists) for node in nodes_of(expression))
 
 
 def filters_of(group: Group) -> list[FilterExpression]:
@@ -174,23 +136,3 @@ def is_inlinable(group: Group, outside: Variables) -> bool:
 
 def union(sets: Iterable[Variables]) -> Variables:
     return NONE.union(*sets)
-
-
-@lru_cache(_KEPT)
-def _anywhere(element: GroupElement) -> Variables:
-    """All variables that an element mentions."""
-    match element:
-        case Group(elements):
-            return union(map(_anywhere, elements))
-        case Alternatives(groups):
-            return union(map(_anywhere, groups))
-        case Optionally(group) | Minus(group):
-            return _anywhere(group)
-        case InGraph(_, group):
-            return _anywhere(group) | possible(element)
-        case Filter(condition):
-            return mentioned(condition)
-        case Bind(value, variable):
-            return mentioned(value) | {variable}
-        case _:
-            return possible(element)

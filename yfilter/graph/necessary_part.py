@@ -33,7 +33,8 @@ from yfilter.graph.query_ast import (
     Values,
     Variable,
 )
-from yfilter.graph.tree_walk import nodes_of, variables_of
+from yfilter.graph.tree_walk import variables_of
+from yfilter.language.trees import nodes_of
 
 SAID_FUNCTIONS = frozenset(
     (

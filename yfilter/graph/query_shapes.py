@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple
 
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
@@ -28,8 +28,8 @@ from yfilter.graph.query_ast import FilterCall, GraphQuery, Group, LiteralTerm
 from yfilter.graph.query_text import ESCAPED, unparse
 from yfilter.graph.stars import GraphPart, graph_part
 from yfilter.graph.term_conditions import plain_number
-from yfilter.graph.tree_walk import nodes_of
-from yfilter.language.shapes import Shape, Shaped, Word, blank_like
+from yfilter.language.shapes import Shape, Shaped, Word, blank_like, filling
+from yfilter.language.trees import Tree, changed, nodes_of
 
 LENGTH_MAX = 2_048
 KEYS_MAX = 8_192
@@ -58,8 +58,6 @@ _PART_OF = re.compile(rf"{_MARK}[ :]w?([0-9]+)|\Aw([0-9]+)\Z")
 _OWN = re.compile(rf"{_MARK}|90[0-9]{{2}}|\\|\"\"\"|'''|\bBASE\b|\#[ \t]*above\b", re.IGNORECASE)
 _WORDS_MAX = 64
 
-_Filler: TypeAlias = "Callable[[tuple[str, ...]], Any]"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphShape:
@@ -67,9 +65,9 @@ class GraphShape:
     makes of it.  ``of_index``: the query with the paths of its part, which have blanks;
     ``made_of``: what makes the words of these (shapes.py)."""
 
-    query: _Filler
+    query: Callable[[tuple[Word, ...]], GraphQuery]
     text: tuple[list[str], list[int]]
-    part: _Filler
+    part: Callable[[tuple[Word, ...]], GraphPart]
     of_index: Shape
     made_of: tuple[Callable[[str], Word], ...]
 
@@ -87,7 +85,7 @@ class MadeOfWords(NamedTuple):
     words: tuple[str, ...]
 
     def fill(self) -> GraphQuery:
-        query: GraphQuery = self.shape.query(self.words)
+        query = self.shape.query(self.words)
         return replace(query, origin=_Origin(query.where, self))
 
     def text(self) -> str:
@@ -116,7 +114,7 @@ class _Origin:
     made: MadeOfWords
 
     def part(self) -> GraphPart:
-        return cast(GraphPart, self.made.shape.part(self.made.words))
+        return self.made.shape.part(self.made.shaped().words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,23 +213,18 @@ class QueryShapes:
         if query.whole:
             return None
         free = {mark: n for n, mark in enumerate(shown) if n not in fixed}
-        makers = _Makers(free), _Makers(free)
-        part = graph_part(query)
-        fill = makers[1].of(part)
-        numbers = makers[1].numbers
-        blank: list[Any] = [
-            blank_like(0 if number in numbers else "", number) for number in range(len(words))
-        ]
-        of_blanks = _Makers(free, is_blank=True).of(part)(tuple(blank))
-        tree = replace(query, origin=_Blank(query.where, of_blanks))
-        made_of = tuple(_number_of if n in numbers else str for n in range(len(words)))
+        of_query, of_part = _Blanks(free), _Blanks(free)
+        part = of_part.of(graph_part(query))
+        tree = replace(query, origin=_Blank(query.where, part))
+        made_of = tuple(_number_of if n in of_part.numbers else str for n in range(len(words)))
         marks = "|".join(map(re.escape, sorted(free, key=len, reverse=True)))
         written = re.split(f"({marks})", unparse(query)) if free else [unparse(query)]
         places = [free[mark] for mark in written[1::2]]
-        shape = GraphShape(makers[0].of(query), (written, places), fill, Shape(tree), made_of)
+        fill = filling(of_query.of(query)), filling(part)
+        shape = GraphShape(fill[0], (written, places), fill[1], Shape(tree), made_of)
         every = set(free.values())
         belong = set(fixed)
-        for one in makers:
+        for one in (of_query, of_part):
             belong |= (every - one.used) | (every & one.in_part)
         for node in nodes_of(query):
             if isinstance(node, FilterCall) and node.name == "regex":
@@ -260,60 +253,36 @@ def _taken_apart(text: str) -> tuple[list[str], list[str], list[str]]:
     return pieces, kinds, words
 
 
-class _Makers:
-    """Makes what puts words into a tree; ``used``: the words that it found a place for,
-    ``in_part``: those that are a part of something."""
+class _Blanks:
+    """Puts blanks in the place of marks in a tree; ``numbers``: the words that stand for numbers,
+    ``used``: those that it found a place for, ``in_part``: those that are a part of something."""
 
-    def __init__(self, free: dict[str, int], *, is_blank: bool = False) -> None:
-        self._is_blank = is_blank
-        self.numbers: set[int] = set()  # of the words that stand for numbers
+    def __init__(self, free: dict[str, int]) -> None:
+        self.numbers: set[int] = set()
         self.used: set[int] = set()
         self.in_part: set[int] = set()
         self._free = free
         self._numbers = {Decimal(mark): n for mark, n in free.items() if mark[0].isdecimal()}
 
-    def of(self, node: object) -> _Filler:
-        return self._maker(node) or (lambda _: node)
+    def of(self, tree: Tree) -> Tree:
+        return changed(tree, self._blank)
 
-    def _maker(self, node: object) -> _Filler | None:
-        """None for what has no word in it."""
-        if isinstance(node, str):
-            return self._text(node)
-        if isinstance(node, int | Decimal):
-            return self._number(node)
-        if isinstance(node, tuple):
-            parts: tuple[object, ...] = node
-        elif is_dataclass(node) and not isinstance(node, type):
-            parts = tuple(getattr(node, field.name) for field in fields(node))
+    def _blank(self, part: object) -> object:
+        if isinstance(part, str):
+            number = self._free.get(part)
+            if number is None:
+                found = _PART_OF.finditer(part)
+                self.in_part.update(int(one[1] or one[2]) for one in found)
+        elif isinstance(part, int | Decimal):
+            number = self._numbers.get(Decimal(part))
+            if number is not None:
+                self.numbers.add(number)
         else:
-            return None
-        makers = [self._maker(part) for part in parts]
-        if not any(makers):
-            return None
-        pairs = list(zip(makers, parts, strict=True))
-        if type(node) is tuple:
-            return lambda words: tuple([make(words) if make else part for make, part in pairs])
-        kind: Callable[..., object] = type(node)
-        return lambda words: kind(*[make(words) if make else part for make, part in pairs])
-
-    def _text(self, text: str) -> _Filler | None:
-        number = self._free.get(text)
+            return part
         if number is None:
-            found = _PART_OF.finditer(text)
-            self.in_part.update(int(one[1] or one[2]) for one in found)
-            return None
+            return part
         self.used.add(number)
-        return lambda words: words[number]
-
-    def _number(self, value: int | Decimal) -> _Filler | None:
-        number = self._numbers.get(Decimal(value))
-        if number is None:
-            return None
-        self.used.add(number)
-        self.numbers.add(number)
-        if self._is_blank:
-            return lambda words: words[number]
-        return lambda words: _number_of(words[number])
+        return blank_like("" if isinstance(part, str) else 0, number)
 
 
 def _number_of(word: str) -> Word:

@@ -27,6 +27,7 @@ from typing import NamedTuple, Protocol, TypeAlias, cast
 from formats.graph import striped
 from formats.graph.property_names import property_name
 from formats.graph.vocabulary import RDF_TYPE
+from yfilter.graph.group_variables import has_exists
 from yfilter.graph.query_ast import (
     AllOf,
     Alternatives,
@@ -63,7 +64,7 @@ from yfilter.graph.term_conditions import (
     term_condition,
     terms_condition,
 )
-from yfilter.graph.tree_walk import nodes_of, variables_of
+from yfilter.graph.tree_walk import variables_of
 from yfilter.language.query_ast import (
     ANY_NAME,
     And,
@@ -250,9 +251,9 @@ def _given_before(group: Group, element: GroupElement) -> set[Variable]:
 def _filtered(branch: _Branch, condition: FilterExpression) -> list[_Branch]:
     """The branch with a filter: several of them for what is said of one variable or another."""
     variables = set(variables_of(condition))
-    if len(variables) == 1 and variables <= branch.certain and not _has_group(condition):
+    if len(variables) == 1 and variables <= branch.certain and not has_exists(condition):
         return [replace(branch, filters=(*branch.filters, condition))]
-    if isinstance(condition, AnyOf) and not _has_group(condition):
+    if isinstance(condition, AnyOf) and not has_exists(condition):
         ways = []
         for part in condition.parts:
             way = branch
@@ -269,10 +270,6 @@ def _is_choice(condition: FilterExpression) -> bool:
 
 def _vague(branch: _Branch) -> _Branch:
     return replace(branch, is_exact=False)
-
-
-def _has_group(condition: FilterExpression) -> bool:
-    return any(isinstance(node, Exists) for node in nodes_of(condition))
 
 
 # -- the path of one alternative

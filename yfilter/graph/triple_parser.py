@@ -30,8 +30,8 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.sparql_lexer import Token, TokenKind
-from yfilter.graph.tree_walk import nodes_of
 from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.trees import nodes_of
 
 FIRST, REST, NIL = (Iri(RDF + name) for name in ("first", "rest", "nil"))
 _VERB = "a property: an IRI, a variable or 'a'"

@@ -36,7 +36,7 @@ from yfilter.language.query_ast import (
     UserCall,
 )
 from yfilter.language.query_lexer import Token, TokenKind
-from yfilter.language.subexpressions import user_calls
+from yfilter.language.subexpressions import all_within
 
 _SHORT_STEPS_MAX = 64
 
@@ -170,8 +170,8 @@ class FunctionParser(FlworParser):
         found: set[str] = set()
         reached = [self._functions[name, 0]]
         while reached:
-            for call in user_calls(reached.pop().body):
-                if call.name not in found:
+            for call in all_within(reached.pop().body):
+                if isinstance(call, UserCall) and call.name not in found:
                     found.add(call.name)
                     reached += (one for one in self._functions.values() if one.name == call.name)
         return found

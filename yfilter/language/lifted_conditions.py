@@ -29,7 +29,7 @@ from yfilter.language.query_ast import (
     Quantified,
     UserCall,
 )
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import all_within
 
 # How long conditions may become by writing out variables; the conjuncts beyond are left to the
 # remainder.
@@ -75,10 +75,8 @@ def _bound_in(condition: Expression, variable: str) -> Expression | None:
 
 def _variables(expression: Expression) -> set[str]:
     """All variables in an expression, those that it binds itself included."""
-    found = {expression.variable} if isinstance(expression, PathExpression) else set()
-    for part in (*same_focus(expression), *new_focus(expression)):
-        found |= _variables(part)
-    return found - {""}
+    parts = all_within(expression)
+    return {part.variable for part in parts if isinstance(part, PathExpression)} - {""}
 
 
 def needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
@@ -103,7 +101,7 @@ def needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
         conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
         for conjunct in conjuncts:
             needed = _for_some(conjunct, bindings | ranging)
-            if needed is not None and _uses_any(conjunct, ranging):
+            if needed is not None and not ranging.keys().isdisjoint(_variables(conjunct)):
                 conditions.append(needed)
     steps_left = LIFTED_STEPS_MAX
     kept = []
@@ -171,13 +169,6 @@ def _for_some(condition: Expression, bindings: Mapping[str, Expression]) -> Expr
 def _is_served(path: PathExpression) -> bool:
     """Whether the path leads down from the context item, without positions."""
     return path.origin is Origin.CONTEXT and bool(path.steps) and downward(path).exact
-
-
-def _uses_any(expression: Expression, variables: Mapping[str, Expression]) -> bool:
-    if isinstance(expression, PathExpression) and expression.variable in variables:
-        return True
-    parts = (*same_focus(expression), *new_focus(expression))
-    return any(_uses_any(part, variables) for part in parts)
 
 
 def _as_predicate(condition: Expression) -> Expression:
@@ -274,8 +265,8 @@ def _flat(kind: type[And] | type[Or], parts: tuple[Expression, ...]) -> tuple[Ex
 
 def uses_variable(expression: Expression) -> bool:
     """Also one that is declared, in the value of another."""
-    if isinstance(expression, UserCall) and not expression.library:
-        return True
-    if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
-        return True
-    return any(map(uses_variable, (*same_focus(expression), *new_focus(expression))))
+    return any(
+        (isinstance(part, UserCall) and not part.library)
+        or (isinstance(part, PathExpression) and part.origin is Origin.VARIABLE)
+        for part in all_within(expression)
+    )

@@ -34,7 +34,7 @@ from yfilter.language.query_ast import (
     Expression,
     FunctionCall,
 )
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import all_within
 
 # About the context item, which the parser adds, where their last argument is left out.
 CONTEXT_FUNCTIONS = frozenset(("lang",))
@@ -115,15 +115,11 @@ def type_result(name: str) -> ResultKind | None:
 
 def falls_back(expression: Expression) -> bool:
     """Whether elementpath has a part in evaluating it, as far as its text tells."""
-    match expression:
-        case FunctionCall(name):
-            found = name not in FUNCTIONS
-        case Cast():
-            found = expression.type not in TYPES
-        case _:
-            found = False
-    parts = (*same_focus(expression), *new_focus(expression))
-    return found or any(map(falls_back, parts))
+    return any(
+        (isinstance(part, FunctionCall) and part.name not in FUNCTIONS)
+        or (isinstance(part, Cast) and part.type not in TYPES)
+        for part in all_within(expression)
+    )
 
 
 @cache

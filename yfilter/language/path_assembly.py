@@ -18,7 +18,7 @@ from yfilter.language.query_ast import (
     Transform,
     UserCall,
 )
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import all_within
 
 ANY_DEPTH = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
 
@@ -79,12 +79,11 @@ def with_filter(origin: Expression, step: LocationStep) -> Expression:
 
 def size_of(expression: Expression) -> int:
     """How many steps it has; whatever is no path counts as one."""
-    own = len(expression.steps) if isinstance(expression, PathExpression) else 1
-    return own + sum(map(size_of, (*same_focus(expression), *new_focus(expression))))
+    parts = all_within(expression)
+    return sum(len(one.steps) if isinstance(one, PathExpression) else 1 for one in parts)
 
 
 def constructs(expression: Expression) -> bool:
     """Whether a node that is not of the message may be made anywhere in it."""
-    if isinstance(expression, Constructor | Computed | Markup | Transform | UserCall):
-        return True
-    return any(map(constructs, (*same_focus(expression), *new_focus(expression))))
+    kinds = Constructor | Computed | Markup | Transform | UserCall
+    return any(isinstance(part, kinds) for part in all_within(expression))

@@ -62,7 +62,7 @@ from yfilter.language.query_ast import (
     UserCall,
     WhereClause,
 )
-from yfilter.language.subexpressions import user_calls
+from yfilter.language.subexpressions import all_within
 
 _ESCAPES = {
     "&": "&amp;",
@@ -88,7 +88,8 @@ def unparse(node: Profile | Expression) -> str:
         return text
     declared = {
         (function.name, len(function.parameters)): function
-        for call in user_calls(body)
+        for call in all_within(body)
+        if isinstance(call, UserCall)
         for function in call.library
     }
     return "".join(map(_declared, declared.values())) + text

@@ -21,7 +21,7 @@ Bounded: at most ``keys_max`` keys of at most LENGTH_MAX characters, the oldest 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -49,7 +49,7 @@ from yfilter.language.shapes import (
     Word,
     take_apart,
 )
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import all_within
 
 LENGTH_MAX = 2_048
 PLAIN_LENGTH_MAX = 512  # and so within ProfileLimits.steps_max
@@ -337,22 +337,12 @@ def _holds_nested_constructor(expression: Expression) -> bool:
     Its text is passed over as if it were an expression while the end of the value is looked for, so
     that the same characters are read in two ways.
     """
-    if isinstance(expression, Constructor):
-        for _, value in expression.attributes:
-            for part in value:
-                if not isinstance(part, str) and any(
-                    isinstance(inner, Constructor) for inner in _all_parts(part)
-                ):
-                    return True
-    return any(map(_holds_nested_constructor, _parts(expression)))
-
-
-def _all_parts(expression: Expression) -> Iterator[Expression]:
-    yield expression
-    for part in _parts(expression):
-        yield from _all_parts(part)
-
-
-def _parts(expression: Expression) -> Iterator[Expression]:
-    yield from same_focus(expression)
-    yield from new_focus(expression)
+    return any(
+        isinstance(inner, Constructor)
+        for one in all_within(expression)
+        if isinstance(one, Constructor)
+        for _, value in one.attributes
+        for part in value
+        if not isinstance(part, str)
+        for inner in all_within(part)
+    )

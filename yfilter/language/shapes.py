@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from decimal import Decimal
-from operator import attrgetter
 from typing import NamedTuple, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from formats.names import QualifiedName
+from yfilter.language import trees
 from yfilter.language.functions import PATTERN_FUNCTIONS
 from yfilter.language.query_ast import (
     ANY,
@@ -178,7 +177,7 @@ def blanks_in(template: object) -> set[int]:
         if isinstance(node, Blank):
             found.add(node.number)
         else:
-            waiting += _parts_of(node) or ()
+            waiting += trees.parts_of(node) or ()
     return found
 
 
@@ -207,29 +206,6 @@ def take_apart(body: Expression) -> Shaped:
 _SHAPES: WeakValueDictionary[Expression, Shape] = WeakValueDictionary()
 
 
-def _parts_of(node: object) -> tuple[object, ...] | None:
-    """What a node is made of; None for one that is no tuple and no dataclass."""
-    kind = type(node)
-    if kind not in _READERS:
-        _READERS[kind] = _reader_of(kind)
-    read = _READERS[kind]
-    return None if read is None else read(node)
-
-
-def _reader_of(kind: type) -> Callable[[object], tuple[object, ...]] | None:
-    if issubclass(kind, tuple):
-        return cast("Callable[[object], tuple[object, ...]]", tuple)
-    if not is_dataclass(kind):
-        return None
-    names = [field.name for field in fields(kind)]
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda node: tuple([getattr(node, name) for name in names])
-
-
-_READERS: dict[type, Callable[[object], tuple[object, ...]] | None] = {}
-
-
 def blank_like(word: Word, number: int) -> Blank:
     blank: Blank
     if isinstance(word, str):
@@ -253,7 +229,7 @@ def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
         return NameTest(node.namespace, cast(str, blank(node.local)))
     if isinstance(node, Literal):
         return Literal(blank(node.value))
-    parts = _parts_of(node)
+    parts = trees.parts_of(node)
     if parts is None:
         return node
     if kind is tuple:
@@ -277,7 +253,7 @@ def _filler(node: object) -> _Filler | None:
     if isinstance(node, Blank):
         number = node.number
         return lambda words: words[number]
-    parts = _parts_of(node)
+    parts = trees.parts_of(node)
     if parts is None:
         return None
     kind = type(node)

@@ -1,123 +1,84 @@
-"""The direct parts of an expression, by whether its context item is theirs."""
+"""The direct parts of an expression, by whether its context item is theirs, and all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any, get_args
 
-from formats.names import QualifiedName
+from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.query_ast import (
-    And,
-    Cast,
-    Clause,
-    Comparison,
+    CatchClause,
     Computed,
-    Conditional,
     Constructor,
     Expression,
     Flwor,
     ForClause,
-    FunctionCall,
+    FunctionDeclaration,
+    Grouping,
     LetClause,
+    LocationStep,
     Mapped,
-    Operation,
-    Or,
-    Part,
+    OrderKey,
     PathExpression,
-    Quantified,
-    Sequence,
     SimpleMap,
-    Transform,
-    TryCatch,
-    Typed,
-    Typeswitch,
-    Update,
+    TypeCase,
     UserCall,
     WhereClause,
 )
+from yfilter.language.trees import parts_of
+
+_EXPRESSIONS = frozenset(get_args(Expression))
+_CLAUSES = frozenset(
+    (
+        *(tuple, LocationStep, FunctionDeclaration, TypeCase, CatchClause),
+        *(ForClause, LetClause, WhereClause, OrderKey, Grouping),
+    )
+)
+# What has expressions with another context item, or has them in another order than it is made.
+_SAME_FOCUS: dict[type, Any] = {
+    PathExpression: lambda path: (path.start,),
+    Mapped: lambda mapped: (mapped.left,),
+    SimpleMap: lambda mapped: (mapped.left,),
+    UserCall: lambda call: call.arguments,
+    Constructor: attrgetter("attributes", "content"),
+    Computed: attrgetter("name", "content"),
+    Flwor: attrgetter("clauses", "where", "group", "order", "result"),
+    GraphQuery: lambda _: (),
+}
+_NEW_FOCUS: dict[type, Any] = {
+    PathExpression: lambda path: path.steps,
+    Mapped: lambda mapped: (mapped.right,),
+    SimpleMap: lambda mapped: (mapped.right,),
+    UserCall: lambda call: call.library,
+}
 
 
 def same_focus(expression: Expression) -> Iterator[Expression]:
     """The direct parts of an expression whose context item is that of the expression itself."""
-    match expression:
-        case PathExpression():
-            if expression.start is not None:
-                yield expression.start
-        case Mapped(left) | SimpleMap(left):
-            yield left
-        case TryCatch(body, clauses):
-            yield body
-            yield from (clause.result for clause in clauses)
-        case Comparison(left, _, right):
-            yield from (left, right)
-        case And(parts) | Or(parts) | Sequence(parts):
-            yield from parts
-        case Operation(_, operands) | FunctionCall(_, operands) | UserCall(_, operands):
-            yield from operands
-        case Conditional(condition, consequence, alternative):
-            yield from (condition, consequence, alternative)
-        case Quantified(_, bindings, condition):
-            yield from (source for _, source in bindings)
-            yield condition
-        case Cast(operand) | Typed(operand):
-            yield operand
-        case Typeswitch(operand, cases):
-            yield operand
-            yield from (case.result for case in cases)
-        case Update(_, target, source):
-            yield target
-            if not isinstance(source, QualifiedName):
-                yield source
-        case Transform(copies, changes, result):
-            yield from (copy.value for copy in copies)
-            yield from (changes, result)
-        case Part():
-            yield expression.expression
-        case Constructor():
-            for _, value in expression.attributes:
-                yield from (part for part in value if not isinstance(part, str))
-            yield from (part for part in expression.content if not isinstance(part, str))
-        case Computed(_, name, content):
-            if name is not None and not isinstance(name, QualifiedName):
-                yield name
-            yield content
-        case Flwor():
-            yield from _parts_of_flwor(expression)
+    return _expressions(_SAME_FOCUS.get(type(expression), parts_of)(expression))
 
 
 def new_focus(expression: Expression) -> Iterator[Expression]:
     """The direct parts of an expression with another context item."""
-    if isinstance(expression, PathExpression):
-        for step in expression.steps:
-            yield from step.predicates
-    elif isinstance(expression, Mapped | SimpleMap):
-        yield expression.right
-    elif isinstance(expression, UserCall):
-        yield from (function.body for function in expression.library)
+    read = _NEW_FOCUS.get(type(expression))
+    return iter(()) if read is None else _expressions(read(expression))
 
 
-def _parts_of_clauses(
-    clauses: tuple[Clause, ...], where: Expression | None
-) -> Iterator[Expression]:
-    for clause in clauses:
-        match clause:
-            case ForClause(_, source) | LetClause(_, source) | WhereClause(source):
-                yield source
-    if where is not None:
-        yield where
+def _expressions(parts: tuple[Any, ...]) -> Iterator[Expression]:
+    """Those that are expressions, also in clauses and tuples."""
+    for part in parts:
+        kind = type(part)
+        if kind in _EXPRESSIONS:
+            yield part
+        elif kind in _CLAUSES:
+            yield from _expressions(parts_of(part) or ())
 
 
-def user_calls(expression: Expression) -> Iterator[UserCall]:
-    """All calls in it, and in what they call."""
-    if isinstance(expression, UserCall):
-        yield expression
-    for part in (*same_focus(expression), *new_focus(expression)):
-        yield from user_calls(part)
-
-
-def _parts_of_flwor(flwor: Flwor) -> Iterator[Expression]:
-    yield from _parts_of_clauses(flwor.clauses, flwor.where)
-    if flwor.group is not None:
-        yield from (value for _, value in flwor.group.keys if value is not None)
-        yield from _parts_of_clauses(flwor.group.clauses, flwor.group.where)
-    yield from (key.key for key in flwor.order)
-    yield flwor.result
+def all_within(expression: Expression) -> Iterator[Expression]:
+    """An expression and all in it, each before its parts."""
+    waiting = [expression]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting += reversed((*same_focus(found), *new_focus(found)))

@@ -55,7 +55,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_ast import Operator as Relation
 from yfilter.language.string_functions import STRING_FUNCTIONS
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.operators import path as paths
 from yfilter.operators.conditions import (
     Both,
@@ -514,9 +514,10 @@ def _is_aggregate(expression: Expression) -> bool:
 
 
 def _has_variables(expression: Expression) -> bool:
-    if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
-        return True
-    return any(map(_has_variables, (*same_focus(expression), *new_focus(expression))))
+    return any(
+        isinstance(part, PathExpression) and part.origin is Origin.VARIABLE
+        for part in all_within(expression)
+    )
 
 
 _ANY_BELOW = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)

@@ -56,7 +56,7 @@ from yfilter.language.query_ast import (
     Update,
     UserCall,
 )
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.projection.needs import Kept, Kind, Steps
 
 PLACES_MAX = 256  # of one value; beyond that, everything is looked at
@@ -398,17 +398,19 @@ class Looks:
 
 def _stays_inside(expression: Expression) -> bool:
     """Whether it comes to no node that is not in a node that it is given."""
-    if isinstance(expression, FunctionCall) and expression.name in _BEYOND:
-        return False
-    if isinstance(expression, UserCall) and expression.is_variable:
-        return False
-    if isinstance(expression, PathExpression) and (
-        expression.origin is Origin.MESSAGE
-        or any(step.kind is NodeKind.PARENT for step in expression.steps)
-        or any(step.axis not in _DOWNWARD for step in expression.steps)
-    ):
-        return False
-    return all(map(_stays_inside, (*same_focus(expression), *new_focus(expression))))
+    for part in all_within(expression):
+        match part:
+            case FunctionCall(name) if name in _BEYOND:
+                return False
+            case UserCall() if part.is_variable:
+                return False
+            case PathExpression(Origin.MESSAGE):
+                return False
+            case PathExpression(_, steps) if any(
+                step.kind is NodeKind.PARENT or step.axis not in _DOWNWARD for step in steps
+            ):
+                return False
+    return True
 
 
 def _below(place: Place, descendant: bool, test: NameTest) -> Place:

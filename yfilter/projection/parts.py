@@ -19,10 +19,9 @@ braces; so its markup is the same wherever it is computed.  Its text is in terms
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, TypeVar
 
 from yfilter.errors import ProfileRefused
 from yfilter.language.item_kinds import ANYTHING, ItemKind, kinds_of
@@ -47,6 +46,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse
+from yfilter.language.trees import Tree, changed, nodes_of
 from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Scope
 from yfilter.projection.needs import Kept, Kind
 
@@ -56,8 +56,6 @@ _DIGEST_BYTES = 8
 _ANYWHERE = ((True, ANY_NAME),)
 _BEFORE = f"for ${PART_VARIABLE} in //* return "
 _NOTHING = Literal("")
-
-_Tree = TypeVar("_Tree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +181,12 @@ def _is_closed(expression: Expression, variable: str) -> bool:
 
     A declared function, whose calls only a message bounds, is left to the host.
     """
-    if any(isinstance(node, UserCall) for node in _nodes(expression)):
+    if any(isinstance(node, UserCall) for node in nodes_of(expression)):
         return False
     bound = _bound(expression)
     used = {
         node.variable
-        for node in _nodes(expression)
+        for node in nodes_of(expression)
         if isinstance(node, PathExpression) and node.origin is Origin.VARIABLE
     }
     return used - bound <= {variable} and not bound & {variable, PART_VARIABLE}
@@ -220,7 +218,7 @@ def _with_result(profile: Profile, flwor: Flwor, result: Expression) -> Profile:
     return Profile(changed, profile.text)
 
 
-def _left_out(tree: _Tree, chosen: frozenset[str] | None) -> _Tree:
+def _left_out(tree: Tree, chosen: frozenset[str] | None) -> Tree:
     """With nothing in the place of the parts that are chosen, all for None, and the others
     themselves."""
 
@@ -231,8 +229,7 @@ def _left_out(tree: _Tree, chosen: frozenset[str] | None) -> _Tree:
             return _NOTHING
         return _left_out(node.expression, chosen)
 
-    changed: _Tree = _changed(tree, change)
-    return changed
+    return changed(tree, change)
 
 
 def _renamed(expression: Expression, variable: str) -> Expression:
@@ -241,35 +238,13 @@ def _renamed(expression: Expression, variable: str) -> Expression:
             return replace(node, variable=PART_VARIABLE)
         return node
 
-    renamed: Expression = _changed(expression, change)
-    return renamed
-
-
-def _changed(tree: Any, change: Any) -> Any:
-    """The tree with each node in it changed, those below first."""
-    if type(tree) is tuple:
-        return tuple([_changed(part, change) for part in tree])
-    if not is_dataclass(tree) or isinstance(tree, type):
-        return tree
-    parts = {field.name: getattr(tree, field.name) for field in fields(tree)}
-    changed = {name: _changed(part, change) for name, part in parts.items()}
-    return change(tree if changed == parts else replace(tree, **changed))
-
-
-def _nodes(tree: object) -> Iterator[object]:
-    if type(tree) is tuple:
-        for part in tree:
-            yield from _nodes(part)
-    elif is_dataclass(tree) and not isinstance(tree, type):
-        yield tree
-        for field in fields(tree):
-            yield from _nodes(getattr(tree, field.name))
+    return changed(expression, change)
 
 
 def _bound(tree: object) -> set[str]:
     """The variables that are bound somewhere in it."""
     bound: set[str] = set()
-    for node in _nodes(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ForClause):
             bound |= {node.variable, node.position}
         elif isinstance(node, LetClause | TypeCase):

@@ -43,7 +43,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
 )
-from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.subexpressions import all_within
 from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Place, Scope
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 
@@ -155,13 +155,14 @@ def _or_none(conditions: tuple[Conjunction, ...]) -> tuple[Conjunction | None, .
 
 
 def _starts_at_message(expression: Expression) -> bool:
-    if isinstance(expression, PathExpression) and expression.origin is Origin.MESSAGE:
-        return True
-    return any(map(_starts_at_message, (*same_focus(expression), *new_focus(expression))))
+    return any(
+        isinstance(part, PathExpression) and part.origin is Origin.MESSAGE
+        for part in all_within(expression)
+    )
 
 
 def _calls_root(expression: Expression) -> bool:
     """root() may stand in a condition, of which then nothing can be said."""
-    if isinstance(expression, FunctionCall) and expression.name == "root":
-        return True
-    return any(map(_calls_root, (*same_focus(expression), *new_focus(expression))))
+    return any(
+        isinstance(part, FunctionCall) and part.name == "root" for part in all_within(expression)
+    )

@@ -1,0 +1,60 @@
+"""Going through syntax trees, whatever their nodes are: dataclasses, and tuples of such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from operator import attrgetter, is_
+from typing import Any, TypeVar, cast
+
+Tree = TypeVar("Tree")
+
+
+def parts_of(node: object) -> tuple[object, ...] | None:
+    """What a node is made of; None for one that is no tuple and no dataclass."""
+    kind = type(node)
+    if kind not in _READERS:
+        _READERS[kind] = _reader_of(kind)
+    read = _READERS[kind]
+    return None if read is None else read(node)
+
+
+def _reader_of(kind: type) -> Callable[[object], tuple[object, ...]] | None:
+    if issubclass(kind, tuple):
+        return cast("Callable[[object], tuple[object, ...]]", tuple)
+    if not is_dataclass(kind):
+        return None
+    names = [field.name for field in fields(kind)]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda node: tuple([getattr(node, name) for name in names])
+
+
+_READERS: dict[type, Callable[[object], tuple[object, ...]] | None] = {}
+
+
+def nodes_of(tree: object) -> Iterator[object]:
+    """All nodes but tuples, each before what is in it, in the order of the text."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if (parts := parts_of(node)) is not None:
+            if not isinstance(node, tuple):
+                yield node
+            waiting.extend(reversed(parts))
+
+
+def changed(tree: Tree, change: Callable[[Any], object]) -> Tree:
+    """The tree with ``change`` of all in it but tuples, those below first."""
+    return cast(Tree, _changed(tree, change))
+
+
+def _changed(node: Any, change: Callable[[Any], object]) -> Any:
+    parts = parts_of(node)
+    if parts is None:
+        return change(node)
+    new = tuple([_changed(part, change) for part in parts])
+    is_same = all(map(is_, parts, new))
+    if type(node) is tuple:
+        return node if is_same else new
+    return change(node if is_same else type(node)(*new))
