@@ -25,12 +25,12 @@ from yfilter.graph.query_ast import (
     Not,
     Variable,
 )
-from yfilter.graph.sparql_lexer import Token, TokenKind
 from yfilter.graph.suggestions import function_suggestion
 from yfilter.graph.term_parser import INTEGER, TermParser, number
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import check_pattern
 from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.tokens import Token, TokenKind
 
 MANY = 1 << 20
 # All functions of SPARQL 1.1, in capitals: the fewest arguments, and the most.

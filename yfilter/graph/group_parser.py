@@ -22,9 +22,9 @@ from yfilter.graph.query_ast import (
     Values,
     Variable,
 )
-from yfilter.graph.sparql_lexer import Token, TokenKind
 from yfilter.graph.triple_parser import Above, TripleParser
 from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.tokens import Token, TokenKind
 
 _IN_GROUP = "a triple, FILTER, OPTIONAL, UNION, or '}'"
 

@@ -45,8 +45,9 @@ from yfilter.graph.query_ast import (
     TriplePattern,
     Variable,
 )
-from yfilter.graph.sparql_lexer import SparqlLexer, Token, TokenKind
+from yfilter.graph.sparql_lexer import SparqlLexer, SparqlToken
 from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.tokens import Token, TokenKind
 
 _RDQL = re.compile(r"SELECT\b[^{#]*?(?<![?$:])\bWHERE\s*\(", re.IGNORECASE)
 _OWN_TOKEN = re.compile(
@@ -78,9 +79,9 @@ class _RdqlLexer(SparqlLexer):
         if match is None:
             return super()._scan(offset)
         if match[4] is not None:
-            return Token(TokenKind.IRI, match[4], match.start(4), match.end())
+            return SparqlToken(TokenKind.IRI, match[4], match.start(4), match.end())
         symbol = 1 if match[5] is None else 5
-        return Token(TokenKind.SYMBOL, match[symbol], match.start(symbol), match.end())
+        return SparqlToken(TokenKind.SYMBOL, match[symbol], match.start(symbol), match.end())
 
 
 class RdqlParser(FilterParser):

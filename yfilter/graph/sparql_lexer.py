@@ -7,10 +7,9 @@ A token is as long as it can be, as the grammar has it: ``?a <?b&&?c> ?d`` has a
 from __future__ import annotations
 
 import re
-from enum import Enum
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
-from yfilter.errors import ProfileRefused
+from yfilter.language.tokens import Token, TokenKind, TokenLexer
 
 _START = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
@@ -25,29 +24,10 @@ _UNICODE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 _STRING_ESCAPE = rf"\\[tbnrf\\\"']|{_UNICODE}"
 
 
-class TokenKind(Enum):
-    IRI = "an IRI in < >"
-    NAME = "a name with a prefix"
-    BLANK = "a blank node"
-    VARIABLE = "a variable"
-    STRING = "a string"
-    LANGUAGE = "a language tag"
-    NUMBER = "a number"
-    WORD = "a word"
-    SYMBOL = "a symbol"
-    END = "the end"
+class SparqlToken(Token):
+    """``text``: of a variable, IRI, blank node or language without what marks them."""
 
-
-class Token(NamedTuple):
-    """``text`` as written (variable, IRI, blank node and language without what marks them)."""
-
-    kind: TokenKind
-    text: str
-    offset: int
-    end: int
-
-    def is_symbol(self, *symbols: str) -> bool:
-        return self.kind is TokenKind.SYMBOL and self.text in symbols
+    __slots__ = ()
 
     def is_word(self, *words: str) -> bool:
         """Whether it is one of these keywords, in capitals here and in any case in the text."""
@@ -55,10 +35,6 @@ class Token(NamedTuple):
 
     def __str__(self) -> str:
         match self.kind:
-            case TokenKind.END:
-                return "the end of the profile"
-            case TokenKind.STRING:
-                return f"the string {self.text}"
             case TokenKind.VARIABLE:
                 return f"'?{self.text}'"
             case TokenKind.BLANK:
@@ -68,7 +44,7 @@ class Token(NamedTuple):
             case TokenKind.IRI:
                 return f"<{self.text}>"
             case _:
-                return f"'{self.text}'"
+                return super().__str__()
 
 
 # One token with the white space and comments before it; its groups are in the order of _KINDS.
@@ -106,70 +82,45 @@ _MARKS = {TokenKind.VARIABLE: 1, TokenKind.IRI: 1, TokenKind.BLANK: 2, TokenKind
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*+")
 _ESCAPE = re.compile(rf"{_UNICODE}|\\(.)", re.DOTALL)
 _SINGLE = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
-_TYPOGRAPHIC_QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb"
+_MEANT = {"&": "'&&'", "~": "regex(…)", "@": "a language tag: @en"}
 
 
-class SparqlLexer:
-    """Scans ``text`` from the front; ``taken`` are the tokens taken so far."""
+class SparqlLexer(TokenLexer):
+    """``taken`` are the tokens taken so far."""
 
-    __slots__ = ("_ahead", "taken", "text")
+    __slots__ = ("taken",)
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        super().__init__(text)
         self.taken: list[Token] = []
-        self._ahead = self._scan(0)
-
-    def peek(self) -> Token:
-        return self._ahead
-
-    def after(self, token: Token) -> Token:
-        return self._scan(token.end)
-
-    def peek_second(self) -> Token:
-        """The token after the next one."""
-        return self._scan(self._ahead.end)
 
     def take(self) -> Token:
-        token = self._ahead
+        token = self.peek()
+        self._offset = token.end
+        self._ahead = None
         self.taken.append(token)
-        self._ahead = self._scan(token.end)
         return token
-
-    def refusal(self, code: str, reason: str, offset: int, expected: str = "") -> ProfileRefused:
-        return ProfileRefused(code, reason, self.text, offset, expected)
 
     def _scan(self, offset: int) -> Token:
         match = _TOKEN.match(self.text, offset)
         if match is None:
-            self._refuse_character(offset)
+            self._refuse(offset)
         group = match.lastindex or 0
         kind = _KINDS[group]
         start = match.start(group) - _MARKS.get(kind, 0)
-        return Token(kind, match[group], start, match.end())
+        token = self._scanned[offset] = SparqlToken(kind, match[group], start, match.end())
+        return token
 
-    def _refuse_character(self, before: int) -> NoReturn:
+    def _refuse(self, before: int) -> NoReturn:
         space = _SPACE.match(self.text, before)
         assert space is not None
         offset = space.end()
         character = self.text[offset]
-        if character in _TYPOGRAPHIC_QUOTES:
-            raise self.refusal(
-                "syntax",
-                f"'{character}' is a typographic quotation mark",
-                offset,
-                "a straight quotation mark, \" or '",
-            )
-        if character in "\"'":
-            raise self.refusal(
-                "syntax",
-                "this string is not closed, or has an escape that there is not",
-                offset,
-                f"a closing {character} on the same line; a backslash doubled",
-            )
-        if character == "$":
-            raise self.refusal("syntax", "'$' without a name", offset, "the name of a variable")
-        expected = {"&": "'&&'", "~": "regex(…)", "@": "a language tag: @en"}.get(character, "")
-        raise self.refusal("syntax", f"'{character}' has no meaning here", offset, expected)
+        open_string = (
+            "this string is not closed, or has an escape that there is not",
+            f"a closing {character} on the same line; a backslash doubled",
+        )
+        self._refuse_character(offset, open_string, _MEANT.get(character, ""))
 
 
 def unescaped(text: str) -> str | None:

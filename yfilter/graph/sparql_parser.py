@@ -24,8 +24,8 @@ from yfilter.graph.query_ast import (
     TriplePattern,
     Variable,
 )
-from yfilter.graph.sparql_lexer import Token, TokenKind
 from yfilter.graph.tree_walk import renamed, variables_of
+from yfilter.language.tokens import Token, TokenKind
 
 _FORMS = "SELECT, CONSTRUCT or ASK"
 _UPDATES = (

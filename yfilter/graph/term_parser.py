@@ -7,7 +7,6 @@ import re
 from formats.characters import find_illegal_character
 from formats.graph.iris import resolve
 from formats.graph.vocabulary import XSD
-from yfilter.errors import ProfileRefused
 from yfilter.graph.iris import is_absolute_iri
 from yfilter.graph.query_ast import (
     Iri,
@@ -16,9 +15,10 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.query_text import is_written_blank, quoted
-from yfilter.graph.sparql_lexer import SparqlLexer, Token, TokenKind, unescaped, unquoted
+from yfilter.graph.sparql_lexer import SparqlLexer, unescaped, unquoted
 from yfilter.graph.suggestions import instead_of, prefix_suggestion, variable_suggestion
 from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.tokens import Token, TokenKind, TokenParser
 
 # BCP 47, but for the few tags that are registered in another form.
 _LANGUAGE = re.compile(
@@ -38,16 +38,19 @@ def language_tag(text: str) -> str | None:
     return lower if _LANGUAGE.fullmatch(lower) else None
 
 
-class TermParser:
+class TermParser(TokenParser):
     """Recursive descent over a SparqlLexer.
 
     ``asked`` has the variables that are to have a value, with the first place that says so;
     ``given`` those that some pattern gives one; ``names`` are of all that are written.
     """
 
+    lexer: SparqlLexer
+    word_form = "{}"
+
     def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(limits)
         self.lexer = SparqlLexer(text)
-        self.limits = limits
         self.base = ""
         self.prefixes: dict[str, str] = {}
         self.asked: dict[str, Token] = {}
@@ -57,62 +60,15 @@ class TermParser:
         self.block = 0  # the basic graph pattern that is being read
         self.labels: dict[str, tuple[Variable, int]] = {}  # of blank nodes, with their block
         self.blank_mark = "_:"  # what their names begin with
-        self._depth = 0
 
-    # -- tokens
-
-    def enter(self, token: Token) -> None:
-        """One level of nesting begins at ``token``; ``leave`` ends it."""
-        self._depth += 1
-        if self._depth > self.limits.depth_max:
-            raise self.refusal(
-                "too-deep", f"nested more than {self.limits.depth_max} deep", token.offset
-            )
-
-    def leave(self) -> None:
-        self._depth -= 1
+    def meant(self, token: Token, expected: str) -> str:
+        return instead_of(self.lexer.text, token.offset, token.text, expected)
 
     def peek(self) -> Token:
         return self.lexer.peek()
 
     def take(self) -> Token:
         return self.lexer.take()
-
-    def takes(self, symbol: str) -> bool:
-        """Whether the next token is this symbol; then it is taken."""
-        if self.lexer.peek().is_symbol(symbol):
-            self.lexer.take()
-            return True
-        return False
-
-    def takes_word(self, word: str) -> bool:
-        if self.lexer.peek().is_word(word):
-            self.lexer.take()
-            return True
-        return False
-
-    def expect(self, symbol: str, why: str = "") -> Token:
-        if not self.lexer.peek().is_symbol(symbol):
-            raise self.unexpected(f"'{symbol}'{why}")
-        return self.lexer.take()
-
-    def expect_word(self, word: str) -> Token:
-        if not self.lexer.peek().is_word(word):
-            raise self.unexpected(word)
-        return self.lexer.take()
-
-    def unexpected(self, expected: str) -> ProfileRefused:
-        token = self.lexer.peek()
-        meant = instead_of(self.lexer.text, token.offset, token.text, expected)
-        return self.refusal("syntax", f"unexpected {token}", token.offset, meant)
-
-    def refusal(self, code: str, reason: str, offset: int, expected: str = "") -> ProfileRefused:
-        return self.lexer.refusal(code, reason, offset, expected)
-
-    def unsupported(self, what: str, token: Token, instead: str = "") -> ProfileRefused:
-        return self.refusal(
-            "unsupported", f"{what} not in the profile language", token.offset, instead
-        )
 
     # -- prologue
 

@@ -29,8 +29,8 @@ from yfilter.graph.query_ast import (
     TriplePattern,
     Variable,
 )
-from yfilter.graph.sparql_lexer import Token, TokenKind
 from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import nodes_of
 
 FIRST, REST, NIL = (Iri(RDF + name) for name in ("first", "rest", "nil"))

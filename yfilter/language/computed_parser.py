@@ -20,7 +20,7 @@ from yfilter.language.query_ast import (
     NodeKind,
     Sequence,
 )
-from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.tokens import Token, TokenKind
 
 _Namespaces: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -62,11 +62,7 @@ class ComputedParser(ConstructorParser):
         inside = self.lexer.after(self.lexer.peek())
         if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
             self._declare_names(declarations, [name])
-        self.expect("{")
-        content: Expression = Sequence(())
-        if not self.lexer.peek().is_symbol("}"):
-            content = self.sequence()
-        self.expect("}", " or an operator")
+        content = self.enclosed(may_be_empty=True)
         self.scope = outer
         self.leave()
         if isinstance(content, Literal):
@@ -79,15 +75,12 @@ class ComputedParser(ConstructorParser):
     def _in_braces(self) -> Expression:
         """``ordered { … }``: nothing here may have another order."""
         self.enter(self.lexer.take())
-        self.lexer.take()
-        inside = self.sequence()
-        self.expect("}", " or an operator")
+        inside = self.enclosed()
         self.leave()
         return inside
 
     def _written_prefixes(self) -> Iterator[tuple[str, str]]:
-        while self.lexer.peek().is_symbol(","):
-            self.lexer.take()
+        while self.takes(","):
             prefix = self.expect_string("a prefix")
             self.expect(",")
             yield prefix, self.expect_string("a namespace")

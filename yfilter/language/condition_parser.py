@@ -55,8 +55,9 @@ from yfilter.language.query_ast import (
     Typeswitch,
     UserCall,
 )
-from yfilter.language.query_lexer import NCNAME, Token, TokenKind
+from yfilter.language.query_lexer import NCNAME
 from yfilter.language.suggestions import function_suggestion
+from yfilter.language.tokens import Token, TokenKind
 
 _UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
 _OPENING_WORDS = frozenset(
@@ -103,11 +104,17 @@ class ConditionParser(OperatorParser):
 
     def sequence(self) -> Expression:
         """One expression, or several with commas between them."""
-        parts = [self.expression()]
-        while self.lexer.peek().text == ",":
-            self.lexer.take()
-            parts.append(self.expression())
+        parts = self.listed(self.expression)
         return parts[0] if len(parts) == 1 else Sequence(_flat(parts))
+
+    def enclosed(self, opening: str = "{", *, may_be_empty: bool = False) -> Expression:
+        """A sequence in braces, or in parentheses."""
+        self.expect(opening)
+        closing = "}" if opening == "{" else ")"
+        is_empty = may_be_empty and self.lexer.peek().is_symbol(closing)
+        inside = Sequence(()) if is_empty else self.sequence()
+        self.expect(closing, " or an operator")
+        return inside
 
     def expression(self) -> Expression:
         token = self.lexer.peek()
@@ -160,11 +167,8 @@ class ConditionParser(OperatorParser):
     # -- constructs of words
 
     def _conditional(self) -> Conditional:
-        token = self.lexer.take()
-        self.enter(token)
-        self.expect("(")
-        condition = self.sequence()
-        self.expect(")", " or an operator")
+        self.enter(self.lexer.take())
+        condition = self.enclosed("(")
         self.expect_word("then")
         consequence = self.expression()
         self.expect_word("else")
@@ -173,11 +177,8 @@ class ConditionParser(OperatorParser):
         return Conditional(condition, consequence, alternative)
 
     def _typeswitch(self) -> Typeswitch:
-        token = self.lexer.take()
-        self.enter(token)
-        self.expect("(")
-        operand = self.sequence()
-        self.expect(")", " or an operator")
+        self.enter(self.lexer.take())
+        operand = self.enclosed("(")
         kinds = self.kinds_of(operand)
         cases: list[TypeCase] = []
         while not cases or self.lexer.peek().is_word("case"):
@@ -186,10 +187,7 @@ class ConditionParser(OperatorParser):
             if self.lexer.peek().kind is TokenKind.VARIABLE:
                 name = self.new_variable()
                 self.expect_word("as")
-            types = [self.sequence_type()]
-            while self.lexer.peek().is_symbol("|"):
-                self.lexer.take()
-                types.append(self.sequence_type())
+            types = self.listed(self.sequence_type, "|")
             cases.append(self._case(name, tuple(types), kinds))
         self.expect_word("default")
         name = self.new_variable() if self.lexer.peek().kind is TokenKind.VARIABLE else ""
@@ -200,11 +198,8 @@ class ConditionParser(OperatorParser):
     def _switch(self) -> Typeswitch:
         """``switch (a) case b return c default return d`` as what it is short for: ``typeswitch
         (data(a)) case $s as xs:anyAtomicType? return if (deep-equal($s, b)) then c else d …``."""
-        token = self.lexer.take()
-        self.enter(token)
-        self.expect("(")
-        operand = FunctionCall("data", (self.sequence(),))
-        self.expect(")", " or an operator")
+        self.enter(self.lexer.take())
+        operand = FunctionCall("data", (self.enclosed("("),))
         outer = self.scope
         name = next(
             name
@@ -235,25 +230,16 @@ class ConditionParser(OperatorParser):
         return Typeswitch(operand, (TypeCase(name, (_ONE_VALUE,), result), wrong))
 
     def _try(self) -> TryCatch:
-        token = self.lexer.take()
-        self.enter(token)
-        self.expect("{")
-        body = Sequence(()) if self.lexer.peek().is_symbol("}") else self.sequence()
-        self.expect("}", " or an operator")
+        self.enter(self.lexer.take())
+        body = self.enclosed(may_be_empty=True)
         clauses: list[CatchClause] = []
         outer = self.scope
         while not clauses or self.lexer.peek().is_word("catch"):
             self.expect_word("catch")
-            tests = [self._name_test(attribute=True)]
-            while self.lexer.peek().is_symbol("|"):
-                self.lexer.take()
-                tests.append(self._name_test(attribute=True))
+            tests = self.listed(lambda: self._name_test(attribute=True), "|")
             for name in ERROR_VARIABLES:
                 self.scope = self.scope.with_variable(name, ANYTHING)
-            self.expect("{")
-            result = Sequence(()) if self.lexer.peek().is_symbol("}") else self.sequence()
-            self.expect("}", " or an operator")
-            clauses.append(CatchClause(tuple(tests), result))
+            clauses.append(CatchClause(tuple(tests), self.enclosed(may_be_empty=True)))
             self.scope = outer
         self.leave()
         return TryCatch(body, tuple(clauses))
@@ -273,9 +259,7 @@ class ConditionParser(OperatorParser):
         self.enter(token)
         outer = self.scope
         bindings: list[tuple[str, Expression]] = []
-        while not bindings or self.lexer.peek().is_symbol(","):
-            if bindings:
-                self.lexer.take()
+        while not bindings or self.takes(","):
             name = self.new_variable()
             declared = self.declared_type()
             self.expect_word("in")
@@ -314,22 +298,18 @@ class ConditionParser(OperatorParser):
             self.namespace_of(name[1], place)
             self.lexer.offset = end + 2
         self.enter(self.lexer.peek())
-        self.expect("{")
-        if (empty := self.lexer.peek()).is_symbol("}"):
+        if (empty := self.lexer.peek_second()).is_symbol("}"):
             what = "a pragma, which says nothing here, around nothing (XQST0079)"
             raise self.refusal("syntax", what, empty.offset, "an expression")
-        inside = self.sequence()
-        self.expect("}", " or an operator")
+        inside = self.enclosed()
         self.leave()
         return inside
 
     def _parenthesised(self) -> Expression:
         if self.lexer.text.startswith("(#", self.lexer.peek().offset):
             return self._pragmas()
-        token = self.lexer.take()
-        self.enter(token)
-        inside = Sequence(()) if self.lexer.peek().is_symbol(")") else self.sequence()
-        self.expect(")", " or an operator")
+        self.enter(self.lexer.peek())
+        inside = self.enclosed("(", may_be_empty=True)
         self.leave()
         return inside
 
@@ -355,21 +335,25 @@ class ConditionParser(OperatorParser):
     def arrow_call(self, first: Expression) -> Expression:
         return self.user_call((first,)) or self._call((first,))
 
+    def arguments(self) -> list[tuple[Token, Expression]]:
+        """Those in the parentheses that are next, each with the token that it begins with."""
+        self.lexer.take()
+        found: list[tuple[Token, Expression]] = []
+        while not self.takes(")"):
+            if found:
+                self.expect(",", " or ')'")
+            found.append((self.lexer.peek(), self.expression()))
+        return found
+
     def _call(self, given: tuple[Expression, ...] = ()) -> FunctionCall:
         token = self.lexer.take()
         name = self._function_name(token)
         signature = signature_of(name)
         assert signature is not None
         self.enter(token)
-        self.lexer.take()
-        arguments: list[Expression] = [*given]
-        places: list[Token] = [token] * len(given)
-        while not self.lexer.peek().is_symbol(")"):
-            if len(arguments) > len(given):
-                self.expect(",", " or ')'")
-            places.append(self.lexer.peek())
-            arguments.append(self.expression())
-        self.lexer.take()
+        own = self.arguments()
+        places = [token] * len(given) + [place for place, _ in own]
+        arguments = [*given, *(argument for _, argument in own)]
         if len(arguments) == _COLLATED.get(name):
             self._check_collation(places[-1], arguments.pop())
         self._check_arity(token, name, signature, len(arguments))
@@ -463,13 +447,7 @@ class ConditionParser(OperatorParser):
 
     def _function_name(self, token: Token) -> str:
         text = token.text
-        if text.startswith("Q{"):
-            namespace, local = self.qualified_uri(token), text[text.index("}") + 1 :]
-        else:
-            prefix, colon, local = text.rpartition(":")
-            namespace = self.function_namespace
-            if colon:
-                namespace = self.namespace_of(prefix, token.offset)
+        namespace, local = self.resolved(token, self.function_namespace)
         if namespace == FUNCTION_NAMESPACE:
             if ":" not in local and signature_of(local):
                 return local

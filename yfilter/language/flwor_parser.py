@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from yfilter.language.computed_parser import ComputedParser
@@ -25,7 +26,7 @@ from yfilter.language.query_ast import (
     Typed,
     WhereClause,
 )
-from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.tokens import Token, TokenKind
 
 _LEFT_OUT = {"group": "a second group by is", "count": "a count clause is"}
 
@@ -98,9 +99,8 @@ class FlworParser(ComputedParser):
             token = self.lexer.peek()
             if self._is_flwor(token):
                 self.lexer.take()
-                self._bindings(clauses, is_for=token.text == "for")
-            elif token.is_word("where"):
-                self.lexer.take()
+                clauses += self.listed(partial(self._clause, token.text == "for"))
+            elif self.takes_word("where"):
                 clauses.append(WhereClause(self.expression()))
             elif token.is_word("group") and ungrouped is None:
                 ungrouped = _with_where(clauses)
@@ -113,12 +113,8 @@ class FlworParser(ComputedParser):
         self._expect_return(has_where=where is not None)
         if self.is_outermost:
             self.result_offset = self.lexer.peek().offset
-        if self.lexer.peek().is_symbol("{"):  # as the paper's queries have it
-            self.lexer.take()
-            result = self.sequence()
-            self.expect("}", " or an operator")
-        else:
-            result = self.expression()
+        is_braced = self.lexer.peek().is_symbol("{")  # as the paper's queries have it
+        result = self.enclosed() if is_braced else self.expression()
         self.scope = outer
         self.leave()
         if ungrouped is None:
@@ -128,11 +124,7 @@ class FlworParser(ComputedParser):
     def _grouping_keys(self) -> tuple[tuple[str, Expression | None], ...]:
         self.lexer.take()
         self.expect_word("by")
-        keys = [self._grouping_key()]
-        while self.lexer.peek().is_symbol(","):
-            self.lexer.take()
-            keys.append(self._grouping_key())
-        return tuple(keys)
+        return tuple(self.listed(self._grouping_key))
 
     def _grouping_key(self) -> tuple[str, Expression | None]:
         token = self.lexer.peek()
@@ -160,20 +152,13 @@ class FlworParser(ComputedParser):
         self.scope = self.scope.with_variable(name, ATOMS)
         return name, value
 
-    def _bindings(self, clauses: list[Clause], *, is_for: bool) -> None:
-        clauses.append(self._clause(is_for))
-        while self.lexer.peek().is_symbol(","):
-            self.lexer.take()
-            clauses.append(self._clause(is_for))
-
     def _clause(self, is_for: bool) -> Clause:
         name = self.new_variable()
         declared = self.declared_type()
         outer = self.scope
         position = ""
         if is_for:
-            if self.lexer.peek().is_word("at"):
-                self.lexer.take()
+            if self.takes_word("at"):
                 self.scope = outer.with_variable(name, ItemKind.NUMBER)
                 position = self.new_variable((self.renamed.get(name, name),))
                 self.scope = outer
@@ -187,10 +172,7 @@ class FlworParser(ComputedParser):
         return ForClause(name, value, position) if is_for else LetClause(name, value)
 
     def declared_type(self) -> SequenceType | None:
-        if not self.lexer.peek().is_word("as"):
-            return None
-        self.lexer.take()
-        return self.sequence_type()
+        return self.sequence_type() if self.takes_word("as") else None
 
     def typed_value(self, declared: SequenceType | None, *, each: bool) -> Expression:
         """An expression with its declared type, that of ``each`` item if a clause is over them."""
@@ -205,26 +187,18 @@ class FlworParser(ComputedParser):
     # -- order by
 
     def _order(self) -> tuple[OrderKey, ...]:
-        token = self.lexer.peek()
-        if token.is_word("stable"):
-            self.lexer.take()
-        elif not token.is_word("order"):
+        if not self.takes_word("stable") and not self.lexer.peek().is_word("order"):
             return ()
         self.expect_word("order")
         self.expect_word("by")
-        keys = [self._order_key()]
-        while self.lexer.peek().is_symbol(","):
-            self.lexer.take()
-            keys.append(self._order_key())
-        return tuple(keys)
+        return tuple(self.listed(self._order_key))
 
     def _order_key(self) -> OrderKey:
         key = self.expression()
         descending, greatest = False, self.empty_greatest
         if self.lexer.peek().is_word("ascending", "descending"):
             descending = self.lexer.take().text == "descending"
-        if self.lexer.peek().is_word("empty"):
-            self.lexer.take()
+        if self.takes_word("empty"):
             token = self.lexer.peek()
             if not token.is_word("greatest", "least"):
                 raise self.unexpected("'greatest' or 'least'")
@@ -234,10 +208,9 @@ class FlworParser(ComputedParser):
         return OrderKey(key, descending, greatest)
 
     def _expect_return(self, *, has_where: bool) -> None:
-        token = self.lexer.peek()
-        if token.is_word("return"):
-            self.lexer.take()
+        if self.takes_word("return"):
             return
+        token = self.lexer.peek()
         if token.kind is TokenKind.NAME and token.text in _LEFT_OUT:
             raise self.unsupported(_LEFT_OUT[token.text], token)
         if has_where:

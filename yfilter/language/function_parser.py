@@ -35,8 +35,8 @@ from yfilter.language.query_ast import (
     Typed,
     UserCall,
 )
-from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.subexpressions import all_within
+from yfilter.language.tokens import Token, TokenKind
 
 _SHORT_STEPS_MAX = 64
 
@@ -77,13 +77,7 @@ class FunctionParser(FlworParser):
             return None
         token = self.lexer.take()
         self.enter(token)
-        self.lexer.take()
-        arguments = list(given)
-        while not self.lexer.peek().is_symbol(")"):
-            if len(arguments) > len(given):
-                self.expect(",", " or ')'")
-            arguments.append(self.expression())
-        self.lexer.take()
+        arguments = [*given, *(argument for _, argument in self.arguments())]
         self.leave()
         if self._in_prolog:
             self._early_calls.append((token, name, len(arguments)))
@@ -118,9 +112,7 @@ class FunctionParser(FlworParser):
         result = self.declared_type()
         if self.lexer.peek().is_word("external"):
             raise self.unsupported("an external function is", self.lexer.peek(), "'{' and a body")
-        self.expect("{")
-        body = self.sequence()
-        self.expect("}", " or an operator")
+        body = self.enclosed()
         self.scope = outer
         self.leave()
         self._add(token, FunctionDeclaration(name, parameters, result, body))
@@ -179,7 +171,7 @@ class FunctionParser(FlworParser):
     def _parameters(self) -> tuple[tuple[str, SequenceType | None], ...]:
         self.expect("(")
         parameters: list[tuple[str, SequenceType | None]] = []
-        while not self.lexer.peek().is_symbol(")"):
+        while not self.takes(")"):
             if parameters:
                 self.expect(",", " or ')'")
             named = [self.renamed.get(one, one) for one, _ in parameters]
@@ -187,7 +179,6 @@ class FunctionParser(FlworParser):
             type_ = self.declared_type()
             parameters.append((name, type_))
             self.scope = self.scope.with_variable(name, kinds_of_type(type_))
-        self.lexer.take()
         return tuple(parameters)
 
     def _add(self, token: Token, function: FunctionDeclaration) -> None:
@@ -202,16 +193,10 @@ class FunctionParser(FlworParser):
 
     def _name_of_user(self, token: Token) -> str | None:
         """The name of a function that is not of the language, as it stands in the tree."""
-        if token.text.startswith("Q{"):
-            namespace, local = self.qualified_uri(token), token.text.rpartition("}")[2]
-        else:
-            prefix, colon, local = token.text.rpartition(":")
-            namespace = self.function_namespace
-            if colon:
-                namespace = self.namespace_of(prefix, token.offset)
-            elif token.text in _NO_FUNCTIONS:
-                what = f"{token.text}() is no function"
-                raise self.refusal("syntax", what, token.offset, "the name of a function")
+        if token.text in _NO_FUNCTIONS:
+            what = f"{token.text}() is no function"
+            raise self.refusal("syntax", what, token.offset, "the name of a function")
+        namespace, local = self.resolved(token, self.function_namespace)
         if namespace in _RESERVED or local == "*":
             return None
         return f"local:{local}" if namespace == LOCAL_NAMESPACE else braced(namespace) + local

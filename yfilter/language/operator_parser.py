@@ -28,8 +28,8 @@ from yfilter.language.query_ast import (
     SimpleMap,
     Typed,
 )
-from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.suggestions import type_suggestion
+from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.type_parser import TypeParser
 
 GENERAL = {operator.value: operator for operator in Operator}
@@ -106,8 +106,7 @@ class OperatorParser(TypeParser):
     def _mapped(self) -> Expression:
         """A path, or several with ``!`` between them."""
         left = self.path()
-        while self.lexer.peek().is_symbol("!"):
-            self.lexer.take()
+        while self.takes("!"):
             outer = self.scope
             self.scope = outer.with_context(self.kinds_of(left))
             left = SimpleMap(left, self.path())
@@ -235,9 +234,7 @@ class OperatorParser(TypeParser):
             in_schema = is_name and self.namespace_of(prefix, token.offset) == SCHEMA_NAMESPACE
             if not in_schema or type_result(f"xs:{local}") is None:
                 self._refuse_type(token, local if in_schema else "")
-            optional = self.lexer.peek().is_symbol("?")
-            if optional:
-                self.lexer.take()
+            optional = self.takes("?")
             if local == "QName":
                 is_known = isinstance(operand, Literal) and isinstance(operand.value, str)
                 operand = self.as_qname(operand, token, castable=castable)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import NoReturn, TypeVar
 
-from yfilter.errors import ProfileRefused
 from yfilter.language.item_kinds import (
     NODES,
     NOTHING,
@@ -40,9 +39,10 @@ from yfilter.language.query_ast import (
     PathExpression,
     UserCall,
 )
-from yfilter.language.query_lexer import Lexer, Token, TokenKind, is_ncname
+from yfilter.language.query_lexer import Lexer, is_ncname
 from yfilter.language.references import expand_references
 from yfilter.language.suggestions import instead_of
+from yfilter.language.tokens import Token, TokenKind, TokenParser
 
 MESSAGE_VARIABLE = "msg"
 
@@ -88,12 +88,14 @@ class Scope:
         return Scope(self.namespaces, self.variables, context, self.constructed)
 
 
-class PathParser(ABC):
+class PathParser(TokenParser):
     """Recursive descent over a Lexer; ``scope`` is replaced and restored on the way down."""
 
+    word_form = "'{}'"
+
     def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(limits)
         self.lexer = Lexer(text)
-        self.limits = limits
         self.scope = Scope(dict(INITIAL_NAMESPACES), {})
         self.function_namespace = FUNCTION_NAMESPACE  # of a call without a prefix
         # Declared variables: with its size what stands where the name does, None for a call.
@@ -101,7 +103,6 @@ class PathParser(ABC):
         self.renamed: dict[str, str] = {}  # variables in the tree: what the text calls them
         self.strips_space = True  # of constructors, where it is alone between tags and braces
         self.empty_greatest = False  # in order by, where nothing is said
-        self._depth = 0
         self._steps = 0
         self._places: dict[int, tuple[Expression, int]] = {}  # by the identity of what is there
 
@@ -151,33 +152,10 @@ class PathParser(ABC):
         places = [self._places[id(part)][1] for part in parts if id(part) in self._places]
         return places[-1] if places else 0
 
-    def enter(self, token: Token) -> None:
-        """One level of nesting begins at ``token``; ``leave`` ends it."""
-        self._depth += 1
-        if self._depth > self.limits.depth_max:
-            raise self.refusal(
-                "too-deep", f"nested more than {self.limits.depth_max} deep", token.offset
-            )
-
     @property
     def is_outermost(self) -> bool:
         """Whether one level of nesting has begun, and none in it."""
         return self._depth == 1
-
-    def leave(self) -> None:
-        self._depth -= 1
-
-    def expect(self, symbol: str, why: str = "") -> Token:
-        token = self.lexer.peek()
-        if token.text != symbol:
-            raise self.unexpected(f"'{symbol}'{why}")
-        return self.lexer.take()
-
-    def expect_word(self, word: str) -> Token:
-        token = self.lexer.peek()
-        if not token.is_word(word):
-            raise self.unexpected(f"'{word}'")
-        return self.lexer.take()
 
     def expect_string(self, what: str) -> str:
         token = self.lexer.peek()
@@ -190,19 +168,8 @@ class PathParser(ABC):
         quote = token.text[0]
         return expand_references(self.lexer.text, token.offset + 1, token.end - 1, doubled=quote)
 
-    def unexpected(self, expected: str) -> ProfileRefused:
-        token = self.lexer.peek()
-        meant = instead_of(self.lexer.text, token.offset, token.text)
-        return self.refusal("syntax", f"unexpected {token}", token.offset, meant or expected)
-
-    def unsupported(self, what: str, token: Token, instead: str = "") -> ProfileRefused:
-        return self.unsupported_at(what, token.offset, instead)
-
-    def unsupported_at(self, what: str, offset: int, instead: str = "") -> ProfileRefused:
-        return self.refusal("unsupported", f"{what} not in the profile language", offset, instead)
-
-    def refusal(self, code: str, reason: str, offset: int, expected: str = "") -> ProfileRefused:
-        return self.lexer.refusal(code, reason, offset, expected)
+    def meant(self, token: Token, expected: str) -> str:
+        return instead_of(self.lexer.text, token.offset, token.text) or expected
 
     def namespace_of(self, prefix: str, offset: int) -> str:
         namespace = self.scope.namespaces.get(prefix)
@@ -214,6 +181,13 @@ class PathParser(ABC):
                 f'declare namespace {prefix} = "…"; at the start of the profile',
             )
         return namespace
+
+    def resolved(self, token: Token, default: str = "") -> tuple[str, str]:
+        """Namespace and local name of a name; ``default``: without a prefix."""
+        if token.text.startswith("Q{"):
+            return self.qualified_uri(token), token.text[token.text.index("}") + 1 :]
+        prefix, colon, local = token.text.rpartition(":")
+        return self.namespace_of(prefix, token.offset) if colon else default, local
 
     def qualified_uri(self, token: Token) -> str:
         """The namespace of a token ``Q{uri}name`` or ``$Q{uri}name``."""
@@ -322,11 +296,7 @@ class PathParser(ABC):
 
     def variable_name(self, token: Token) -> str:
         """The name of a variable as it stands in the tree: ``name`` or ``Q{uri}name``."""
-        if token.text.startswith("Q{"):
-            namespace, local = self.qualified_uri(token), token.text.rpartition("}")[2]
-        else:
-            prefix, colon, local = token.text.rpartition(":")
-            namespace = self.namespace_of(prefix, token.offset) if colon else ""
+        namespace, local = self.resolved(token)
         return braced(namespace) + local if namespace else local
 
     def bound_name(self, name: str) -> str:
@@ -497,8 +467,8 @@ class PathParser(ABC):
                 raise self.unsupported("a type in a test is", place, "the name alone")
             what = f"there is no type {token.text} (XPST0008)"
             raise self.refusal("unsupported", what, place.offset, "the name alone")
-        if kind is NodeKind.ELEMENT and self.lexer.peek().is_symbol("?"):
-            self.lexer.take()
+        if kind is NodeKind.ELEMENT:
+            self.takes("?")
 
     def _name_test(self, *, attribute: bool) -> NameTest:
         token = self.lexer.peek()
@@ -509,16 +479,11 @@ class PathParser(ABC):
             what = "the name of an attribute" if attribute else "a step"
             raise self.unexpected(f"{what}: a name or '*'" if attribute else _STEP)
         self.lexer.take()
-        if token.text.startswith("Q{"):
-            return NameTest(self.qualified_uri(token), token.text[token.text.index("}") + 1 :])
-        prefix, colon, local = token.text.rpartition(":")
-        if not colon:
-            return NameTest("" if attribute else self.scope.namespaces[""], local)
-        if prefix == ANY:
-            if local == ANY:
+        if token.text.startswith("*:"):
+            if token.text == "*:*":
                 raise self.refusal("syntax", "'*:*' is not a name test", token.offset, "'*'")
-            return NameTest(ANY, local)
-        return NameTest(self.namespace_of(prefix, token.offset), local)
+            return NameTest(ANY, token.text[2:])
+        return NameTest(*self.resolved(token, "" if attribute else self.scope.namespaces[""]))
 
     def _predicates(self, context: Kinds) -> tuple[Expression, ...]:
         if self.lexer.peek().text != "[":

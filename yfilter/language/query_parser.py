@@ -49,10 +49,10 @@ from yfilter.language.query_ast import (
     Typeswitch,
     UserCall,
 )
-from yfilter.language.query_lexer import Token, TokenKind
 from yfilter.language.query_text import unparse
 from yfilter.language.shape_cache import ShapeCache
 from yfilter.language.suggestions import value_suggestion
+from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.update_parser import UpdateParser
 
 # Declarations with one of these words behind them, and two that take a URI.
@@ -207,18 +207,11 @@ class QueryParser(UpdateParser):
                 )
             self.lexer.take()
             what = self.lexer.peek()
-            if what.is_word("variable"):
-                self.lexer.take()
+            if self.takes_word("variable"):
                 self.declare_variable()
-                self.expect(";")
-                continue
-            if what.is_word("function"):
-                self.lexer.take()
+            elif self.takes_word("function"):
                 self.declare_function()
-                self.expect(";")
-                continue
-            if what.is_word("namespace"):
-                self.lexer.take()
+            elif self.takes_word("namespace"):
                 prefix = self._declared_prefix()
                 self.expect("=")
                 self._declare(prefix, what, declared)
@@ -231,7 +224,8 @@ class QueryParser(UpdateParser):
                 self.lexer.take()
                 self.lexer.take()
                 self.expect_word("namespace")
-                self._declare_functions_namespace(what, declared)
+                reason = "the default function namespace is declared twice (XQST0066)"
+                self.function_namespace = self._declared_uri("function", reason, what, declared)
             else:
                 self._setting(what, declared)
             self.expect(";")
@@ -247,8 +241,7 @@ class QueryParser(UpdateParser):
         place = self.lexer.peek()
         if self.expect_string("a version") not in ("1.0", "3.0", "3.1"):
             raise self.unsupported("another version is", place, "'\"1.0\"', '\"3.0\"' or '\"3.1\"'")
-        if self.lexer.peek().is_word("encoding"):
-            self.lexer.take()
+        if self.takes_word("encoding"):
             place = self.lexer.peek()
             encoding = self.expect_string("the name of an encoding")
             if not _ENCODING.fullmatch(encoding):
@@ -306,39 +299,25 @@ class QueryParser(UpdateParser):
         return self.lexer.take().text
 
     def _declare(self, prefix: str, what: Token, declared: set[str]) -> None:
-        place = self.lexer.peek()
-        uri = " ".join(self.expect_string("the URI of the namespace, in quotation marks").split())
-        if prefix in declared:
-            raise self.refusal(
-                "duplicate-declaration",
-                f"the prefix '{prefix}' is declared twice"
-                if prefix
-                else "the default element namespace is declared twice",
-                what.offset,
-            )
-        if self.has_functions or self.declared:
-            what_is = "a namespace is declared behind a function or a variable"
-            raise self.refusal("syntax", what_is, what.offset, "it in front")
-        declared.add(prefix)
-        self.check_declaration(prefix, uri, place.offset)
+        name = f"the prefix '{prefix}'" if prefix else "the default element namespace"
+        uri = self._declared_uri(prefix, f"{name} is declared twice", what, declared)
         if prefix and not uri:
             self.scope.namespaces.pop(prefix, None)
         else:
             self.scope.namespaces[prefix] = uri
 
-    def _declare_functions_namespace(self, what: Token, declared: set[str]) -> None:
-        """``declare default function namespace "uri"``: of functions without a prefix."""
+    def _declared_uri(self, key: str, reason: str, what: Token, declared: set[str]) -> str:
+        """The URI of a declaration; ``reason``: why not, where ``key`` is declared already."""
         place = self.lexer.peek()
         uri = " ".join(self.expect_string("the URI of the namespace, in quotation marks").split())
-        if "function" in declared:
-            reason = "the default function namespace is declared twice (XQST0066)"
+        if key in declared:
             raise self.refusal("duplicate-declaration", reason, what.offset)
         if self.has_functions or self.declared:
             reason = "a namespace is declared behind a function or a variable"
             raise self.refusal("syntax", reason, what.offset, "it in front")
-        declared.add("function")
-        self.check_declaration("", uri, place.offset)
-        self.function_namespace = uri
+        declared.add(key)
+        self.check_declaration("" if key == "function" else key, uri, place.offset)
+        return uri
 
     # -- whole profiles
 

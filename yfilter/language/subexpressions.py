@@ -17,6 +17,7 @@ from yfilter.language.query_ast import (
     FunctionDeclaration,
     Grouping,
     LetClause,
+    Literal,
     LocationStep,
     Mapped,
     OrderKey,
@@ -45,6 +46,7 @@ _SAME_FOCUS: dict[type, Any] = {
     Computed: attrgetter("name", "content"),
     Flwor: attrgetter("clauses", "where", "group", "order", "result"),
     GraphQuery: lambda _: (),
+    Literal: lambda _: (),
 }
 _NEW_FOCUS: dict[type, Any] = {
     PathExpression: lambda path: path.steps,
@@ -54,25 +56,26 @@ _NEW_FOCUS: dict[type, Any] = {
 }
 
 
-def same_focus(expression: Expression) -> Iterator[Expression]:
+def same_focus(expression: Expression) -> list[Expression]:
     """The direct parts of an expression whose context item is that of the expression itself."""
-    return _expressions(_SAME_FOCUS.get(type(expression), parts_of)(expression))
+    return _expressions(_SAME_FOCUS.get(type(expression), parts_of)(expression), [])
 
 
-def new_focus(expression: Expression) -> Iterator[Expression]:
+def new_focus(expression: Expression) -> list[Expression]:
     """The direct parts of an expression with another context item."""
     read = _NEW_FOCUS.get(type(expression))
-    return iter(()) if read is None else _expressions(read(expression))
+    return [] if read is None else _expressions(read(expression), [])
 
 
-def _expressions(parts: tuple[Any, ...]) -> Iterator[Expression]:
+def _expressions(parts: Any, found: list[Expression]) -> list[Expression]:
     """Those that are expressions, also in clauses and tuples."""
     for part in parts:
         kind = type(part)
         if kind in _EXPRESSIONS:
-            yield part
+            found.append(part)
         elif kind in _CLAUSES:
-            yield from _expressions(parts_of(part) or ())
+            _expressions(part if kind is tuple else parts_of(part), found)
+    return found
 
 
 def all_within(expression: Expression) -> Iterator[Expression]:

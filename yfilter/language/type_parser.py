@@ -7,7 +7,7 @@ from yfilter.language.namespaces import SCHEMA_NAMESPACE
 from yfilter.language.other_functions import OPAQUE_TYPES, type_result
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser
 from yfilter.language.query_ast import SequenceType
-from yfilter.language.query_lexer import TokenKind
+from yfilter.language.tokens import TokenKind
 
 _ATOMIC = frozenset((*TYPES, *OPAQUE_TYPES, "xs:anyURI", "xs:float", "xs:anyAtomicType"))
 

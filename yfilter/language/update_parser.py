@@ -24,7 +24,7 @@ from yfilter.language.query_ast import (
     Typeswitch,
     Update,
 )
-from yfilter.language.query_lexer import Token, TokenKind
+from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.update_kind import UpdateKind
 
 _PLACES = {
@@ -69,9 +69,7 @@ class UpdateParser(FunctionParser):
         self.enter(self.lexer.take())
         outer = self.scope
         copies: list[LetClause] = []
-        while not copies or self.lexer.peek().is_symbol(","):
-            if copies:
-                self.lexer.take()
+        while not copies or self.takes(","):
             name = self.new_variable()
             self.expect(":=")
             place = self.lexer.peek()
