@@ -24,8 +24,8 @@ from functools import lru_cache
 from math import isnan
 from typing import Any, NamedTuple, TypeAlias
 
-from yfilter.engine.step_conditions import MIRRORED
 from yfilter.language.atoms import compare, to_double
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.numbers import parse_double
 from yfilter.language.query_ast import (
     And,

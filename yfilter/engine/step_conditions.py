@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
 
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.positions import fold_parents, is_plain_step
 from yfilter.language.query_ast import (
@@ -32,7 +33,6 @@ from yfilter.language.query_ast import (
     NameTest,
     NodeKind,
     Operation,
-    Operator,
     Or,
     Origin,
     PathExpression,
@@ -48,16 +48,6 @@ class ConditionKind(Enum):
     SELECTION = "selection"
     BRANCH = "nested path"
     RESIDUAL = "residual"
-
-
-MIRRORED = {
-    Operator.EQ: Operator.EQ,
-    Operator.NE: Operator.NE,
-    Operator.LT: Operator.GT,
-    Operator.LE: Operator.GE,
-    Operator.GT: Operator.LT,
-    Operator.GE: Operator.LE,
-}
 
 
 def take_apart(condition: Expression) -> Iterator[tuple[ConditionKind, Expression]]:

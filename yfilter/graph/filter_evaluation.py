@@ -18,7 +18,6 @@ from yfilter.graph.query_ast import (
     FilterCall,
     FilterComparison,
     FilterExpression,
-    FilterOperator,
     Group,
     Iri,
     LiteralTerm,
@@ -37,6 +36,7 @@ from yfilter.graph.value_operators import (
     negative,
     of_truth,
 )
+from yfilter.language.comparison import Operator as Relation
 
 
 class FilterCompiler:
@@ -120,19 +120,19 @@ def _joined(parts: list[Condition], decisive: bool) -> Condition:
     return hold
 
 
-def _comparison(left: Expression, operator: FilterOperator, right: Expression) -> Condition:
+def _comparison(left: Expression, operator: Relation, right: Expression) -> Condition:
     match operator:
-        case FilterOperator.EQ:
+        case Relation.EQ:
             return lambda run: equal(left(run), right(run))
-        case FilterOperator.NE:
+        case Relation.NE:
             return lambda run: negated(equal(left(run), right(run)))
-        case FilterOperator.LT:
+        case Relation.LT:
             return lambda run: less(left(run), right(run))
-        case FilterOperator.LE:
+        case Relation.LE:
             return lambda run: at_most(left(run), right(run))
-        case FilterOperator.GT:
+        case Relation.GT:
             return lambda run: less(right(run), left(run))
-        case FilterOperator.GE:
+        case Relation.GE:
             return lambda run: at_most(right(run), left(run))
 
 

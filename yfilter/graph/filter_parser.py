@@ -17,7 +17,6 @@ from yfilter.graph.query_ast import (
     FilterCall,
     FilterComparison,
     FilterExpression,
-    FilterOperator,
     Group,
     Iri,
     LiteralTerm,
@@ -27,6 +26,7 @@ from yfilter.graph.query_ast import (
 )
 from yfilter.graph.suggestions import function_suggestion
 from yfilter.graph.term_parser import INTEGER, TermParser, number
+from yfilter.language.comparison import GENERAL
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import check_pattern
 from yfilter.language.profile_limits import ProfileLimits
@@ -90,7 +90,6 @@ _FUNCTIONS = {
 }
 _AGGREGATES = frozenset(("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
 _SAME = {"ISURI": "isiri", "URI": "iri"}
-OPERATORS = {operator.value: operator for operator in FilterOperator}
 _BUILT_IN = frozenset(_FUNCTIONS) | _AGGREGATES | {"EXISTS", "NOT"}
 _VALUE = "a variable, an IRI, a literal, a function or '('"
 
@@ -165,9 +164,9 @@ class FilterParser(TermParser, ABC):
     def relation(self) -> FilterExpression:
         left = self.sum()
         token = self.peek()
-        if token.kind is TokenKind.SYMBOL and token.text in OPERATORS:
+        if token.kind is TokenKind.SYMBOL and token.text in GENERAL:
             self.take()
-            return FilterComparison(left, OPERATORS[token.text], self.sum())
+            return FilterComparison(left, GENERAL[token.text], self.sum())
         if token.is_word("IN"):
             self.take()
             return Membership(left, self._arguments())

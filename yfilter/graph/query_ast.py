@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from formats.graph.vocabulary import XSD
+from yfilter.language.comparison import Operator
 
 INSTANCE_PROPERTY = "urn:onyx:graph:instance"
 """Stands for ``a/rdfs:subClassOf*`` in ``GraphQuery.whole``: who answers that has such a triple
@@ -72,19 +73,10 @@ class TriplePattern:
     classes: tuple[str, ...] = ()
 
 
-class FilterOperator(StrEnum):
-    EQ = "="
-    NE = "!="
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-
-
 @dataclass(frozen=True, slots=True)
 class FilterComparison:
     left: FilterExpression
-    operator: FilterOperator
+    operator: Operator
     right: FilterExpression
 
 

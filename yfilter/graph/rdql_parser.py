@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 
 from formats.graph.vocabulary import RDF_TYPE
-from yfilter.graph.filter_parser import OPERATORS, FilterParser
+from yfilter.graph.filter_parser import FilterParser
 from yfilter.graph.query_ast import (
     AllOf,
     Closure,
@@ -33,7 +33,6 @@ from yfilter.graph.query_ast import (
     FilterCall,
     FilterComparison,
     FilterExpression,
-    FilterOperator,
     GraphQuery,
     Group,
     GroupElement,
@@ -46,6 +45,7 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.sparql_lexer import SparqlLexer, SparqlToken
+from yfilter.language.comparison import GENERAL, Operator
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.tokens import Token, TokenKind
 
@@ -59,7 +59,7 @@ _OWN_TOKEN = re.compile(
     re.VERBOSE,
 )
 _NODES = (TokenKind.VARIABLE, TokenKind.IRI, TokenKind.NAME)
-_WORDS = {"EQ": FilterOperator.EQ, "NE": FilterOperator.NE}
+_WORDS = {"EQ": Operator.EQ, "NE": Operator.NE}
 _IS_A = {"<=": Closure.INSTANCE, "=": Closure.NONE, ">=": Closure.INSTANCE_ABOVE}
 _TYPE = Iri(RDF_TYPE)
 
@@ -238,14 +238,14 @@ class RdqlParser(FilterParser):
             return FilterComparison(left, _WORDS[token.text.upper()], self.sum())
         if token.is_symbol("=="):
             self.take()
-            return FilterComparison(left, FilterOperator.EQ, self.sum())
-        if token.kind is not TokenKind.SYMBOL or token.text not in OPERATORS:
+            return FilterComparison(left, Operator.EQ, self.sum())
+        if token.kind is not TokenKind.SYMBOL or token.text not in GENERAL:
             return left
         self.take()
         right = self.sum()
         if isinstance(left, Variable) and isinstance(right, Iri) and token.text in _IS_A:
             return _is_a(left, _IS_A[token.text], right)
-        return FilterComparison(left, OPERATORS[token.text], right)
+        return FilterComparison(left, GENERAL[token.text], right)
 
     def _class(self) -> Iri:
         node = self._node()

@@ -30,13 +30,13 @@ from yfilter.graph.query_ast import (
     FilterCall,
     FilterComparison,
     FilterExpression,
-    FilterOperator,
     Iri,
     LiteralTerm,
     Membership,
     Not,
     Variable,
 )
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import (
     And,
@@ -61,15 +61,6 @@ _FLOAT, _DOUBLE = XSD + "float", XSD + "double"
 _FLOAT_DIGITS = 6  # of a decimal, which then is the shortest form of the xsd:float nearest to it
 _FLOAT_ERROR = 2.0**-22  # more than twice what an xsd:float may be off, as a share of it
 _FOURTEEN_HOURS = 14 * 3600
-_OPERATORS = {operator: Operator(operator.value) for operator in FilterOperator}
-_MIRRORED = {
-    FilterOperator.EQ: FilterOperator.EQ,
-    FilterOperator.NE: FilterOperator.NE,
-    FilterOperator.LT: FilterOperator.GT,
-    FilterOperator.LE: FilterOperator.GE,
-    FilterOperator.GT: FilterOperator.LT,
-    FilterOperator.GE: FilterOperator.LE,
-}
 
 
 class Place(NamedTuple):
@@ -122,7 +113,7 @@ def condition_of(expression: FilterExpression, place: Place) -> Said:
         case FilterComparison(left, operator, right):
             if not isinstance(left, Iri | LiteralTerm):
                 return _comparison(left, operator, right, place)
-            return _comparison(right, _MIRRORED[operator], left, place)
+            return _comparison(right, MIRRORED[operator], left, place)
         case FilterCall(name, arguments):
             return _call(name, arguments, place)
     return _NOTHING
@@ -222,7 +213,7 @@ def _literal_at(place: Place) -> Expression:
 
 
 def _comparison(
-    left: FilterExpression, operator: FilterOperator, right: FilterExpression, place: Place
+    left: FilterExpression, operator: Operator, right: FilterExpression, place: Place
 ) -> Said:
     if not isinstance(right, Iri | LiteralTerm):
         return _NOTHING
@@ -252,11 +243,11 @@ def _has_value(term: LiteralTerm) -> bool:
     return not term.language and term.datatype.startswith(XSD) and term.datatype != _STRING
 
 
-def _of_terms(operator: FilterOperator, term: Iri | LiteralTerm, place: Place) -> Said:
+def _of_terms(operator: Operator, term: Iri | LiteralTerm, place: Place) -> Said:
     """A comparison with what is equal to nothing but itself."""
-    if operator is FilterOperator.EQ:
+    if operator is Operator.EQ:
         return Said(term_condition(term, place), True, isinstance(term, LiteralTerm))
-    if operator is FilterOperator.NE:
+    if operator is Operator.NE:
         same = term_condition(term, place)
         return Said(_not(same), isinstance(term, Iri), isinstance(term, LiteralTerm))
     if _is_string(term) and place.is_object:
@@ -264,13 +255,13 @@ def _of_terms(operator: FilterOperator, term: Iri | LiteralTerm, place: Place) -
     return _NOTHING
 
 
-def _ordered(name: str, operator: FilterOperator, term: LiteralTerm) -> Expression:
-    return compared(name, _OPERATORS[operator], term.lexical)
+def _ordered(name: str, operator: Operator, term: LiteralTerm) -> Expression:
+    return compared(name, operator, term.lexical)
 
 
-def _of_values(operator: FilterOperator, term: LiteralTerm, place: Place) -> Said:
+def _of_values(operator: Operator, term: LiteralTerm, place: Place) -> Said:
     """A comparison with a number or a moment; with another value only literals compare."""
-    if operator is FilterOperator.NE:
+    if operator is Operator.NE:
         return _NOTHING
     if not place.is_object:
         return Said(NEVER)
@@ -287,7 +278,7 @@ def _of_values(operator: FilterOperator, term: LiteralTerm, place: Place) -> Sai
     if term.datatype == _DOUBLE:  # which decimals beside it are rounded to
         least, most = nextafter(number, -inf), nextafter(number, inf)
         return Said(_bounded(striped.NUMBER, operator, least, most))
-    return Said(compared(striped.NUMBER, _OPERATORS[operator], plain_number(number)), True)
+    return Said(compared(striped.NUMBER, operator, plain_number(number)), True)
 
 
 def _is_short(number: float) -> bool:
@@ -296,11 +287,11 @@ def _is_short(number: float) -> bool:
     return is_whole or float(f"{number:.{_FLOAT_DIGITS}g}") == number
 
 
-def _bounded(name: str, operator: FilterOperator, least: float, most: float) -> Expression:
+def _bounded(name: str, operator: Operator, least: float, most: float) -> Expression:
     """A comparison with something between two numbers."""
-    if operator in (FilterOperator.LT, FilterOperator.LE):
+    if operator in (Operator.LT, Operator.LE):
         return compared(name, Operator.LE, plain_number(most))
-    if operator in (FilterOperator.GT, FilterOperator.GE):
+    if operator in (Operator.GT, Operator.GE):
         return compared(name, Operator.GE, plain_number(least))
     if least == most:
         return compared(name, Operator.EQ, plain_number(least))
@@ -315,21 +306,21 @@ def plain_number(value: float) -> int | Decimal | float:
     return Decimal(repr(value)) if 1e-6 < abs(value) < 1e15 else value
 
 
-def _of_language(operator: FilterOperator, tag: str, place: Place) -> Said:
+def _of_language(operator: Operator, tag: str, place: Place) -> Said:
     if not place.is_object:
         return Said(NEVER)
-    if operator not in (FilterOperator.EQ, FilterOperator.NE):
+    if operator not in (Operator.EQ, Operator.NE):
         return Said(_literal_at(place))
     has = attribute(striped.LANGUAGE) if not tag else compared(striped.LANGUAGE, Operator.EQ, tag)
-    if (operator is FilterOperator.EQ) == bool(tag):
+    if (operator is Operator.EQ) == bool(tag):
         return Said(has, True)
     return Said(all_of((_literal_at(place), _not(has))), True)
 
 
-def _of_datatype(operator: FilterOperator, datatype: str, place: Place) -> Said:
+def _of_datatype(operator: Operator, datatype: str, place: Place) -> Said:
     if not place.is_object:
         return Said(NEVER)
-    if operator not in (FilterOperator.EQ, FilterOperator.NE):
+    if operator not in (Operator.EQ, Operator.NE):
         return Said(_literal_at(place))
     if datatype == _STRING:
         has: Expression = attribute(striped.STRING)
@@ -337,12 +328,12 @@ def _of_datatype(operator: FilterOperator, datatype: str, place: Place) -> Said:
         has = attribute(striped.TEXT)
     else:
         has = compared(striped.DATATYPE, Operator.EQ, datatype)
-    if operator is FilterOperator.EQ:
+    if operator is Operator.EQ:
         return Said(has, True)
     return Said(all_of((_literal_at(place), _not(has))), True)
 
 
-def _of_year(operator: FilterOperator, year: LiteralTerm, place: Place) -> Said:
+def _of_year(operator: Operator, year: LiteralTerm, place: Place) -> Said:
     """A year begins anywhere within fourteen hours of where it does in Greenwich."""
     if not place.is_object:
         return Said(NEVER)
@@ -353,7 +344,7 @@ def _of_year(operator: FilterOperator, year: LiteralTerm, place: Place) -> Said:
         number = int(year.lexical)
     except ValueError:
         return some_moment
-    if not 1 <= number <= 9998 or operator is FilterOperator.NE:
+    if not 1 <= number <= 9998 or operator is Operator.NE:
         return some_moment
     begin, end = (
         float(derived_value(b"%04d-01-01" % each, value_kind((XSD + "date").encode())))
@@ -367,12 +358,12 @@ def _membership(choices: tuple[FilterExpression, ...], place: Place, *, is_negat
     if len(terms) < len(choices):
         return _NOTHING
     if is_negated:
-        parts = [_comparison(Variable(""), FilterOperator.NE, term, place) for term in terms]
+        parts = [_comparison(Variable(""), Operator.NE, term, place) for term in terms]
         known = [part.condition for part in parts if part.condition is not None]
         return Said(all_of(known), all(part.is_exact for part in parts))
     valued = [term for term in terms if isinstance(term, LiteralTerm) and _has_value(term)]
     same = terms_condition([term for term in terms if term not in valued], place)
-    equal = [_of_values(FilterOperator.EQ, term, place).condition or NEVER for term in valued]
+    equal = [_of_values(Operator.EQ, term, place).condition or NEVER for term in valued]
     return Said(any_of([same, *equal]), not valued)
 
 

@@ -28,7 +28,6 @@ from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import LinearPath
 from yfilter.engine.step_conditions import (
-    MIRRORED,
     ConditionKind,
     conjuncts,
     element_test,
@@ -38,6 +37,7 @@ from yfilter.engine.step_conditions import (
 )
 from yfilter.index.atoms import TEXT_MAX, TEXT_TESTS, test_key
 from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.implied_paths import implied
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import (
@@ -245,7 +245,7 @@ def condition_of(selection: Expression) -> Condition | None:
         case Comparison(PathExpression() as path, operator, Literal(value)):
             return _comparison(path, operator, value)
         case Comparison(Literal(value), operator, PathExpression() as path):
-            return _comparison(path, MIRRORED.get(operator, operator), value)
+            return _comparison(path, MIRRORED[operator], value)
         case _:
             return None
 

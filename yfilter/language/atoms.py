@@ -16,13 +16,12 @@ others                 Opaque; elementpath reckons with them
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable
 from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from math import copysign, fmod, inf, isinf, isnan, nan, trunc
 from typing import Any
 
+from yfilter.language.comparison import HOLDS, Operator
 from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.functions import TYPES
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
@@ -33,7 +32,6 @@ from yfilter.language.numbers import (
     number_text,
     parse_double,
 )
-from yfilter.language.query_ast import Operator
 from yfilter.language.query_lexer import is_ncname
 from yfilter.language.temporal import Temporal, is_beyond, parse_temporal
 
@@ -43,15 +41,6 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _NAMES = frozenset(("xs:NCName", "xs:ID", "xs:IDREF", "xs:ENTITY"))
 _LEAST = Decimal(1).scaleb(-DIGITS_MAX)
 _SPACE = " \t\n\r"
-
-_RELATIONS: dict[Operator, Callable[[Any, Any], bool]] = {
-    Operator.EQ: operator.eq,
-    Operator.NE: operator.ne,
-    Operator.LT: operator.lt,
-    Operator.LE: operator.le,
-    Operator.GT: operator.gt,
-    Operator.GE: operator.ge,
-}
 
 
 def is_number(atom: Atom) -> bool:
@@ -183,7 +172,7 @@ def compare(left: Atom, relation: Operator, right: Atom) -> bool:
     """Two atomic values as a value comparison does; XPTY0004 if they cannot be compared."""
     one, other = comparable(left, right)
     _check_order(left, relation, right)
-    return _RELATIONS[relation](one, other)
+    return HOLDS[relation](one, other)
 
 
 def comparable(left: Atom, right: Atom) -> tuple[Any, Any]:
@@ -220,7 +209,7 @@ def general_pair(left: Atom, right: Atom) -> tuple[Any, Any]:
 def holds_pair(left: Atom, relation: Operator, right: Atom) -> bool:
     one, other = general_pair(left, right)
     _check_order(left, relation, right)
-    return _RELATIONS[relation](one, other)
+    return HOLDS[relation](one, other)
 
 
 def _check_order(left: Atom, relation: Operator, right: Atom) -> None:

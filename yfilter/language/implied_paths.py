@@ -17,11 +17,11 @@ is implied; positions and axes that do not lead down are left out of the paths.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
+from yfilter.language.comparison import HOLDS
 from yfilter.language.positions import downward
 from yfilter.language.query_ast import (
     VALUE_COMPARISONS,
@@ -42,14 +42,6 @@ from yfilter.language.shapes import Blank, NeedsWords
 _NODE_COMPARISONS = frozenset(("is", "<<", ">>"))
 _STRINGS = frozenset(("string", "normalize-space", "lower-case", "upper-case"))
 _LOOKED_AT = _STRINGS | {"count", "number"}
-_HOLDS: dict[Operator, Callable[[float, float], bool]] = {
-    Operator.EQ: operator.eq,
-    Operator.NE: operator.ne,
-    Operator.LT: operator.lt,
-    Operator.LE: operator.le,
-    Operator.GT: operator.gt,
-    Operator.GE: operator.ge,
-}
 
 
 def with_implied(path: PathExpression) -> PathExpression:
@@ -134,7 +126,7 @@ def _of_call(
         return
     else:
         return
-    if not _HOLDS[comparison](of_nothing, float(value)):
+    if not HOLDS[comparison](of_nothing, float(value)):
         yield from _path(call.arguments[0])
 
 

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from decimal import Decimal
 from typing import NoReturn
 
+from yfilter.language.comparison import GENERAL
 from yfilter.language.constructed_names import lexical_fault
 from yfilter.language.item_kinds import ATOMS, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.namespaces import SCHEMA_NAMESPACE
@@ -23,7 +24,6 @@ from yfilter.language.query_ast import (
     Literal,
     NodeKind,
     Operation,
-    Operator,
     Or,
     SimpleMap,
     Typed,
@@ -31,8 +31,6 @@ from yfilter.language.query_ast import (
 from yfilter.language.suggestions import type_suggestion
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.type_parser import TypeParser
-
-GENERAL = {operator.value: operator for operator in Operator}
 
 # From the loosest to the tightest; operators of one level group from the left.
 LEVELS: tuple[frozenset[str], ...] = (

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from yfilter.language import result_plan as rows
 from yfilter.language.atoms import atom_text, is_number, to_double
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds, kinds_of
 from yfilter.language.positions import is_positional
 from yfilter.language.query_ast import (
@@ -52,20 +53,7 @@ _ITEM_KINDS = {
     rows.NODE_ATTRIBUTE: ItemKind.ATTRIBUTE,
     rows.NODE_TEXT: ItemKind.TEXT,
 }
-_COMPARISONS = {
-    Operator.EQ: rows.IS_EQ,
-    Operator.NE: rows.IS_NE,
-    Operator.LT: rows.IS_LT,
-    Operator.LE: rows.IS_LE,
-    Operator.GT: rows.IS_GT,
-    Operator.GE: rows.IS_GE,
-}
-_TURNED = {
-    Operator.LT: Operator.GT,
-    Operator.LE: Operator.GE,
-    Operator.GT: Operator.LT,
-    Operator.GE: Operator.LE,
-}
+_COMPARISONS = {one: getattr(rows, f"IS_{one.name}") for one in Operator}
 _STRING_TESTS = {
     "contains": rows.ROW_CONTAINS,
     "starts-with": rows.ROW_STARTS,
@@ -271,7 +259,7 @@ class PlanDraft:
         self, left: Expression, operator: Operator, right: Expression, scope: Scope
     ) -> Row:
         if isinstance(left, Literal) and not isinstance(right, Literal):
-            return self._comparison(right, _TURNED.get(operator, operator), left, scope)
+            return self._comparison(right, MIRRORED[operator], left, scope)
         right = self._literal(right, scope)
         comparison = _COMPARISONS[operator]
         if is_number(right.value):

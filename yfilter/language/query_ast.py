@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.graph.query_ast import GraphQuery
+from yfilter.language.comparison import VALUE_COMPARISONS as VALUE_COMPARISONS  # noqa: PLC0414
+from yfilter.language.comparison import Operator as Operator  # noqa: PLC0414
 from yfilter.language.namespaces import ERROR_NAMESPACE
-from yfilter.language.step_kinds import Axis as Axis  # noqa: PLC0414  for those who import it
+from yfilter.language.step_kinds import Axis as Axis  # noqa: PLC0414
 from yfilter.language.step_kinds import NodeKind as NodeKind  # noqa: PLC0414
 from yfilter.language.step_kinds import Origin as Origin  # noqa: PLC0414
 from yfilter.language.update_kind import UpdateKind
@@ -109,21 +110,6 @@ class Literal:
     def _key(self) -> tuple[type, str]:
         value = self.value
         return type(value), str(value.normalize() if isinstance(value, Decimal) else value)
-
-
-class Operator(Enum):
-    """General comparison: holds when some pair of items does."""
-
-    EQ = "="
-    NE = "!="
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-
-
-VALUE_COMPARISONS = {operator.name.lower(): operator for operator in Operator}
-"""``eq`` and the others, which compare one value with one, by their words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from formats.names import QualifiedName
-from yfilter.engine.step_conditions import MIRRORED
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.functions import FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, NODES, kinds_of
 from yfilter.language.nodes import AnyUri

@@ -6,7 +6,7 @@ from decimal import Decimal
 from math import isnan
 from typing import Any
 
-from yfilter.engine.step_conditions import MIRRORED
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.query_ast import (
     Comparison,
     Expression,

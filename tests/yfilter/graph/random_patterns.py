@@ -19,7 +19,6 @@ from yfilter.graph.query_ast import (
     FilterCall,
     FilterComparison,
     FilterExpression,
-    FilterOperator,
     Group,
     GroupElement,
     InGraph,
@@ -34,6 +33,7 @@ from yfilter.graph.query_ast import (
     Values,
     Variable,
 )
+from yfilter.language.comparison import Operator
 
 NODES = [Iri(f"urn:n:{name}") for name in "ab"]
 PROPERTIES = [Iri(f"urn:p:{name}") for name in "pq"]
@@ -59,7 +59,7 @@ GRAPHS = [Iri("urn:g:1"), Iri("urn:g:2")]
 VARIABLES = [Variable(name) for name in "stuv"]
 GRAPH_VARIABLE = Variable("g")
 BLANK_VARIABLE = Variable("_:0")
-ORDERS = [FilterOperator.LT, FilterOperator.LE, FilterOperator.GT, FilterOperator.GE]
+ORDERS = [Operator.LT, Operator.LE, Operator.GT, Operator.GE]
 
 
 def random_quads(random: Random, graphs: bool) -> list[pyoxigraph.Quad]:
@@ -182,7 +182,7 @@ class RandomPattern:
         number = random.choice(NUMBERS)
         match random.randrange(8):
             case 0 | 1:
-                operator = random.choice([FilterOperator.EQ, FilterOperator.NE])
+                operator = random.choice([Operator.EQ, Operator.NE])
                 return FilterComparison(variable, operator, term)
             case 2:
                 return FilterComparison(variable, random.choice(ORDERS), number)

@@ -18,7 +18,6 @@ from yfilter.graph.query_ast import (
     Filter,
     FilterCall,
     FilterComparison,
-    FilterOperator,
     GraphQuery,
     Group,
     GroupElement,
@@ -37,6 +36,7 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.query_text import unparse
+from yfilter.language.comparison import Operator
 from yfilter.language.profile_limits import ProfileLimits
 
 E = "http://example.org/"
@@ -175,7 +175,7 @@ def test_what_is_computed_of_each_solution_is_bound_behind_the_pattern() -> None
 
 
 def compared(left: object, operator: str, right: object) -> FilterComparison:
-    return FilterComparison(left, FilterOperator(operator), right)  # type: ignore[arg-type]
+    return FilterComparison(left, Operator(operator), right)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
