@@ -23,6 +23,7 @@ from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import And, Expression, PathExpression, Profile
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
 from yfilter.language.result_writer import ResultWriter, result_writer
+from yfilter.language.trees import flat
 from yfilter.operators.operator_table import OperatorTable
 from yfilter.projection.parts import with_parts
 
@@ -167,5 +168,4 @@ def _divided(path: PathExpression) -> tuple[PathExpression, Expression | None]:
     divided = replace(path, steps=(*path.steps[:-1], base))
     if len(conditions) < 2:
         return divided, conditions[0] if conditions else None
-    parts = [part for one in conditions for part in (one.parts if isinstance(one, And) else (one,))]
-    return divided, And(tuple(parts))
+    return divided, And(flat(conditions, And))

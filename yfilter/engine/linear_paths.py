@@ -37,6 +37,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_parser import parse_expression
 from yfilter.language.query_text import unparse
+from yfilter.language.trees import split
 
 # What a conjunction may be as text.  A profile within its own limits stays far below, unless long
 # namespaces or long common prefixes are repeated very often.
@@ -156,7 +157,7 @@ class Conjunction:
     def parse(cls, text: str) -> Conjunction:
         """Read what ``str()`` wrote; ProfileRefused for anything else."""
         condition = parse_expression(text, CONJUNCTION_LIMITS)
-        parts = condition.parts if isinstance(condition, And) else (condition,)
+        parts = split(condition, And)
         conjunction = cls(tuple(_linear_path(part, text) for part in parts))
         if conjunction.text != text:
             raise _not_linear(text, "the text is not in canonical form")

@@ -74,141 +74,132 @@ def _language(value: TermValue) -> str:
     return value.term.language if isinstance(value.term, LiteralTerm) else ""
 
 
-def _string(values: Values, _budget: Budget) -> TermValue | None:
-    term = values[0].term
-    if isinstance(term, Iri):
-        return of_text(term.value)
-    return of_text(term.lexical) if isinstance(term, LiteralTerm) else None
+# -- what functions are given
 
 
-def _lang(values: Values, _budget: Budget) -> TermValue | None:
-    return of_text(_language(values[0])) if values[0].is_literal else None
+def _of_terms(function: Callable[..., TermValue | None]) -> Function:
+    """The values one by one."""
+    return lambda values, _budget: function(*values)
 
 
-def _lang_matches(values: Values, _budget: Budget) -> TermValue | None:
-    if values[0].kind is not ValueKind.STRING or values[1].kind is not ValueKind.STRING:
+def _of_kinds(*kinds: ValueKind) -> Function:
+    return lambda values, _budget: of_truth(values[0].kind in kinds)
+
+
+def _of_text(function: Callable[..., TermValue | None]) -> Function:
+    """The text of the first value, and the values; an error if that is no string."""
+
+    def called(values: Values, budget: Budget) -> TermValue | None:
+        text = text_in(values[0])
+        if text is None:
+            return None
+        budget.charge_text(len(text))
+        return function(text, *values)
+
+    return called
+
+
+def _of_texts(function: Callable[[str, str, TermValue], TermValue | None]) -> Function:
+    """Two texts that a function may take together (17.4.3.1.2), and the value of the first."""
+
+    def called(values: Values, budget: Budget) -> TermValue | None:
+        one, other = text_in(values[0]), text_in(values[1])
+        if one is None or other is None:
+            return None
+        if _language(values[1]) not in ("", _language(values[0])):
+            return None
+        budget.charge_text(len(one))
+        return function(one, other, values[0])
+
+    return called
+
+
+def _of_number(change: Callable[[Number], Number]) -> Function:
+    """A number, which becomes another of its kind."""
+
+    def called(values: Values, _budget: Budget) -> TermValue | None:
+        if not values[0].is_number:
+            return None
+        return of_number(change(number_in(values[0])), values[0].kind)
+
+    return called
+
+
+def _of_moment(function: Callable[[Moment], TermValue | None]) -> Function:
+    def called(values: Values, _budget: Budget) -> TermValue | None:
+        moment = values[0].value
+        return function(moment) if isinstance(moment, Moment) else None
+
+    return called
+
+
+# -- functions of terms and texts
+
+
+def _string(value: TermValue) -> TermValue | None:
+    if isinstance(value.term, Iri):
+        return of_text(value.term.value)
+    return of_text(value.term.lexical) if isinstance(value.term, LiteralTerm) else None
+
+
+def _lang_matches(tag: TermValue, wanted: TermValue) -> TermValue | None:
+    if tag.kind is not ValueKind.STRING or wanted.kind is not ValueKind.STRING:
         return None
-    tag, wanted = str(values[0].value).lower(), str(values[1].value).lower()
-    if wanted == "*":
-        return of_truth(tag != "")
-    return of_truth(tag == wanted or tag.startswith(f"{wanted}-"))
+    own, asked = str(tag.value).lower(), str(wanted.value).lower()
+    if asked == "*":
+        return of_truth(own != "")
+    return of_truth(own == asked or own.startswith(f"{asked}-"))
 
 
-def _datatype(values: Values, _budget: Budget) -> TermValue | None:
-    term = values[0].term
+def _datatype(value: TermValue) -> TermValue | None:
+    term = value.term
     if not isinstance(term, LiteralTerm):
         return None
     return value_of(Iri(RDF + "langString" if term.language else term.datatype))
 
 
-def _is_kind(*kinds: ValueKind) -> Function:
-    return lambda values, _budget: of_truth(values[0].kind in kinds)
-
-
-def _is_literal(values: Values, _budget: Budget) -> TermValue | None:
-    return of_truth(values[0].is_literal)
-
-
-def _is_numeric(values: Values, _budget: Budget) -> TermValue | None:
-    return of_truth(values[0].is_number)
-
-
-def _same_term(values: Values, _budget: Budget) -> TermValue | None:
-    return of_truth(values[0].term == values[1].term)
-
-
-def _with_language(values: Values, _budget: Budget) -> TermValue | None:
-    if values[0].kind is not ValueKind.STRING or values[1].kind is not ValueKind.STRING:
+def _with_language(text: TermValue, tag: TermValue) -> TermValue | None:
+    if text.kind is not ValueKind.STRING or tag.kind is not ValueKind.STRING:
         return None
-    language = str(values[1].value).lower()
+    language = str(tag.value).lower()
     parts = language.split("-")
     if not (parts[0].isascii() and parts[0].isalpha()):
         return None
     if not all(part.isascii() and part.isalnum() for part in parts):
         return None
-    return value_of(LiteralTerm(str(values[0].value), language=language))
+    return value_of(LiteralTerm(str(text.value), language=language))
 
 
-def _with_datatype(values: Values, _budget: Budget) -> TermValue | None:
-    datatype = values[1].term
-    if values[0].kind is not ValueKind.STRING or not isinstance(datatype, Iri):
+def _with_datatype(text: TermValue, datatype: TermValue) -> TermValue | None:
+    if text.kind is not ValueKind.STRING or not isinstance(datatype.term, Iri):
         return None
-    if datatype.value == RDF + "langString":
+    if datatype.term.value == RDF + "langString":
         return None
-    return value_of(LiteralTerm(str(values[0].value), datatype.value))
+    return value_of(LiteralTerm(str(text.value), datatype.term.value))
 
 
-def _strlen(values: Values, _budget: Budget) -> TermValue | None:
-    text = text_in(values[0])
-    return None if text is None else of_number(len(text), ValueKind.INTEGER)
-
-
-def _cased(change: Callable[[str], str]) -> Function:
-    def changed(values: Values, budget: Budget) -> TermValue | None:
-        text = text_in(values[0])
-        if text is None:
-            return None
-        budget.charge_text(len(text))
-        return of_text(change(text), values[0])
-
-    return changed
-
-
-def _substr(values: Values, budget: Budget) -> TermValue | None:
-    text = text_in(values[0])
-    if text is None or not all(one.is_number for one in values[1:]):
+def _substr(text: str, value: TermValue, *bounds: TermValue) -> TermValue | None:
+    if not all(one.is_number for one in bounds):
         return None
-    budget.charge_text(len(text))
-    start = _rounded_half_up(as_double(number_in(values[1])))
-    end = (
-        start + _rounded_half_up(as_double(number_in(values[2])))
-        if len(values) == 3
-        else float("inf")
-    )
+    start, *sizes = (_rounded_half_up(as_double(number_in(one))) for one in bounds)
+    end = start + sizes[0] if sizes else float("inf")
     if isnan(start) or isnan(end):
-        return of_text("", values[0])
+        return of_text("", value)
     first = int(max(min(start, len(text) + 1.0), 1.0))
     last = int(max(min(end, len(text) + 1.0), 1.0))
-    return of_text(text[first - 1 : max(last, first) - 1], values[0])
+    return of_text(text[first - 1 : max(last, first) - 1], value)
 
 
-def _compatible(values: Values) -> tuple[str, str] | None:
-    """Two texts that a function may take together (17.4.3.1.2)."""
-    one, other = text_in(values[0]), text_in(values[1])
-    if one is None or other is None:
-        return None
-    return (one, other) if _language(values[1]) in ("", _language(values[0])) else None
+def _before(text: str, part: str, value: TermValue) -> TermValue | None:
+    if part not in text:
+        return of_text("")
+    return of_text(text.partition(part)[0] if part else "", value)
 
 
-def _text_test(test: Callable[[str, str], bool]) -> Function:
-    def tested(values: Values, budget: Budget) -> TermValue | None:
-        texts = _compatible(values)
-        if texts is None:
-            return None
-        budget.charge_text(len(texts[0]))
-        return of_truth(test(*texts))
-
-    return tested
-
-
-def _text_cut(cut: Callable[[str, str], str | None]) -> Function:
-    def done(values: Values, budget: Budget) -> TermValue | None:
-        texts = _compatible(values)
-        if texts is None:
-            return None
-        budget.charge_text(len(texts[0]))
-        found = cut(*texts)
-        return of_text("") if found is None else of_text(found, values[0])
-
-    return done
-
-
-def _before(text: str, part: str) -> str | None:
-    return text.partition(part)[0] if part in text and part else ("" if not part else None)
-
-
-def _after(text: str, part: str) -> str | None:
-    return text.partition(part)[2] if part in text and part else (text if not part else None)
+def _after(text: str, part: str, value: TermValue) -> TermValue | None:
+    if part not in text:
+        return of_text("")
+    return of_text(text.partition(part)[2] if part else text, value)
 
 
 def _concat(values: Values, budget: Budget) -> TermValue | None:
@@ -221,14 +212,6 @@ def _concat(values: Values, budget: Budget) -> TermValue | None:
         return None
     languages = {_language(one) for one in values}
     return of_text("".join(filter(None, texts)), values[0] if len(languages) == 1 else None)
-
-
-def _encode_for_uri(values: Values, budget: Budget) -> TermValue | None:
-    text = text_in(values[0])
-    if text is None:
-        return None
-    budget.charge_text(len(text))
-    return of_text(quote(text, safe="-_.~"))
 
 
 def _regex(values: Values, budget: Budget) -> TermValue | None:
@@ -291,13 +274,7 @@ def _filled(
     return "".join(written)
 
 
-def _rounded(change: Callable[[Number], Number]) -> Function:
-    def rounded(values: Values, _budget: Budget) -> TermValue | None:
-        if not values[0].is_number:
-            return None
-        return of_number(change(number_in(values[0])), values[0].kind)
-
-    return rounded
+# -- functions of numbers and moments
 
 
 def _to_integer(rounding: str, on_double: Callable[[float], float]) -> Callable[[Number], Number]:
@@ -325,27 +302,8 @@ def _round(number: Number) -> Number:
     return _to_integer(ROUND_HALF_UP, _rounded_half_up)(number)
 
 
-def _part_of_date(part: Callable[[Moment], int]) -> Function:
-    def taken(values: Values, _budget: Budget) -> TermValue | None:
-        moment = values[0].value
-        return of_number(part(moment), ValueKind.INTEGER) if isinstance(moment, Moment) else None
-
-    return taken
-
-
-def _seconds(values: Values, _budget: Budget) -> TermValue | None:
-    moment = values[0].value
-    return of_number(moment.second, ValueKind.DECIMAL) if isinstance(moment, Moment) else None
-
-
-def _zone_text(values: Values, _budget: Budget) -> TermValue | None:
-    moment = values[0].value
-    return of_text(moment.zone) if isinstance(moment, Moment) else None
-
-
-def _zone_duration(values: Values, _budget: Budget) -> TermValue | None:
-    moment = values[0].value
-    if not isinstance(moment, Moment) or moment.offset is None:
+def _zone_duration(moment: Moment) -> TermValue | None:
+    if moment.offset is None:
         return None
     hours, minutes = divmod(abs(moment.offset), 60)
     parts = f"{hours}H" * bool(hours) + f"{minutes}M" * bool(minutes)
@@ -353,8 +311,10 @@ def _zone_duration(values: Values, _budget: Budget) -> TermValue | None:
     return value_of(LiteralTerm(text, XSD + "dayTimeDuration"))
 
 
-def _cast_to_string(values: Values, budget: Budget) -> TermValue | None:
-    value = values[0]
+# -- casts
+
+
+def _cast_to_string(value: TermValue) -> TermValue | None:
     if value.kind in (ValueKind.FLOAT, ValueKind.DOUBLE):
         return of_text(number_text(as_double(number_in(value))))
     if value.kind is ValueKind.DECIMAL:
@@ -363,12 +323,11 @@ def _cast_to_string(values: Values, budget: Budget) -> TermValue | None:
         return of_text(str(value.value))
     if value.kind is ValueKind.BOOLEAN:
         return of_text("true" if value.value else "false")
-    return _string(values, budget)
+    return _string(value)
 
 
 def _cast_to_number(kind: ValueKind, read: Callable[[str], Number | None]) -> Function:
-    def cast(values: Values, _budget: Budget) -> TermValue | None:
-        value = values[0]
+    def cast(value: TermValue) -> TermValue | None:
         if value.kind is ValueKind.STRING:
             number = read(str(value.value).strip(" \t\n\r"))
         elif value.kind is ValueKind.BOOLEAN:
@@ -383,11 +342,10 @@ def _cast_to_number(kind: ValueKind, read: Callable[[str], Number | None]) -> Fu
             return None
         return None if number is None else of_number(number, kind)
 
-    return cast
+    return _of_terms(cast)
 
 
-def _cast_to_boolean(values: Values, _budget: Budget) -> TermValue | None:
-    value = values[0]
+def _cast_to_boolean(value: TermValue) -> TermValue | None:
     if value.kind is ValueKind.STRING:
         return of_truth(read_boolean(str(value.value).strip(" \t\n\r")))
     if value.kind is ValueKind.BOOLEAN or value.is_number:
@@ -398,8 +356,7 @@ def _cast_to_boolean(values: Values, _budget: Budget) -> TermValue | None:
 def _cast_to_moment(
     kind: ValueKind, datatype: str, read: Callable[[str], Moment | None]
 ) -> Function:
-    def cast(values: Values, _budget: Budget) -> TermValue | None:
-        value = values[0]
+    def cast(value: TermValue) -> TermValue | None:
         if value.kind is kind:
             return value
         if isinstance(value.value, Moment):  # one with a clock from one without, or the reverse
@@ -412,57 +369,57 @@ def _cast_to_moment(
         text = str(value.value).strip(" \t\n\r")
         return value_of(LiteralTerm(text, datatype)) if read(text) is not None else None
 
-    return cast
+    return _of_terms(cast)
 
 
 def _lexical(value: TermValue) -> str:
     return value.term.lexical if isinstance(value.term, LiteralTerm) else ""
 
 
-# name -> how many arguments at least and at most, and the function.
-FUNCTIONS: dict[str, tuple[int, int, Function]] = {
-    "str": (1, 1, _string),
-    "lang": (1, 1, _lang),
-    "langmatches": (2, 2, _lang_matches),
-    "datatype": (1, 1, _datatype),
-    "isiri": (1, 1, _is_kind(ValueKind.IRI)),
-    "isblank": (1, 1, _is_kind(ValueKind.BLANK)),
-    "isliteral": (1, 1, _is_literal),
-    "isnumeric": (1, 1, _is_numeric),
-    "sameterm": (2, 2, _same_term),
-    "strlang": (2, 2, _with_language),
-    "strdt": (2, 2, _with_datatype),
-    "strlen": (1, 1, _strlen),
-    "ucase": (1, 1, _cased(str.upper)),
-    "lcase": (1, 1, _cased(str.lower)),
-    "substr": (2, 3, _substr),
-    "contains": (2, 2, _text_test(lambda text, part: part in text)),
-    "strstarts": (2, 2, _text_test(str.startswith)),
-    "strends": (2, 2, _text_test(str.endswith)),
-    "strbefore": (2, 2, _text_cut(_before)),
-    "strafter": (2, 2, _text_cut(_after)),
-    "concat": (0, 64, _concat),
-    "encode_for_uri": (1, 1, _encode_for_uri),
-    "regex": (2, 3, _regex),
-    "replace": (3, 4, _replace),
-    "abs": (1, 1, _rounded(_absolute)),
-    "ceil": (1, 1, _rounded(_to_integer(ROUND_CEILING, lambda real: float(ceil(real))))),
-    "floor": (1, 1, _rounded(_to_integer(ROUND_FLOOR, lambda real: float(floor(real))))),
-    "round": (1, 1, _rounded(_round)),
-    "year": (1, 1, _part_of_date(lambda moment: moment.year)),
-    "month": (1, 1, _part_of_date(lambda moment: moment.month)),
-    "day": (1, 1, _part_of_date(lambda moment: moment.day)),
-    "hours": (1, 1, _part_of_date(lambda moment: moment.hour)),
-    "minutes": (1, 1, _part_of_date(lambda moment: moment.minute)),
-    "seconds": (1, 1, _seconds),
-    "tz": (1, 1, _zone_text),
-    "timezone": (1, 1, _zone_duration),
-    XSD_STRING: (1, 1, _cast_to_string),
-    XSD_BOOLEAN: (1, 1, _cast_to_boolean),
-    XSD_INTEGER: (1, 1, _cast_to_number(ValueKind.INTEGER, read_integer)),
-    XSD_DECIMAL: (1, 1, _cast_to_number(ValueKind.DECIMAL, read_decimal)),
-    XSD_FLOAT: (1, 1, _cast_to_number(ValueKind.FLOAT, read_float)),
-    XSD_DOUBLE: (1, 1, _cast_to_number(ValueKind.DOUBLE, read_double)),
-    XSD_DATE_TIME: (1, 1, _cast_to_moment(ValueKind.DATE_TIME, XSD_DATE_TIME, read_date_time)),
-    XSD_DATE: (1, 1, _cast_to_moment(ValueKind.DATE, XSD_DATE, read_date)),
+FUNCTIONS: dict[str, Function] = {
+    "str": _of_terms(_string),
+    "lang": _of_terms(lambda one: of_text(_language(one)) if one.is_literal else None),
+    "langmatches": _of_terms(_lang_matches),
+    "datatype": _of_terms(_datatype),
+    "isiri": _of_kinds(ValueKind.IRI),
+    "isblank": _of_kinds(ValueKind.BLANK),
+    "isliteral": _of_terms(lambda value: of_truth(value.is_literal)),
+    "isnumeric": _of_terms(lambda value: of_truth(value.is_number)),
+    "sameterm": _of_terms(lambda one, other: of_truth(one.term == other.term)),
+    "strlang": _of_terms(_with_language),
+    "strdt": _of_terms(_with_datatype),
+    "strlen": _of_text(lambda text, _: of_number(len(text), ValueKind.INTEGER)),
+    "ucase": _of_text(lambda text, value: of_text(text.upper(), value)),
+    "lcase": _of_text(lambda text, value: of_text(text.lower(), value)),
+    "substr": _of_text(_substr),
+    "contains": _of_texts(lambda text, part, _: of_truth(part in text)),
+    "strstarts": _of_texts(lambda text, part, _: of_truth(text.startswith(part))),
+    "strends": _of_texts(lambda text, part, _: of_truth(text.endswith(part))),
+    "strbefore": _of_texts(_before),
+    "strafter": _of_texts(_after),
+    "concat": _concat,
+    "encode_for_uri": _of_text(lambda text, _: of_text(quote(text, safe="-_.~"))),
+    "regex": _regex,
+    "replace": _replace,
+    "abs": _of_number(_absolute),
+    "ceil": _of_number(_to_integer(ROUND_CEILING, lambda real: float(ceil(real)))),
+    "floor": _of_number(_to_integer(ROUND_FLOOR, lambda real: float(floor(real)))),
+    "round": _of_number(_round),
+    "year": _of_moment(lambda moment: of_number(moment.year, ValueKind.INTEGER)),
+    "month": _of_moment(lambda moment: of_number(moment.month, ValueKind.INTEGER)),
+    "day": _of_moment(lambda moment: of_number(moment.day, ValueKind.INTEGER)),
+    "hours": _of_moment(lambda moment: of_number(moment.hour, ValueKind.INTEGER)),
+    "minutes": _of_moment(lambda moment: of_number(moment.minute, ValueKind.INTEGER)),
+    "seconds": _of_moment(lambda moment: of_number(moment.second, ValueKind.DECIMAL)),
+    "tz": _of_moment(lambda moment: of_text(moment.zone)),
+    "timezone": _of_moment(_zone_duration),
+    XSD_STRING: _of_terms(_cast_to_string),
+    XSD_BOOLEAN: _of_terms(_cast_to_boolean),
+    XSD_INTEGER: _cast_to_number(ValueKind.INTEGER, read_integer),
+    XSD_DECIMAL: _cast_to_number(ValueKind.DECIMAL, read_decimal),
+    XSD_FLOAT: _cast_to_number(ValueKind.FLOAT, read_float),
+    XSD_DOUBLE: _cast_to_number(ValueKind.DOUBLE, read_double),
+    XSD_DATE_TIME: _cast_to_moment(ValueKind.DATE_TIME, XSD_DATE_TIME, read_date_time),
+    XSD_DATE: _cast_to_moment(ValueKind.DATE, XSD_DATE, read_date),
 }
+"""By their names as FilterCall has them; how many arguments they take is the parser's."""

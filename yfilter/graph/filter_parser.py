@@ -31,62 +31,25 @@ from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import check_pattern
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.tokens import Token, TokenKind
+from yfilter.language.trees import flat
 
 MANY = 1 << 20
 # All functions of SPARQL 1.1, in capitals: the fewest arguments, and the most.
 _FUNCTIONS = {
-    "STR": (1, 1),
-    "LANG": (1, 1),
-    "LANGMATCHES": (2, 2),
-    "DATATYPE": (1, 1),
-    "BOUND": (1, 1),
-    "IRI": (1, 1),
-    "URI": (1, 1),
-    "BNODE": (0, 1),
-    "RAND": (0, 0),
-    "ABS": (1, 1),
-    "CEIL": (1, 1),
-    "FLOOR": (1, 1),
-    "ROUND": (1, 1),
-    "CONCAT": (0, MANY),
-    "STRLEN": (1, 1),
-    "UCASE": (1, 1),
-    "LCASE": (1, 1),
-    "ENCODE_FOR_URI": (1, 1),
-    "CONTAINS": (2, 2),
-    "STRSTARTS": (2, 2),
-    "STRENDS": (2, 2),
-    "STRBEFORE": (2, 2),
-    "STRAFTER": (2, 2),
-    "YEAR": (1, 1),
-    "MONTH": (1, 1),
-    "DAY": (1, 1),
-    "HOURS": (1, 1),
-    "MINUTES": (1, 1),
-    "SECONDS": (1, 1),
-    "TIMEZONE": (1, 1),
-    "TZ": (1, 1),
-    "NOW": (0, 0),
-    "UUID": (0, 0),
-    "STRUUID": (0, 0),
-    "MD5": (1, 1),
-    "SHA1": (1, 1),
-    "SHA256": (1, 1),
-    "SHA384": (1, 1),
-    "SHA512": (1, 1),
-    "COALESCE": (0, MANY),
-    "IF": (3, 3),
-    "STRLANG": (2, 2),
-    "STRDT": (2, 2),
-    "SAMETERM": (2, 2),
-    "ISIRI": (1, 1),
-    "ISURI": (1, 1),
-    "ISBLANK": (1, 1),
-    "ISLITERAL": (1, 1),
-    "ISNUMERIC": (1, 1),
-    "REGEX": (2, 3),
-    "SUBSTR": (2, 3),
-    "REPLACE": (3, 4),
+    name: arity
+    for arity, names in {
+        (0, 0): "RAND NOW UUID STRUUID",
+        (0, 1): "BNODE",
+        (0, MANY): "CONCAT COALESCE",
+        (1, 1): "STR LANG DATATYPE BOUND IRI URI ABS CEIL FLOOR ROUND STRLEN UCASE LCASE"
+        " ENCODE_FOR_URI YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384"
+        " SHA512 ISIRI ISURI ISBLANK ISLITERAL ISNUMERIC",
+        (2, 2): "LANGMATCHES CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER STRLANG STRDT SAMETERM",
+        (2, 3): "REGEX SUBSTR",
+        (3, 3): "IF",
+        (3, 4): "REPLACE",
+    }.items()
+    for name in names.split()
 }
 _AGGREGATES = frozenset(("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
 _SAME = {"ISURI": "isiri", "URI": "iri"}
@@ -123,7 +86,7 @@ class FilterParser(TermParser, ABC):
 
     def expression(self) -> FilterExpression:
         parts = self._chain(self._conjunction, "||")
-        return parts[0] if len(parts) == 1 else AnyOf(_flat(AnyOf, parts))
+        return parts[0] if len(parts) == 1 else AnyOf(flat(parts, AnyOf))
 
     def constraint(self) -> FilterExpression:
         """What stands behind FILTER: an expression in parentheses, or a call."""
@@ -159,7 +122,7 @@ class FilterParser(TermParser, ABC):
 
     def _conjunction(self) -> FilterExpression:
         parts = self._chain(self.relation, "&&")
-        return parts[0] if len(parts) == 1 else AllOf(_flat(AllOf, parts))
+        return parts[0] if len(parts) == 1 else AllOf(flat(parts, AllOf))
 
     def relation(self) -> FilterExpression:
         left = self.sum()
@@ -351,15 +314,3 @@ class FilterParser(TermParser, ABC):
         self.expect(")")
         self._in_aggregate = False
         return FilterCall(token.text.lower(), arguments)
-
-
-def _flat(
-    kind: type[AllOf | AnyOf], parts: tuple[FilterExpression, ...]
-) -> tuple[FilterExpression, ...]:
-    """Parts of the same kind are taken apart: ``(a && b) && c`` has three."""
-    flat: list[FilterExpression] = []
-    for part in parts:
-        flat.extend(
-            part.parts if isinstance(part, AllOf | AnyOf) and isinstance(part, kind) else (part,)
-        )
-    return tuple(flat)

@@ -29,7 +29,7 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.tree_walk import variables_of
-from yfilter.language.trees import nodes_of
+from yfilter.language.trees import flat, nodes_of
 
 Variables: TypeAlias = "frozenset[Variable]"
 
@@ -99,12 +99,8 @@ def has_exists(expression: FilterExpression) -> bool:
 
 def filters_of(group: Group) -> list[FilterExpression]:
     """The conditions of a group, each part of an ``&&`` for itself."""
-    found: list[FilterExpression] = []
-    for element in group.elements:
-        if isinstance(element, Filter):
-            condition = element.condition
-            found += condition.parts if isinstance(condition, AllOf) else (condition,)
-    return found
+    filters = (each.condition for each in group.elements if isinstance(each, Filter))
+    return list(flat(filters, AllOf))
 
 
 def without_filters(group: Group) -> Group:

@@ -11,11 +11,11 @@ OPTIONAL and MINUS that mention a lost variable go, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from formats.graph.vocabulary import XSD
+from yfilter.graph.filter_functions import FUNCTIONS
 from yfilter.graph.query_ast import (
     AllOf,
     Alternatives,
@@ -34,23 +34,12 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.tree_walk import variables_of
-from yfilter.language.trees import nodes_of
+from yfilter.language.trees import nodes_of, split
 
-SAID_FUNCTIONS = frozenset(
-    (
-        *("regex", "contains", "strstarts", "strends", "strlen", "ucase", "lcase", "str", "lang"),
-        *("langmatches", "datatype", "isiri", "isliteral", "isblank", "isnumeric", "bound"),
-        *("sameterm", "if", "coalesce", "abs", "ceil", "floor", "round"),
-        *("year", "month", "day", "hours", "minutes", "seconds", "tz", "timezone"),
-        *("concat", "substr", "strbefore", "strafter", "replace", "encode_for_uri"),
-        *("strlang", "strdt"),
-    )
-)
+_OF_UNKNOWN = frozenset(("bound", "if", "coalesce"))  # which are no functions of values
+SAID_FUNCTIONS = frozenset(name for name in FUNCTIONS if ":" not in name) | _OF_UNKNOWN
 """The functions that a tree may have, beside the casts."""
-CASTS = frozenset(
-    XSD + name
-    for name in ("string", "boolean", "integer", "decimal", "float", "double", "dateTime", "date")
-)
+CASTS = frozenset(FUNCTIONS) - SAID_FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +106,11 @@ def _necessary(draft: Group) -> tuple[Group, set[Variable]]:
     lost -= bound
     for element in draft.elements:
         if isinstance(element, Filter):
-            conditions = [part for part in _conjuncts(element.condition) if _is_kept(part, lost)]
+            conditions = [part for part in split(element.condition, AllOf) if _is_kept(part, lost)]
             if conditions:
                 whole = conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
                 kept.append(Filter(whole))
     return Group(tuple(kept)), lost
-
-
-def _conjuncts(condition: FilterExpression) -> Iterator[FilterExpression]:
-    if isinstance(condition, AllOf):
-        for part in condition.parts:
-            yield from _conjuncts(part)
-    else:
-        yield condition
 
 
 def _is_kept(condition: FilterExpression, lost: set[Variable]) -> bool:

@@ -48,6 +48,7 @@ from yfilter.graph.sparql_lexer import SparqlLexer, SparqlToken
 from yfilter.language.comparison import GENERAL, Operator
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.tokens import Token, TokenKind
+from yfilter.language.trees import split
 
 _RDQL = re.compile(r"SELECT\b[^{#]*?(?<![?$:])\bWHERE\s*\(", re.IGNORECASE)
 _OWN_TOKEN = re.compile(
@@ -216,7 +217,7 @@ class RdqlParser(FilterParser):
     def _condition(self) -> None:
         """What is asked of the taxonomies is a triple where it is a condition by itself."""
         condition = self.expression()
-        for part in condition.parts if isinstance(condition, AllOf) else (condition,):
+        for part in split(condition, AllOf):
             match part:
                 case Exists(Group((TriplePattern() as triple,))):
                     self._elements.append(triple)

@@ -78,6 +78,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
 )
+from yfilter.language.trees import split
 
 ALTERNATIVES_MAX = 32  # paths of a query; a routing query has no more disjuncts
 VALUES_MAX = 256  # terms of VALUES that stand in a path
@@ -257,7 +258,7 @@ def _filtered(branch: _Branch, condition: FilterExpression) -> list[_Branch]:
         ways = []
         for part in condition.parts:
             way = branch
-            for conjunct in part.parts if isinstance(part, AllOf) else (part,):
+            for conjunct in split(part, AllOf):
                 (way,) = _filtered(way, conjunct) if not _is_choice(conjunct) else (_vague(way),)
             ways.append(way)
         return ways if any(way.filters != branch.filters for way in ways) else [_vague(branch)]
@@ -490,9 +491,7 @@ _CLASS_TEST = _step(striped.CLASS).test
 
 
 def _conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
-    if condition is None:
-        return ()
-    return condition.parts if isinstance(condition, And) else (condition,)
+    return () if condition is None else split(condition, And)
 
 
 def _ways(predicate: Expression) -> Iterator[Expression]:

@@ -53,6 +53,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Sequence,
 )
+from yfilter.language.trees import flat
 
 NEVER = FunctionCall("false", ())
 _STRING = XSD + "string"
@@ -171,23 +172,23 @@ def compared(name: str, operator: Operator, value: str | int | Decimal | float) 
 
 def all_of(conditions: Iterable[Expression]) -> Expression | None:
     """None for none."""
-    parts = [part for one in conditions for part in (one.parts if isinstance(one, And) else (one,))]
+    parts = flat(conditions, And)
     if NEVER in parts:
         return NEVER
     if len(parts) > 1:
-        parts = list(dict.fromkeys(parts))
+        parts = tuple(dict.fromkeys(parts))
     if len(parts) < 2:
         return parts[0] if parts else None
-    return And(tuple(parts))
+    return And(parts)
 
 
 def any_of(conditions: Iterable[Expression]) -> Expression:
-    parts = [part for one in conditions for part in (one.parts if isinstance(one, Or) else (one,))]
+    parts = flat(conditions, Or)
     if len(parts) > 1:
-        parts = list(dict.fromkeys(part for part in parts if part != NEVER))
+        parts = tuple(dict.fromkeys(part for part in parts if part != NEVER))
     if len(parts) < 2:
         return parts[0] if parts else NEVER
-    return Or(tuple(parts))
+    return Or(parts)
 
 
 def _among(name: str, values: list[str]) -> Expression:

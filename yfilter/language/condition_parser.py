@@ -58,6 +58,7 @@ from yfilter.language.query_ast import (
 from yfilter.language.query_lexer import NCNAME
 from yfilter.language.suggestions import function_suggestion
 from yfilter.language.tokens import Token, TokenKind
+from yfilter.language.trees import flat
 
 _UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
 _OPENING_WORDS = frozenset(
@@ -105,7 +106,7 @@ class ConditionParser(OperatorParser):
     def sequence(self) -> Expression:
         """One expression, or several with commas between them."""
         parts = self.listed(self.expression)
-        return parts[0] if len(parts) == 1 else Sequence(_flat(parts))
+        return parts[0] if len(parts) == 1 else Sequence(flat(parts, Sequence))
 
     def enclosed(self, opening: str = "{", *, may_be_empty: bool = False) -> Expression:
         """A sequence in braces, or in parentheses."""
@@ -484,10 +485,3 @@ _ACCEPTED = {
     ArgumentKind.NODES: NODES,
     ArgumentKind.CONDITION: ANYTHING & ~(TEMPORAL | ItemKind.OTHER),
 }
-
-
-def _flat(parts: list[Expression]) -> tuple[Expression, ...]:
-    flat: list[Expression] = []
-    for part in parts:
-        flat.extend(part.parts if isinstance(part, Sequence) else (part,))
-    return tuple(flat)

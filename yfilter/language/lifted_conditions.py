@@ -30,6 +30,7 @@ from yfilter.language.query_ast import (
     UserCall,
 )
 from yfilter.language.subexpressions import all_within
+from yfilter.language.trees import flat, split
 
 # How long conditions may become by writing out variables; the conjuncts beyond are left to the
 # remainder.
@@ -54,7 +55,7 @@ def lift(flwor: Flwor, first: ForClause) -> Lifted:
     if flwor.where is None:
         return Lifted((), True)
     bindings = _relative_bindings(flwor, first)
-    conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
+    conjuncts = split(flwor.where, And)
     predicates: list[Expression] = []
     steps_left = LIFTED_STEPS_MAX
     for conjunct in conjuncts:
@@ -98,8 +99,7 @@ def needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
                 elsewhere += _asked_elsewhere(flwor, clause.variable, clause.path)
     conditions = [*ranging.values(), *elsewhere]
     if flwor.where is not None and ranging:
-        conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
-        for conjunct in conjuncts:
+        for conjunct in split(flwor.where, And):
             needed = _for_some(conjunct, bindings | ranging)
             if needed is not None and not ranging.keys().isdisjoint(_variables(conjunct)):
                 conditions.append(needed)
@@ -121,7 +121,7 @@ def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> list[
         return []
     if way.cut or path.steps[-1].kind is not NodeKind.ELEMENT or flwor.where is None:
         return [path]
-    conjuncts = flwor.where.parts if isinstance(flwor.where, And) else (flwor.where,)
+    conjuncts = split(flwor.where, And)
     here = {variable: PathExpression(Origin.CONTEXT, ())}
     about = (_relative(part, here) for part in conjuncts if _variables(part) == {variable})
     asked = tuple(_as_predicate(part) for part in about if part is not None)
@@ -205,10 +205,10 @@ def _relative(expression: Expression, bindings: Mapping[str, Expression]) -> Exp
             return Comparison(new_left, operator, new_right)
         case And(parts):
             new_parts = _relative_all(parts, bindings)
-            return None if new_parts is None else And(_flat(And, new_parts))
+            return None if new_parts is None else And(flat(new_parts, And))
         case Or(parts):
             new_parts = _relative_all(parts, bindings)
-            return None if new_parts is None else Or(_flat(Or, new_parts))
+            return None if new_parts is None else Or(flat(new_parts, Or))
         case FunctionCall(name, arguments):
             new_arguments = _relative_all(arguments, bindings)
             return None if new_arguments is None else FunctionCall(name, new_arguments)
@@ -254,13 +254,6 @@ def joined(path: PathExpression, steps: tuple[LocationStep, ...]) -> PathExpress
         merged = replace(last, predicates=last.predicates + first.predicates)
         return replace(path, steps=(*path.steps[:-1], merged, *rest))
     return replace(path, steps=path.steps + steps)
-
-
-def _flat(kind: type[And] | type[Or], parts: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    flat: list[Expression] = []
-    for part in parts:
-        flat.extend(part.parts if isinstance(part, kind) else (part,))
-    return tuple(flat)
 
 
 def uses_variable(expression: Expression) -> bool:

@@ -35,6 +35,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     UserCall,
 )
+from yfilter.language.trees import split
 
 FEW = 8  # so many items are looked at one by one
 
@@ -290,7 +291,7 @@ def _attribute_step(key: Expression) -> LocationStep | None:
 
 def _join_in(predicate: Expression) -> tuple[Expression, Expression] | None:
     """Key and probe of an equality that a predicate is, or is a part of."""
-    for part in predicate.parts if isinstance(predicate, And) else (predicate,):
+    for part in split(predicate, And):
         match part:
             case Comparison(left, Operator.EQ, right):
                 for key, probe in ((left, right), (right, left)):
@@ -302,7 +303,7 @@ def _join_in(predicate: Expression) -> tuple[Expression, Expression] | None:
 def _join_of(conditions: Iterable[Expression], variable: str, focus: Focus) -> _Join | None:
     """Of what depends on the variable alone with what depends on others bound already."""
     for condition in conditions:
-        for part in condition.parts if isinstance(condition, And) else (condition,):
+        for part in split(condition, And):
             match part:
                 case Comparison(left, Operator.EQ, right):
                     for key, probe in ((left, right), (right, left)):

@@ -30,6 +30,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.suggestions import type_suggestion
 from yfilter.language.tokens import Token, TokenKind
+from yfilter.language.trees import flat
 from yfilter.language.type_parser import TypeParser
 
 # From the loosest to the tightest; operators of one level group from the left.
@@ -326,12 +327,4 @@ _PAIRS_OF_KINDS = frozenset(one | other for one in _SINGLE for other in _SINGLE 
 
 def joined(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
     """One And or Or of all parts; parts of the same kind become parts of the whole."""
-    if len(parts) == 1:
-        return parts[0]
-    flat: list[Expression] = []
-    for part in parts:
-        if isinstance(part, kind):
-            flat.extend(part.parts)
-        else:
-            flat.append(part)
-    return kind(tuple(flat))
+    return parts[0] if len(parts) == 1 else kind(flat(parts, kind))

@@ -52,6 +52,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.schema_places import MESSAGE, Place, SchemaPlaces
 from yfilter.language.schema_words import why_no_step, why_no_value
+from yfilter.language.trees import split
 
 # Places looked at for one profile; one that takes more gets no warning.
 PLACES_MAX = 200_000
@@ -364,7 +365,7 @@ def _selects(expression: Expression) -> bool:
 
 def _strings(expression: Expression) -> set[str] | None:
     """The strings of a literal, or of a sequence of them, white space collapsed."""
-    parts = expression.parts if isinstance(expression, Sequence) else (expression,)
+    parts = split(expression, Sequence)
     found = {
         collapsed(part.value)
         for part in parts

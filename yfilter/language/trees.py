@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from operator import attrgetter, is_
 from typing import Any, TypeVar, cast
@@ -58,3 +58,13 @@ def _changed(node: Any, change: Callable[[Any], object]) -> Any:
     if type(node) is tuple:
         return node if is_same else new
     return change(node if is_same else type(node)(*new))
+
+
+def split(tree: Tree, kind: type) -> tuple[Tree, ...]:
+    """The parts of a node of a kind such as And; of any other itself."""
+    return tree.parts if isinstance(tree, kind) else (tree,)  # type: ignore[attr-defined]
+
+
+def flat(parts: Iterable[Tree], kind: type) -> tuple[Tree, ...]:
+    """With their parts in the place of those of the kind."""
+    return tuple(one for part in parts for one in split(part, kind))

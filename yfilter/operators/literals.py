@@ -16,6 +16,7 @@ from yfilter.language.query_ast import (
     Sequence,
 )
 from yfilter.language.query_ast import Operator as Relation
+from yfilter.language.trees import split
 from yfilter.operators.path import Position
 from yfilter.operators.value_tests import EqualTo, NumberTest, OneOf, Ordered, ValueTest
 
@@ -24,7 +25,7 @@ _POSITION = FunctionCall("position", ())
 
 def literals(expression: Expression) -> list[Any] | None:
     """The values of a literal, or of a sequence of literals."""
-    parts = expression.parts if isinstance(expression, Sequence) else (expression,)
+    parts = split(expression, Sequence)
     values = [part.value for part in parts if isinstance(part, Literal)]
     return values if values and len(values) == len(parts) else None
 
