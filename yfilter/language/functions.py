@@ -80,19 +80,6 @@ class Signature:
         return count >= self.required and (self.variadic or count <= len(self.arguments))
 
 
-def _signature(
-    result: ResultKind,
-    arguments: str = "",
-    optional: int = 0,
-    *,
-    context: bool = False,
-    variadic: bool = False,
-) -> Signature:
-    """``arguments``: names of ArgumentKind, of which the last ``optional`` may be left out."""
-    kinds = tuple(ArgumentKind[name.upper()] for name in arguments.split())
-    return Signature(result, kinds, len(kinds) - optional, context, variadic)
-
-
 _STRING, _NUMBER, _BOOLEAN = ResultKind.STRING, ResultKind.NUMBER, ResultKind.BOOLEAN
 _ANY = ResultKind.ANY
 
@@ -108,84 +95,68 @@ TYPES: dict[str, ResultKind] = {
     "xs:dateTime": ResultKind.DATE_TIME,
 }
 
+
+def _alike(
+    names: str,
+    result: ResultKind,
+    arguments: str = "",
+    optional: int = 0,
+    *,
+    context: bool = False,
+    variadic: bool = False,
+) -> dict[str, Signature]:
+    """``arguments``: names of ArgumentKind, of which the last ``optional`` may be left out."""
+    kinds = tuple(ArgumentKind[name.upper()] for name in arguments.split())
+    signature = Signature(result, kinds, len(kinds) - optional, context, variadic)
+    return dict.fromkeys(names.split(), signature)
+
+
 FUNCTIONS: dict[str, Signature] = {
-    "not": _signature(_BOOLEAN, "condition"),
-    "boolean": _signature(_BOOLEAN, "condition"),
-    "true": _signature(_BOOLEAN),
-    "false": _signature(_BOOLEAN),
-    "exists": _signature(_BOOLEAN, "items"),
-    "empty": _signature(_BOOLEAN, "items"),
-    "deep-equal": _signature(_BOOLEAN, "items items"),
-    "contains": _signature(_BOOLEAN, "string string"),
-    "starts-with": _signature(_BOOLEAN, "string string"),
-    "ends-with": _signature(_BOOLEAN, "string string"),
-    "matches": _signature(_BOOLEAN, "string pattern flags", 1),
-    "replace": _signature(_STRING, "string pattern string flags", 1),
-    "tokenize": _signature(_STRING, "string pattern flags", 2),
-    "normalize-space": _signature(_STRING, "string", context=True),
-    "lower-case": _signature(_STRING, "string"),
-    "upper-case": _signature(_STRING, "string"),
-    "translate": _signature(_STRING, "string string string"),
-    "substring": _signature(_STRING, "string number number", 1),
-    "substring-before": _signature(_STRING, "string string"),
-    "substring-after": _signature(_STRING, "string string"),
-    "string-length": _signature(_NUMBER, "string", context=True),
-    "compare": _signature(_NUMBER, "string string"),
-    "codepoints-to-string": _signature(_STRING, "atoms"),
-    "string-to-codepoints": _signature(_NUMBER, "string"),
-    "string": _signature(_STRING, "atom", context=True),
-    "concat": _signature(_STRING, "atom atom", variadic=True),
-    "string-join": _signature(_STRING, "strings string", 1),
-    "number": _signature(_NUMBER, "atom", context=True),
-    "abs": _signature(_NUMBER, "number"),
-    "round": _signature(_NUMBER, "number integer", 1),
-    "round-half-to-even": _signature(_NUMBER, "number integer", 1),
-    "floor": _signature(_NUMBER, "number"),
-    "ceiling": _signature(_NUMBER, "number"),
-    "count": _signature(_NUMBER, "items"),
-    "sum": _signature(_NUMBER, "atoms atom", 1),
-    "avg": _signature(_NUMBER, "atoms"),
-    "min": _signature(_ANY, "atoms"),
-    "max": _signature(_ANY, "atoms"),
-    "distinct-values": _signature(_ANY, "atoms"),
-    "index-of": _signature(_NUMBER, "atoms atom"),
-    "head": _signature(_ANY, "items"),
-    "tail": _signature(_ANY, "items"),
-    "error": _signature(_ANY, "atom string items", 3),
-    "reverse": _signature(_ANY, "items"),
-    "subsequence": _signature(_ANY, "items number number", 1),
-    "insert-before": _signature(_ANY, "items integer items"),
-    "remove": _signature(_ANY, "items integer"),
-    "data": _signature(_ANY, "atoms"),
-    "zero-or-one": _signature(_ANY, "items"),
-    "one-or-more": _signature(_ANY, "items"),
-    "exactly-one": _signature(_ANY, "items"),
-    "root": _signature(_ANY, "nodes", context=True),
-    "name": _signature(_STRING, "nodes", context=True),
-    "local-name": _signature(_STRING, "nodes", context=True),
-    "namespace-uri": _signature(_STRING, "nodes", context=True),
-    "position": _signature(_NUMBER),
-    "last": _signature(_NUMBER),
-    "year-from-date": _signature(_NUMBER, "temporal"),
-    "month-from-date": _signature(_NUMBER, "temporal"),
-    "day-from-date": _signature(_NUMBER, "temporal"),
-    "year-from-dateTime": _signature(_NUMBER, "temporal"),
-    "month-from-dateTime": _signature(_NUMBER, "temporal"),
-    "day-from-dateTime": _signature(_NUMBER, "temporal"),
-    "hours-from-dateTime": _signature(_NUMBER, "temporal"),
-    "minutes-from-dateTime": _signature(_NUMBER, "temporal"),
-    "seconds-from-dateTime": _signature(_NUMBER, "temporal"),
-    "math:pi": _signature(_NUMBER),
-    **{
-        f"math:{name}": _signature(_NUMBER, "number")
-        for name in (
-            *("exp", "exp10", "log", "log10", "sqrt"),
-            *("sin", "cos", "tan", "asin", "acos", "atan"),
-        )
-    },
-    "math:pow": _signature(_NUMBER, "number number"),
-    "math:atan2": _signature(_NUMBER, "number number"),
-    **{name: _signature(result, "atom") for name, result in TYPES.items()},
+    **_alike("not boolean", _BOOLEAN, "condition"),
+    **_alike("true false", _BOOLEAN),
+    **_alike("exists empty", _BOOLEAN, "items"),
+    **_alike("deep-equal", _BOOLEAN, "items items"),
+    **_alike("contains starts-with ends-with", _BOOLEAN, "string string"),
+    **_alike("matches", _BOOLEAN, "string pattern flags", 1),
+    **_alike("replace", _STRING, "string pattern string flags", 1),
+    **_alike("tokenize", _STRING, "string pattern flags", 2),
+    **_alike("normalize-space", _STRING, "string", context=True),
+    **_alike("lower-case upper-case", _STRING, "string"),
+    **_alike("translate", _STRING, "string string string"),
+    **_alike("substring", _STRING, "string number number", 1),
+    **_alike("substring-before substring-after", _STRING, "string string"),
+    **_alike("string-length", _NUMBER, "string", context=True),
+    **_alike("compare", _NUMBER, "string string"),
+    **_alike("codepoints-to-string", _STRING, "atoms"),
+    **_alike("string-to-codepoints", _NUMBER, "string"),
+    **_alike("string", _STRING, "atom", context=True),
+    **_alike("concat", _STRING, "atom atom", variadic=True),
+    **_alike("string-join", _STRING, "strings string", 1),
+    **_alike("number", _NUMBER, "atom", context=True),
+    **_alike("abs floor ceiling", _NUMBER, "number"),
+    **_alike("round round-half-to-even", _NUMBER, "number integer", 1),
+    **_alike("count", _NUMBER, "items"),
+    **_alike("sum", _NUMBER, "atoms atom", 1),
+    **_alike("avg", _NUMBER, "atoms"),
+    **_alike("min max distinct-values data", _ANY, "atoms"),
+    **_alike("index-of", _NUMBER, "atoms atom"),
+    **_alike("head tail reverse zero-or-one one-or-more exactly-one", _ANY, "items"),
+    **_alike("error", _ANY, "atom string items", 3),
+    **_alike("subsequence", _ANY, "items number number", 1),
+    **_alike("insert-before", _ANY, "items integer items"),
+    **_alike("remove", _ANY, "items integer"),
+    **_alike("root", _ANY, "nodes", context=True),
+    **_alike("name local-name namespace-uri", _STRING, "nodes", context=True),
+    **_alike("position last", _NUMBER),
+    **_alike("year-from-date month-from-date day-from-date", _NUMBER, "temporal"),
+    **_alike("year-from-dateTime month-from-dateTime day-from-dateTime", _NUMBER, "temporal"),
+    **_alike("hours-from-dateTime minutes-from-dateTime", _NUMBER, "temporal"),
+    **_alike("seconds-from-dateTime", _NUMBER, "temporal"),
+    **_alike("math:pi", _NUMBER),
+    **_alike("math:exp math:exp10 math:log math:log10 math:sqrt", _NUMBER, "number"),
+    **_alike("math:sin math:cos math:tan math:asin math:acos math:atan", _NUMBER, "number"),
+    **_alike("math:pow math:atan2", _NUMBER, "number number"),
+    **{name: Signature(result, (ArgumentKind.ATOM,), 1) for name, result in TYPES.items()},
 }
 
 # The arguments, counted from 0, whose value XPath does not let be the empty sequence.

@@ -43,59 +43,20 @@ _LISTS = frozenset(("ENTITIES", "IDREFS", "NMTOKENS"))  # no XPath 2.0 cast lead
 _NEEDS_NAMES = frozenset(("NOTATION",))
 _NEWER = frozenset(("dateTimeStamp",))  # of XML Schema 1.1
 
+_NUMBERS = (
+    "float long int short byte unsignedLong unsignedInt unsignedShort unsignedByte numeric"
+    " nonNegativeInteger nonPositiveInteger positiveInteger negativeInteger"
+)
+_STRINGS = "anyURI normalizedString token language Name NCName NMTOKEN ID IDREF ENTITY"
+_OTHERS = (
+    "duration dayTimeDuration yearMonthDuration time QName hexBinary base64Binary"
+    " gDay gMonth gMonthDay gYear gYearMonth"
+)
 _RESULTS = {
     **TYPES,
-    **dict.fromkeys(
-        [
-            "xs:float",
-            "xs:long",
-            "xs:int",
-            "xs:short",
-            "xs:byte",
-            "xs:unsignedLong",
-            "xs:unsignedInt",
-            "xs:unsignedShort",
-            "xs:unsignedByte",
-            "xs:nonNegativeInteger",
-            "xs:nonPositiveInteger",
-            "xs:positiveInteger",
-            "xs:negativeInteger",
-            "xs:numeric",
-        ],
-        ResultKind.NUMBER,
-    ),
-    **dict.fromkeys(
-        [
-            "xs:anyURI",
-            "xs:normalizedString",
-            "xs:token",
-            "xs:language",
-            "xs:Name",
-            "xs:NCName",
-            "xs:NMTOKEN",
-            "xs:ID",
-            "xs:IDREF",
-            "xs:ENTITY",
-        ],
-        ResultKind.STRING,
-    ),
-    **dict.fromkeys(
-        [
-            "xs:duration",
-            "xs:dayTimeDuration",
-            "xs:yearMonthDuration",
-            "xs:time",
-            "xs:QName",
-            "xs:hexBinary",
-            "xs:base64Binary",
-            "xs:gDay",
-            "xs:gMonth",
-            "xs:gMonthDay",
-            "xs:gYear",
-            "xs:gYearMonth",
-        ],
-        ResultKind.OTHER,
-    ),
+    **{f"xs:{name}": ResultKind.NUMBER for name in _NUMBERS.split()},
+    **{f"xs:{name}": ResultKind.STRING for name in _STRINGS.split()},
+    **{f"xs:{name}": ResultKind.OTHER for name in _OTHERS.split()},
 }
 OPAQUE_TYPES = frozenset(name for name, kind in _RESULTS.items() if kind is ResultKind.OTHER)
 

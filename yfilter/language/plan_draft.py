@@ -60,13 +60,8 @@ _STRING_TESTS = {
     "ends-with": rows.ROW_ENDS,
 }
 _CALLED = (
-    "normalize-space",
-    "lower-case",
-    "upper-case",
-    "translate",
-    "substring-before",
-    "substring-after",
-    "string-length",
+    *("normalize-space", "lower-case", "upper-case", "translate", "string-length"),
+    *("substring-before", "substring-after"),
 )
 
 

@@ -85,17 +85,8 @@ _NOTHING: Places = ()
 
 _OF_THEIR_ARGUMENTS = frozenset(
     (
-        "head",
-        "tail",
-        "reverse",
-        "subsequence",
-        "insert-before",
-        "remove",
-        "zero-or-one",
-        "one-or-more",
-        "exactly-one",
-        "unordered",
-        "trace",
+        *("head", "tail", "reverse", "subsequence", "insert-before", "remove", "unordered"),
+        *("zero-or-one", "one-or-more", "exactly-one", "trace"),
     )
 )
 _COUNTED = frozenset(("count", "exists", "empty"))
