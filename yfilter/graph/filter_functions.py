@@ -27,26 +27,24 @@ from yfilter.graph.term_values import (
     XSD_STRING,
     TermValue,
     ValueKind,
-    read_boolean,
     read_date,
     read_date_time,
-    read_decimal,
     read_double,
     read_float,
-    read_integer,
     value_of,
 )
 from yfilter.graph.value_operators import (
     Number,
     as_double,
-    decimal_text,
+    bounded_text,
     effective_truth,
     number_in,
     of_number,
     of_truth,
 )
+from yfilter.language.atoms import BOOLEANS
 from yfilter.language.budget import Budget
-from yfilter.language.numbers import DECIMALS, number_text
+from yfilter.language.numbers import DECIMALS, number_text, parse_decimal, parse_integer
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import Pattern, compile_pattern
 
@@ -318,7 +316,7 @@ def _cast_to_string(value: TermValue) -> TermValue | None:
     if value.kind in (ValueKind.FLOAT, ValueKind.DOUBLE):
         return of_text(number_text(as_double(number_in(value))))
     if value.kind is ValueKind.DECIMAL:
-        return of_text(decimal_text(Decimal(number_in(value))))
+        return of_text(bounded_text(Decimal(number_in(value))))
     if value.kind is ValueKind.INTEGER:
         return of_text(str(value.value))
     if value.kind is ValueKind.BOOLEAN:
@@ -347,7 +345,7 @@ def _cast_to_number(kind: ValueKind, read: Callable[[str], Number | None]) -> Fu
 
 def _cast_to_boolean(value: TermValue) -> TermValue | None:
     if value.kind is ValueKind.STRING:
-        return of_truth(read_boolean(str(value.value).strip(" \t\n\r")))
+        return of_truth(BOOLEANS.get(str(value.value).strip(" \t\n\r")))
     if value.kind is ValueKind.BOOLEAN or value.is_number:
         return of_truth(effective_truth(value))
     return None
@@ -415,8 +413,8 @@ FUNCTIONS: dict[str, Function] = {
     "timezone": _of_moment(_zone_duration),
     XSD_STRING: _of_terms(_cast_to_string),
     XSD_BOOLEAN: _of_terms(_cast_to_boolean),
-    XSD_INTEGER: _cast_to_number(ValueKind.INTEGER, read_integer),
-    XSD_DECIMAL: _cast_to_number(ValueKind.DECIMAL, read_decimal),
+    XSD_INTEGER: _cast_to_number(ValueKind.INTEGER, parse_integer),
+    XSD_DECIMAL: _cast_to_number(ValueKind.DECIMAL, parse_decimal),
     XSD_FLOAT: _cast_to_number(ValueKind.FLOAT, read_float),
     XSD_DOUBLE: _cast_to_number(ValueKind.DOUBLE, read_double),
     XSD_DATE_TIME: _cast_to_moment(ValueKind.DATE_TIME, XSD_DATE_TIME, read_date_time),

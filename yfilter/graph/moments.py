@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from yfilter.language.temporal import ZONE, zone_offset
+
 _CLOCK = r"([0-9]{2}):([0-9]{2}):([0-9]{2}(?:\.[0-9]{1,64})?)"
-_ZONE = r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
 _DAY = r"(-?(?:[1-9][0-9]{4,8}|[0-9]{4}))-([0-9]{2})-([0-9]{2})"
-_DATE_TIME = re.compile(f"{_DAY}T{_CLOCK}{_ZONE}")
-_DATE = re.compile(f"{_DAY}{_ZONE}")
+_DATE_TIME = re.compile(f"{_DAY}T{_CLOCK}{ZONE}")
+_DATE = re.compile(f"{_DAY}{ZONE}")
 _ZONE_SECONDS = 14 * 3600  # how far a missing zone may be from UTC
 _DAY_SECONDS = 86_400
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats itself
@@ -61,13 +62,4 @@ def parse_moment(text: str, *, is_date: bool) -> Moment | None:
         return None
     zone = match[match.re.groups] or ""
     seconds = days * _DAY_SECONDS + hour * 3600 + minute * 60 + second
-    return Moment(year, month, day, hour % 24, minute, second, _offset(zone), zone, seconds)
-
-
-def _offset(zone: str) -> int | None:
-    if not zone:
-        return None
-    if zone == "Z":
-        return 0
-    minutes = int(zone[1:3]) * 60 + int(zone[4:6])
-    return -minutes if zone[0] == "-" else minutes
+    return Moment(year, month, day, hour % 24, minute, second, zone_offset(zone), zone, seconds)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from decimal import Decimal
 from enum import IntEnum
 
 from formats.graph.vocabulary import XSD
 from yfilter.graph.moments import Moment, parse_moment
 from yfilter.graph.query_ast import Iri
 from yfilter.graph.terms import BlankNode, GroundTerm
-from yfilter.language.numbers import DIGITS_MAX, parse_double
+from yfilter.language.atoms import BOOLEANS
+from yfilter.language.numbers import parse_decimal, parse_double, parse_integer
 
 XSD_STRING = XSD + "string"
 XSD_BOOLEAN = XSD + "boolean"
@@ -23,10 +23,7 @@ XSD_DOUBLE = XSD + "double"
 XSD_DATE_TIME = XSD + "dateTime"
 XSD_DATE = XSD + "date"
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN")
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _WHITE = " \t\n\r"
 
 
@@ -92,18 +89,6 @@ def value_of(term: GroundTerm) -> TermValue:
     return TermValue(term, kind, value)
 
 
-def read_integer(text: str) -> int | None:
-    if len(text) > DIGITS_MAX or _INTEGER.fullmatch(text) is None:
-        return None
-    return int(text)
-
-
-def read_decimal(text: str) -> Decimal | None:
-    if len(text) > DIGITS_MAX or _DECIMAL.fullmatch(text) is None:
-        return None
-    return Decimal(text)
-
-
 def read_double(text: str) -> float | None:
     if _DOUBLE.fullmatch(text) is None:
         return None
@@ -124,10 +109,6 @@ def as_float(value: float) -> float:
     return rounded
 
 
-def read_boolean(text: str) -> bool | None:
-    return _BOOLEANS.get(text)
-
-
 def read_date_time(text: str) -> Moment | None:
     return parse_moment(text, is_date=False)
 
@@ -138,7 +119,7 @@ def read_date(text: str) -> Moment | None:
 
 def _integers_within(least: int | None, most: int | None) -> Callable[[str], int | None]:
     def read(text: str) -> int | None:
-        value = read_integer(text)
+        value = parse_integer(text)
         if value is None or (least is not None and value < least):
             return None
         return None if most is not None and value > most else value
@@ -167,10 +148,10 @@ _READERS: dict[str, tuple[ValueKind, Callable[[str], object]]] = {
         XSD + name: (ValueKind.INTEGER, _integers_within(*bounds))
         for name, bounds in _INTEGER_RANGES.items()
     },
-    XSD_DECIMAL: (ValueKind.DECIMAL, read_decimal),
+    XSD_DECIMAL: (ValueKind.DECIMAL, parse_decimal),
     XSD_FLOAT: (ValueKind.FLOAT, read_float),
     XSD_DOUBLE: (ValueKind.DOUBLE, read_double),
-    XSD_BOOLEAN: (ValueKind.BOOLEAN, read_boolean),
+    XSD_BOOLEAN: (ValueKind.BOOLEAN, BOOLEANS.get),
     XSD_DATE_TIME: (ValueKind.DATE_TIME, read_date_time),
     XSD_DATE: (ValueKind.DATE, read_date),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Context, Decimal
-from math import copysign, isnan
+from math import isnan
 from typing import TypeAlias
 
 from yfilter.graph.moments import Moment
@@ -18,9 +18,16 @@ from yfilter.graph.term_values import (
     TermValue,
     ValueKind,
     as_float,
-    read_decimal,
 )
-from yfilter.language.numbers import DECIMALS, DIGITS_MAX, QUOTIENT_DIGITS, number_text
+from yfilter.language.atoms import doubles
+from yfilter.language.numbers import (
+    DECIMALS,
+    DIGITS_MAX,
+    QUOTIENT_DIGITS,
+    decimal_text,
+    number_text,
+    parse_decimal,
+)
 
 Number: TypeAlias = "int | Decimal | float"
 
@@ -110,7 +117,7 @@ def arithmetic(operator: str, left: TermValue | None, right: TermValue | None) -
     kind = max(left.kind, right.kind)
     one, other = _promoted(left, right)
     if kind >= ValueKind.FLOAT:
-        return of_number(_on_doubles(operator, float(one), float(other)), kind)
+        return of_number(doubles(_OF_DOUBLES[operator], float(one), float(other)), kind)
     if operator == "/":
         return _quotient(Decimal(one), Decimal(other))
     if kind is ValueKind.INTEGER:
@@ -141,8 +148,8 @@ def of_number(number: Number, kind: ValueKind) -> TermValue | None:
             return None
         return TermValue(LiteralTerm(str(whole), XSD_INTEGER), kind, whole)
     if kind is ValueKind.DECIMAL:
-        text = decimal_text(Decimal(number))
-        value = read_decimal(text)
+        text = bounded_text(Decimal(number))
+        value = parse_decimal(text)
         if value is None:
             return None
         return TermValue(LiteralTerm(text, XSD_DECIMAL), kind, value)
@@ -162,14 +169,11 @@ def float_text(real: float) -> str:
     return number_text(real)
 
 
-def decimal_text(number: Decimal) -> str:
-    """Plain digits; no point where there is no fraction."""
+def bounded_text(number: Decimal) -> str:
+    """Of a decimal; of one that is too long something that is none."""
     if abs(number.adjusted()) > DIGITS_MAX:
         return "0" if number == 0 else "beyond"
-    plain = f"{number:f}"
-    if "." in plain:
-        plain = plain.rstrip("0").rstrip(".")
-    return "0" if plain in ("-0", "") else plain
+    return decimal_text(number)
 
 
 def as_double(number: Number) -> float:
@@ -201,16 +205,7 @@ def _quotient(one: Decimal, other: Decimal) -> TermValue | None:
     return of_number(quotient, ValueKind.DECIMAL)
 
 
-def _on_doubles(operator: str, one: float, other: float) -> float:
-    if operator == "/":
-        if other != 0:
-            return one / other
-        if one == 0 or isnan(one):
-            return float("nan")
-        return copysign(float("inf"), one) * copysign(1.0, other)
-    return float(_ON_EXACT[operator](one, other))
-
-
+_OF_DOUBLES = {"+": "+", "-": "-", "*": "*", "/": "div"}
 _ON_EXACT: dict[str, Callable[[Number, Number], Number]] = {
     "+": lambda one, other: one + other,  # type: ignore[operator]
     "-": lambda one, other: one - other,  # type: ignore[operator]

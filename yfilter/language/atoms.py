@@ -16,7 +16,6 @@ others                 Opaque; elementpath reckons with them
 
 from __future__ import annotations
 
-import re
 from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from math import copysign, fmod, inf, isinf, isnan, nan, trunc
 from typing import Any
@@ -29,15 +28,16 @@ from yfilter.language.numbers import (
     DECIMALS,
     DIGITS_MAX,
     QUOTIENT_DIGITS,
+    decimal_text,
     number_text,
+    parse_decimal,
     parse_double,
+    parse_integer,
 )
 from yfilter.language.query_lexer import is_ncname
 from yfilter.language.temporal import Temporal, is_beyond, parse_temporal
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _NAMES = frozenset(("xs:NCName", "xs:ID", "xs:IDREF", "xs:ENTITY"))
 _LEAST = Decimal(1).scaleb(-DIGITS_MAX)
 _SPACE = " \t\n\r"
@@ -54,9 +54,7 @@ def atom_text(atom: Atom) -> str:
     if isinstance(atom, bool):
         return "true" if atom else "false"
     if isinstance(atom, Decimal):
-        text = f"{atom:f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return "0" if text in ("-0", "") else text
+        return decimal_text(atom)
     if isinstance(atom, Temporal | Opaque):
         return str(atom)
     return number_text(atom)
@@ -137,15 +135,11 @@ def _from_text(text: str, type_name: str) -> Atom | None:
         case "xs:double":
             return parse_double(text)
         case "xs:boolean":
-            return _BOOLEANS.get(stripped)
+            return BOOLEANS.get(stripped)
         case "xs:integer":
-            if len(stripped) > DIGITS_MAX:
-                return None
-            return int(stripped) if _INTEGER.fullmatch(stripped) else None
+            return parse_integer(stripped)
         case "xs:decimal":
-            if len(stripped) > DIGITS_MAX:
-                return None
-            return Decimal(stripped) if _DECIMAL.fullmatch(stripped) else None
+            return parse_decimal(stripped)
         case _:
             return parse_temporal(text, type_name)
 
@@ -265,7 +259,7 @@ def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
         return Decimal(repr(found)) if isinstance(found, float) and name == "div" else found
     one, other = _number(left), _number(right)
     if isinstance(one, float) or isinstance(other, float):
-        found = _doubles(name, to_double(one), to_double(other))
+        found = doubles(name, to_double(one), to_double(other))
         is_single = all(isinstance(n, Float) or not isinstance(n, float) for n in (one, other))
         return Float(found) if is_single and isinstance(found, float) else found
     if name in ("div", "idiv", "mod") and other == 0:
@@ -326,7 +320,7 @@ def _decimals(name: str, one: Decimal, other: Decimal) -> Atom:
     return int(found) if name == "idiv" else found
 
 
-def _doubles(name: str, one: float, other: float) -> Atom:
+def doubles(name: str, one: float, other: float) -> int | float:
     match name:
         case "+":
             return one + other

@@ -29,7 +29,7 @@ from yfilter.language.query_ast import (
     Quantified,
     UserCall,
 )
-from yfilter.language.subexpressions import all_within
+from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.language.trees import flat, split
 
 # How long conditions may become by writing out variables; the conjuncts beyond are left to the
@@ -198,33 +198,24 @@ def _relative(expression: Expression, bindings: Mapping[str, Expression]) -> Exp
             return expression
         case PathExpression():
             return _relative_path(expression, bindings)
-        case Comparison(left, operator, right):
-            new_left, new_right = _relative(left, bindings), _relative(right, bindings)
-            if new_left is None or new_right is None:
-                return None
-            return Comparison(new_left, operator, new_right)
-        case And(parts):
-            new_parts = _relative_all(parts, bindings)
-            return None if new_parts is None else And(flat(new_parts, And))
-        case Or(parts):
-            new_parts = _relative_all(parts, bindings)
-            return None if new_parts is None else Or(flat(new_parts, Or))
-        case FunctionCall(name, arguments):
-            new_arguments = _relative_all(arguments, bindings)
-            return None if new_arguments is None else FunctionCall(name, new_arguments)
-        case Operation(name, operands):
-            new_operands = _relative_all(operands, bindings)
-            return None if new_operands is None else Operation(name, new_operands)
+        case Comparison() | And() | Or() | FunctionCall() | Operation():
+            parts = [_relative(part, bindings) for part in same_focus(expression)]
+            known = tuple(part for part in parts if part is not None)
+            return _with_parts(expression, known) if len(known) == len(parts) else None
         case _:
             return None if uses_variable(expression) else expression
 
 
-def _relative_all(
-    expressions: tuple[Expression, ...], bindings: Mapping[str, Expression]
-) -> tuple[Expression, ...] | None:
-    replaced = [_relative(expression, bindings) for expression in expressions]
-    complete = tuple(expression for expression in replaced if expression is not None)
-    return complete if len(complete) == len(replaced) else None
+def _with_parts(
+    expression: Comparison | And | Or | FunctionCall | Operation, parts: tuple[Expression, ...]
+) -> Expression:
+    match expression:
+        case Comparison():
+            return Comparison(parts[0], expression.operator, parts[1])
+        case And() | Or():
+            return type(expression)(flat(parts, type(expression)))
+        case _:
+            return type(expression)(expression.name, parts)
 
 
 def _relative_path(path: PathExpression, bindings: Mapping[str, Expression]) -> Expression | None:

@@ -28,10 +28,23 @@ DECIMALS = Context(
     traps=[InvalidOperation, DivisionByZero, Overflow],
 )
 
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(
     r"[ \t\n\r]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t\n\r]*"
 )
 _SPECIAL = {"INF": float("inf"), "-INF": float("-inf"), "NaN": float("nan")}
+
+
+def parse_integer(text: str) -> int | None:
+    """The xs:integer that ``text``, without white space around it, is a lexical form of."""
+    is_one = len(text) <= DIGITS_MAX and _INTEGER.fullmatch(text) is not None
+    return int(text) if is_one else None
+
+
+def parse_decimal(text: str) -> Decimal | None:
+    is_one = len(text) <= DIGITS_MAX and _DECIMAL.fullmatch(text) is not None
+    return Decimal(text) if is_one else None
 
 
 def parse_double(text: str) -> float | None:
@@ -43,6 +56,13 @@ def parse_double(text: str) -> float | None:
     if match is not None:
         return float(match[1])
     return _SPECIAL.get(text.strip(" \t\n\r"))
+
+
+def decimal_text(number: Decimal) -> str:
+    """Plain digits; no point where there is no fraction."""
+    plain = f"{number:f}"
+    plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
+    return "0" if plain in ("-0", "") else plain
 
 
 def number_text(value: float | int) -> str:

@@ -14,10 +14,10 @@ from decimal import Decimal
 _BEYOND = re.compile(
     r"-?([1-9][0-9]{4,}|[0-9]{4})-[0-9]{2}-[0-9]{2}(T.*|Z|[+-][0-9]{2}:[0-9]{2})?", re.DOTALL
 )
-_ZONE = r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
-_DATE = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}}){_ZONE}")
+ZONE = r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
+_DATE = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}}){ZONE}")
 _DATE_TIME = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?" + _ZONE
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?" + ZONE
 )
 
 
@@ -83,11 +83,12 @@ def parse_temporal(text: str, type_name: str) -> Temporal | None:
         local += timedelta(days=next_day)
     except (ValueError, OverflowError):
         return None
-    return Temporal(type_name, local, _offset(zone))
+    return Temporal(type_name, local, zone_offset(zone))
 
 
-def _offset(zone: str | None) -> int | None:
-    if zone is None:
+def zone_offset(zone: str | None) -> int | None:
+    """Minutes ahead of UTC, None for no zone."""
+    if not zone:
         return None
     if zone == "Z":
         return 0

@@ -11,13 +11,8 @@ from yfilter.graph.join_program import JoinProgram
 from yfilter.graph.message_graph import MessageGraph
 from yfilter.graph.query_ast import (
     Bind,
-    Filter,
-    FilterCall,
-    FilterExpression,
-    Group,
     Iri,
     LiteralTerm,
-    Variable,
 )
 from yfilter.language.budget import Budget
 from yfilter.language.profile_limits import EvaluationLimits
@@ -193,9 +188,3 @@ def test_a_condition_that_is_an_error_does_not_hold() -> None:
     for condition, holds in (("1 < 2", True), ("1 < :a", False), ("!(1 < :a)", False)):
         query = parse_graph_query(f"{PROLOGUE} SELECT ?s {{ ?s ?p ?o FILTER({condition}) }}")
         assert has_solution(query, NOTHING, EvaluationLimits()) is holds
-
-
-def test_a_function_that_is_unknown_is_an_error() -> None:
-    unknown: FilterExpression = FilterCall("urn:unknown", (LiteralTerm("a"),))
-    program = JoinProgram(Group((Filter(unknown),)), (Variable("x"),))
-    assert not program.holds(MessageGraph(NOTHING), Budget(EvaluationLimits()))
