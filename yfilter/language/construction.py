@@ -73,19 +73,25 @@ def detached(evaluator: Evaluator, expression: Markup | Computed, focus: Focus) 
     text = " ".join(evaluator.string(item) for item in value)
     evaluator.charge_bytes(len(text))
     if expression.name is None:
-        if expression.kind is NodeKind.COMMENT and not is_comment(text):
-            raise DynamicError("XQDY0072", "a comment cannot hold this")
-        return [Detached(expression.kind, None, text)]
+        return [Detached(expression.kind, None, checked_content(expression.kind, text))]
     name = _computed_name(evaluator, expression, focus)
-    if expression.kind is NodeKind.PROCESSING_INSTRUCTION:
-        text = text.lstrip(" \t\n\r")
-        if not is_processing_instruction(name.local, text):
-            raise DynamicError("XQDY0026", "a processing instruction cannot hold this")
-    elif (name.namespace, name.local) == (XML_NAMESPACE, "id"):
+    text = checked_content(expression.kind, text)
+    if (name.namespace, name.local) == (XML_NAMESPACE, "id"):
         text = " ".join(text.split())
     elif name.namespace and not name.prefix:
         name = name._replace(prefix=OWN_PREFIX)
     return [Detached(expression.kind, name, text)]
+
+
+def checked_content(kind: NodeKind, text: str) -> str:
+    """The text of a node that is made; DynamicError for one that XML cannot have."""
+    if kind is NodeKind.COMMENT and not is_comment(text):
+        raise DynamicError("XQDY0072", "a comment cannot hold this")
+    if kind is NodeKind.PROCESSING_INSTRUCTION:
+        text = text.lstrip(" \t\n\r")
+        if not is_processing_instruction("x", text):
+            raise DynamicError("XQDY0026", "a processing instruction cannot hold this")
+    return text
 
 
 def holder(item: Detached) -> tuple[ElementStream, NodeType]:

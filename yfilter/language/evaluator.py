@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from math import isnan
 
 from formats.element_stream import ContentKind, ElementStream
+from formats.names import QualifiedName
 from yfilter.language.atoms import atom_text
 from yfilter.language.axes import Axes
 from yfilter.language.budget import TEXT_VISIT, Budget
@@ -118,6 +119,22 @@ class Evaluator(Budget, ABC):
 
     def truth(self, condition: Expression, focus: Focus) -> bool:
         return effective_boolean(self.value(condition, focus), strict=self.strict)
+
+    def name_of(self, item: Node | Construction | Detached) -> QualifiedName | None:
+        """Of an element, an attribute or a processing instruction; None of other nodes."""
+        if isinstance(item, Construction):
+            return item.constructor.name
+        if isinstance(item, Detached):
+            return item.name
+        stream, number = self.streams[item.tree], item.number
+        if item.type is NodeType.ELEMENT:
+            return stream.name_of(number)
+        if item.type is NodeType.ATTRIBUTE:
+            return stream.names[stream.attribute_name[number]]
+        is_content = item.type is NodeType.CONTENT
+        if is_content and stream.content_kind[number] == ContentKind.PROCESSING_INSTRUCTION:
+            return QualifiedName("", "", stream.content_value(number).split(" ")[0])
+        return None
 
     def string_value(self, node: Node) -> str:
         """XPath's string value of a node."""

@@ -23,17 +23,12 @@ from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import FUNCTIONS, NEEDED, TYPES, ArgumentKind
 from yfilter.language.math_functions import MATH_FUNCTIONS
 from yfilter.language.namespaces import ERROR_NAMESPACE, braced
-from yfilter.language.node_functions import target_of
 from yfilter.language.nodes import (
     NODES,
     AnyUri,
     Atom,
-    Construction,
-    Detached,
     DynamicError,
     Focus,
-    Node,
-    NodeType,
     Opaque,
     Untyped,
     Value,
@@ -155,28 +150,14 @@ def _named(part: str) -> Callable[..., Value]:
     def name_of(evaluator: Evaluator, value: Value) -> Value:
         if len(value) > 1 and evaluator.strict:
             raise DynamicError("XPTY0004", f"{part}() takes one node, these are several")
-        if not value:
-            return [AnyUri("") if part == "namespace-uri" else ""]
-        first = value[0]
-        if isinstance(first, Construction):
-            name = first.constructor.name
-        elif isinstance(first, Detached):
-            if first.name is None:
-                return [AnyUri("") if part == "namespace-uri" else ""]
-            name = first.name
-        elif isinstance(first, Node):
-            stream = evaluator.streams[first.tree]
-            if first.type is NodeType.ELEMENT:
-                name = stream.name_of(first.number)
-            elif first.type is NodeType.ATTRIBUTE:
-                name = stream.names[stream.attribute_name[first.number]]
-            else:
-                return [target_of(evaluator, first) if part != "namespace-uri" else AnyUri("")]
-        else:
-            raise DynamicError("XPTY0004", f"{part}() takes a node")
+        name = None
+        for first in value[:1]:
+            if not isinstance(first, NODES):
+                raise DynamicError("XPTY0004", f"{part}() takes a node")
+            name = evaluator.name_of(first)
         if part == "namespace-uri":
-            return [AnyUri(name.namespace)]
-        return [str(name) if part == "name" else name.local]
+            return [AnyUri(name.namespace if name else "")]
+        return [("" if name is None else str(name) if part == "name" else name.local)]
 
     return name_of
 

@@ -29,22 +29,8 @@ def _lang(evaluator: Evaluator, node: Node, wanted: Atom | None) -> Value:
 
 
 def _node_name(evaluator: Evaluator, node: Node) -> Value:
-    stream = evaluator.streams[node.tree]
-    if node.type is NodeType.ELEMENT:
-        name = stream.name_of(node.number)
-    elif node.type is NodeType.ATTRIBUTE:
-        name = stream.names[stream.attribute_name[node.number]]
-    else:
-        target = target_of(evaluator, node)
-        return [_qname("", target)] if target else []
-    return [_qname(name.namespace, str(name))]
-
-
-def target_of(evaluator: Evaluator, node: Node) -> str:
-    """Of a processing instruction; nothing of other nodes."""
-    stream = evaluator.streams[node.tree]
-    is_instruction = node.type is NodeType.CONTENT and stream.content_kind[node.number] == 2
-    return stream.content_value(node.number).split(" ")[0] if is_instruction else ""
+    name = evaluator.name_of(node)
+    return [] if name is None else [_qname(name.namespace, str(name))]
 
 
 def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from formats.characters import is_comment, is_processing_instruction
 from formats.element_stream import ContentKind
 from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS
@@ -22,7 +21,7 @@ from formats.names import QualifiedName
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
-from yfilter.language.construction import ContentWriter, StartTag, name_of_value
+from yfilter.language.construction import ContentWriter, StartTag, checked_content, name_of_value
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.nodes import (
@@ -147,13 +146,7 @@ class PendingUpdates:
         if target in self.values:
             raise DynamicError("XUDY0017", "the value of a node is replaced twice")
         kind = self._content_kind(target)
-        if kind is ContentKind.COMMENT and not is_comment(text):
-            raise DynamicError("XQDY0072", "a comment cannot hold this")
-        if kind is ContentKind.PROCESSING_INSTRUCTION:
-            text = text.lstrip(" \t\n\r")
-            if not is_processing_instruction("x", text):
-                raise DynamicError("XQDY0026", "a processing instruction cannot hold this")
-        self.values[target] = text
+        self.values[target] = text if kind is None else checked_content(_KINDS[kind], text)
 
     def rename(self, target: Node, name: QualifiedName) -> None:
         self._add(target)
@@ -264,16 +257,10 @@ class PendingUpdates:
 
     def _single(self, copy: Node) -> Detached:
         """An attribute, text, comment or processing instruction that was copied alone."""
-        stream = self._evaluator.streams[copy.tree]
         value = self.values.get(copy, self._evaluator.string_value(copy))
-        if copy.type is NodeType.ATTRIBUTE:
-            name = self.names.get(copy, stream.names[stream.attribute_name[copy.number]])
-            return Detached(NodeKind.ATTRIBUTE, name, value)
-        kind = ContentKind(stream.content_kind[copy.number])
-        target = None
-        if kind is ContentKind.PROCESSING_INSTRUCTION:
-            target = QualifiedName("", "", stream.content_value(copy.number).split(" ")[0])
-        return Detached(_KINDS[kind], self.names.get(copy, target), value)
+        name = self.names.get(copy, self._evaluator.name_of(copy))
+        kind = self._content_kind(copy)
+        return Detached(NodeKind.ATTRIBUTE if kind is None else _KINDS[kind], name, value)
 
 
 class _CopyWriter(ContentWriter):
@@ -378,8 +365,9 @@ class _CopyWriter(ContentWriter):
 
     def _content(self, node: Node) -> None:
         stream, pending = self._stream, self._pending
-        value, name = pending.values.get(node), pending.names.get(node)
-        if value is None and name is None:
+        value, name = pending.values.get(node), self._evaluator.name_of(node)
+        name = pending.names.get(node, name)
+        if value is None and node not in pending.names:
             self._evaluator.charge_bytes(len(self._evaluator.string_value(node)))
             self.xml.copy_content(stream, node.number)
             return
@@ -389,9 +377,8 @@ class _CopyWriter(ContentWriter):
             self._text(value)
         elif kind == ContentKind.COMMENT:
             self.xml.comment(value)
-        else:
-            target = stream.content_value(node.number).split(" ")[0]
-            self.xml.processing_instruction(target if name is None else name.local, value)
+        elif name is not None:
+            self.xml.processing_instruction(name.local, value)
 
 
 def _bound(focus: Focus, variable: str, item: Item) -> Focus:

@@ -152,11 +152,14 @@ class PlanDraft:
             self._lay(column, part)
         column[start + rows.ROW_NEXT] = len(column) // rows.ROW_WIDTH
 
-    def row(self, kind: int, a: int = 0, b: int = 0, c: int = 0, *parts: Row) -> Row:
+    def row(self, kind: int, *fields: int | Row) -> Row:
+        """``fields``: a, b and c, as far as they are not 0, then the parts."""
         self._made += 1
         if self._made > ROWS_MAX:
             raise Unsaid
-        return Row(kind, a, b, c, parts)
+        numbers = [one for one in fields if isinstance(one, int)]
+        a, b, c = (*numbers, 0, 0, 0)[:3]
+        return Row(kind, a, b, c, tuple(one for one in fields if isinstance(one, Row)))
 
     # -- strings
 
@@ -174,9 +177,7 @@ class PlanDraft:
             case FunctionCall("string", ()) if scope.context is not None:
                 return self._argument(PathExpression(Origin.CONTEXT, ()), scope)
             case FunctionCall("concat", arguments):
-                return self.row(
-                    rows.ROW_CONCAT, 0, 0, 0, *(self._argument(one, scope) for one in arguments)
-                )
+                return self.row(rows.ROW_CONCAT, *(self._argument(one, scope) for one in arguments))
             case FunctionCall("count", (PathExpression() as path,)) if self.is_path(path, scope):
                 return self.row(rows.ROW_COUNT, self.path(path, scope)[0])
             case FunctionCall("name" | "local-name" as name, (PathExpression() as path,)):
@@ -186,9 +187,9 @@ class PlanDraft:
                 self._constants.append(STRING_FUNCTIONS[name])
                 number = len(self._constants) - 1
                 converted = [self._argument(one, scope, is_string=True) for one in arguments]
-                return self.row(rows.ROW_CALL, number, 0, 0, *converted)
+                return self.row(rows.ROW_CALL, number, *converted)
             case Comparison() | And() | Or() | FunctionCall():
-                return self.row(rows.ROW_TRUTH, 0, 0, 0, self.said(expression, scope))
+                return self.row(rows.ROW_TRUTH, self.said(expression, scope))
             case _:
                 raise Unsaid
 
@@ -229,11 +230,11 @@ class PlanDraft:
         match condition:
             case And(parts) | Or(parts):
                 kind = rows.ROW_AND if isinstance(condition, And) else rows.ROW_OR
-                return self.row(kind, 0, 0, 0, *(self.said(part, scope) for part in parts))
+                return self.row(kind, *(self.said(part, scope) for part in parts))
             case FunctionCall("not" | "empty" as name, (inner,)):
                 if name == "empty" and not self.is_path(inner, scope):
                     raise Unsaid
-                return self.row(rows.ROW_NOT, 0, 0, 0, self.said(inner, scope))
+                return self.row(rows.ROW_NOT, self.said(inner, scope))
             case FunctionCall("exists", (inner,)) if self.is_path(inner, scope):
                 return self.said(inner, scope)
             case FunctionCall("boolean", (inner,)):
@@ -242,7 +243,7 @@ class PlanDraft:
                 return self.row(rows.ROW_CONSTANT, int(name == "true"))
             case FunctionCall(name, (one, other)) if name in _STRING_TESTS:
                 strings = [self._argument(part, scope, is_string=True) for part in (one, other)]
-                return self.row(_STRING_TESTS[name], 0, 0, 0, *strings)
+                return self.row(_STRING_TESTS[name], *strings)
             case Comparison(left, operator, right):
                 return self._comparison(left, operator, right, scope)
             case PathExpression() if self.is_path(condition, scope):

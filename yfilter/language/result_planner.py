@@ -141,17 +141,12 @@ class _Planner(PlanDraft):
             case Markup():
                 return self._markup(expression)
             case Computed(NodeKind.TEXT, None, content):
-                return self.row(rows.ROW_TEXT, 0, 0, 0, self._values(content, scope))
+                return self.row(rows.ROW_TEXT, self._values(content, scope))
             case Sequence(parts):
-                return self.row(
-                    rows.ROW_ITEMS, 0, 0, 0, *(self._items(part, scope) for part in parts)
-                )
+                return self.row(rows.ROW_ITEMS, *(self._items(part, scope) for part in parts))
             case Conditional(condition, consequence, alternative):
                 return self.row(
                     rows.ROW_IF,
-                    0,
-                    0,
-                    0,
                     self.condition(condition, scope, errors_are_false=False),
                     self._items(consequence, scope),
                     self._items(alternative, scope),
@@ -185,7 +180,7 @@ class _Planner(PlanDraft):
                 path, kind = self.path(source, scope)
                 slot = self.slot()
                 inner = self._loops(flwor, at + 1, scope.with_variable(variable, (slot, kind)))
-                return self.row(rows.ROW_FOR, path, slot, 0, inner)
+                return self.row(rows.ROW_FOR, path, slot, inner)
             case LetClause(variable, value):
                 self._items(value, scope)  # used or not, it never raises an error
                 self._repeats = True
@@ -198,7 +193,7 @@ class _Planner(PlanDraft):
 
     def _where(self, condition: Expression, then: Row, scope: Scope) -> Row:
         holds = self.condition(condition, scope, errors_are_false=True)
-        return self.row(rows.ROW_IF, 0, 0, 0, holds, then, self.row(rows.ROW_ITEMS))
+        return self.row(rows.ROW_IF, holds, then, self.row(rows.ROW_ITEMS))
 
     def _each(self, flwor: Flwor, scope: Scope) -> Row:
         """What is written for each binding, within a constructor."""
@@ -207,7 +202,7 @@ class _Planner(PlanDraft):
         inner = self._loops(flwor, 1, scope.with_variable(first.variable, (0, rows.NODE_ELEMENT)))
         if self._has_attributes(inner):
             raise Unsaid
-        return self.row(rows.ROW_EACH, int(self._is_elements(inner)), 0, 0, inner)
+        return self.row(rows.ROW_EACH, int(self._is_elements(inner)), inner)
 
     def _part(self, variable: str, digest: str, inner: Expression, scope: Scope) -> Row:
         bound = scope.variables.get(variable)
@@ -216,7 +211,7 @@ class _Planner(PlanDraft):
         self._constants.append(digest)
         number = len(self._constants) - 1
         otherwise = self._enclosed(inner, Scope({PART_VARIABLE: bound}))
-        return self.row(rows.ROW_PART, number, bound[0], 0, otherwise)
+        return self.row(rows.ROW_PART, number, bound[0], otherwise)
 
     # -- constructors
 
@@ -275,7 +270,7 @@ class _Planner(PlanDraft):
 
     def _attribute(self, name: QualifiedName, value: tuple[Row, ...]) -> Row:
         test = self.test(NameTest(name.namespace, name.local))
-        return self.row(rows.ROW_ATTRIBUTE, self.text(f' {name}="'.encode()), test, 0, *value)
+        return self.row(rows.ROW_ATTRIBUTE, self.text(f' {name}="'.encode()), test, *value)
 
     def _value_part(self, part: str | Expression, scope: Scope) -> Row:
         if isinstance(part, str):

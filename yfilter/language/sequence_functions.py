@@ -103,8 +103,8 @@ def _equal(evaluator: Evaluator, one: Item, other: Item) -> bool:
     if isinstance(one, Node) and isinstance(other, Node):
         return bool(_shape(evaluator, one) == _shape(evaluator, other))
     if isinstance(one, Detached) and isinstance(other, Detached):
-        names = [item.name and (item.name.namespace, item.name.local) for item in (one, other)]
-        return one.kind is other.kind and names[0] == names[1] and one.value == other.value
+        is_named_alike = _meaning(evaluator, one) == _meaning(evaluator, other)
+        return one.kind is other.kind and is_named_alike and one.value == other.value
     if isinstance(one, Node | Detached) or isinstance(other, Node | Detached):
         return False
     return len(_distinct_values([one, other])) == 1
@@ -115,8 +115,7 @@ def _shape(evaluator: Evaluator, node: Node) -> Any:
     stream = evaluator.streams[node.tree]
     evaluator.charge()
     if node.type is NodeType.ATTRIBUTE:
-        name = stream.names[stream.attribute_name[node.number]]
-        return ("@", name.namespace, name.local, evaluator.string_value(node))
+        return ("@", *_meaning(evaluator, node), evaluator.string_value(node))
     if node.type is NodeType.CONTENT:
         return (stream.content_kind[node.number], stream.content_value(node.number))
     children = [
@@ -126,12 +125,17 @@ def _shape(evaluator: Evaluator, node: Node) -> Any:
     ]
     if node.type is NodeType.DOCUMENT:
         return children
-    name = stream.name_of(node.number)
     attributes = {
         (stream.names[stream.attribute_name[number]][1:], stream.attribute_value(number))
         for number in stream.attributes_of(node.number)
     }
-    return (name.namespace, name.local, attributes, children)
+    return (*_meaning(evaluator, node), attributes, children)
+
+
+def _meaning(evaluator: Evaluator, item: Node | Detached) -> tuple[str, ...]:
+    """Namespace and local name; nothing where it has no name."""
+    name = evaluator.name_of(item)
+    return () if name is None else name[1:]
 
 
 SEQUENCE_FUNCTIONS: dict[str, Callable[..., Any]] = {
