@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import pyoxigraph
 
 from formats.characters import find_illegal_character
 from formats.graph.iris import resolve
 from formats.graph.vocabulary import XSD
-from yfilter.graph.iris import is_absolute_iri
 from yfilter.graph.query_ast import (
     Iri,
     LiteralTerm,
@@ -20,12 +19,6 @@ from yfilter.graph.suggestions import instead_of, prefix_suggestion, variable_su
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.tokens import Token, TokenKind, TokenParser
 
-# BCP 47, but for the few tags that are registered in another form.
-_LANGUAGE = re.compile(
-    r"(?:(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
-    r"(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(?:-[a-wyz0-9](?:-[a-z0-9]{2,8})+)*"
-    r"(?:-x(?:-[a-z0-9]{1,8})+)?|x(?:-[a-z0-9]{1,8})+)"
-)
 INTEGER, DECIMAL, DOUBLE, BOOLEAN = (
     XSD + name for name in ("integer", "decimal", "double", "boolean")
 )
@@ -34,8 +27,20 @@ _TERM = "a variable, an IRI, a literal or a blank node"
 
 def language_tag(text: str) -> str | None:
     """A language tag in lower case; None if it is none."""
-    lower = text.lower()
-    return lower if _LANGUAGE.fullmatch(lower) else None
+    try:
+        pyoxigraph.Literal("", language=text)
+    except ValueError:
+        return None
+    return text.lower()
+
+
+def is_absolute_iri(text: str) -> bool:
+    """Whether it is an IRI with a scheme (RFC 3987)."""
+    try:
+        pyoxigraph.NamedNode(text)
+    except ValueError:
+        return False
+    return True
 
 
 class TermParser(TokenParser):
@@ -103,12 +108,9 @@ class TermParser(TokenParser):
             prefix, _, local = token.text.partition(":")
             namespace = self.prefixes.get(prefix)
             if namespace is None:
-                raise self.refusal(
-                    "undeclared-prefix",
-                    f"the prefix '{prefix}:' is not declared",
-                    token.offset,
-                    prefix_suggestion(prefix, self.prefixes),
-                )
+                what = f"the prefix '{prefix}:' is not declared"
+                wanted = prefix_suggestion(prefix, self.prefixes)
+                raise self.refusal("undeclared-prefix", what, token.offset, wanted)
             if "\\" in local:
                 local = unescaped(local) or ""
             iri = namespace + local
@@ -142,11 +144,8 @@ class TermParser(TokenParser):
             return self._labelled(token, name)
         self.names.add(name)
         if len(self.names) > self.limits.clauses_max:
-            raise self.refusal(
-                "too-many-variables",
-                f"more than {self.limits.clauses_max} variables",
-                token.offset,
-            )
+            what = f"more than {self.limits.clauses_max} variables"
+            raise self.refusal("too-many-variables", what, token.offset)
         return Variable(name)
 
     def chosen_variable(self) -> Variable:
@@ -171,12 +170,8 @@ class TermParser(TokenParser):
         if known is None:
             known = self.labels[label] = (self.blank(), self.block)
         elif known[1] != self.block and token.kind is TokenKind.BLANK:
-            raise self.refusal(
-                "blank-node",
-                f"the blank node _:{label} stands in two groups",
-                token.offset,
-                f"a variable in both: ?{label}",
-            )
+            what = f"the blank node _:{label} stands in two groups"
+            raise self.refusal("blank-node", what, token.offset, f"a variable in both: ?{label}")
         return known[0]
 
     def begins_term(self, token: Token) -> bool:
@@ -231,23 +226,17 @@ class TermParser(TokenParser):
             raise self.refusal("syntax", "an escape of no character", token.offset)
         illegal = find_illegal_character(value)
         if illegal >= 0:
-            raise self.refusal(
-                "character",
-                f"the character U+{ord(value[illegal]):04X} cannot stand in a message",
-                token.offset,
-            )
+            what = f"the character U+{ord(value[illegal]):04X} cannot stand in a message"
+            raise self.refusal("character", what, token.offset)
         return value
 
     def check_bound(self) -> None:
         """Refuses what asks for a variable that no pattern has: it is misspelt."""
         for name, token in self.asked.items():
             if name not in self.given:
-                raise self.refusal(
-                    "unbound-variable",
-                    f"no pattern gives ?{name} a value",
-                    token.offset,
-                    variable_suggestion(name, self.given),
-                )
+                what = f"no pattern gives ?{name} a value"
+                wanted = variable_suggestion(name, self.given)
+                raise self.refusal("unbound-variable", what, token.offset, wanted)
 
     # -- the text of tokens, in full
 
