@@ -219,12 +219,9 @@ class FilterParser(TermParser, ABC):
         """A cast; ``token`` names it."""
         arguments = self._arguments()
         if iri.value not in CASTS:
-            raise self.refusal(
-                "unknown-function",
-                f"there is no function <{iri.value}>",
-                token.offset,
-                "a cast: " + ", ".join(sorted(name.replace(XSD, "xsd:") for name in CASTS)),
-            )
+            what = f"there is no function <{iri.value}>"
+            wanted = "a cast: " + ", ".join(sorted(name.replace(XSD, "xsd:") for name in CASTS))
+            raise self.refusal("unknown-function", what, token.offset, wanted)
         if len(arguments) != 1:
             raise self.refusal("arguments", "a cast takes one argument", token.offset)
         return FilterCall(iri.value, arguments)
@@ -242,22 +239,16 @@ class FilterParser(TermParser, ABC):
         if name in _AGGREGATES:
             return self._aggregate(token)
         if name not in _FUNCTIONS:
-            raise self.refusal(
-                "unknown-function",
-                f"there is no function {token.text}()",
-                token.offset,
-                function_suggestion(token.text, (*_FUNCTIONS, *_AGGREGATES)),
-            )
+            what = f"there is no function {token.text}()"
+            wanted = function_suggestion(token.text, (*_FUNCTIONS, *_AGGREGATES))
+            raise self.refusal("unknown-function", what, token.offset, wanted)
         self.take()
         least, most = _FUNCTIONS[name]
         arguments = self._arguments()
         if not least <= len(arguments) <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
-            raise self.refusal(
-                "arguments",
-                f"{token.text}() takes {wanted} arguments, not {len(arguments)}",
-                token.offset,
-            )
+            what = f"{token.text}() takes {wanted} arguments, not {len(arguments)}"
+            raise self.refusal("arguments", what, token.offset)
         if name == "BOUND" and not isinstance(arguments[0], Variable):
             raise self.refusal("syntax", "bound() takes a variable", token.offset, "bound(?x)")
         call = FilterCall(_SAME.get(name, name.lower()), arguments)
@@ -290,12 +281,9 @@ class FilterParser(TermParser, ABC):
 
     def _aggregate(self, token: Token) -> FilterExpression:
         if self._in_aggregate or not self._may_aggregate:
-            raise self.refusal(
-                "syntax",
-                f"{token.text}() cannot stand here",
-                token.offset,
-                "an aggregate in SELECT, HAVING or ORDER BY, and in no other",
-            )
+            what = f"{token.text}() cannot stand here"
+            wanted = "an aggregate in SELECT, HAVING or ORDER BY, and in no other"
+            raise self.refusal("syntax", what, token.offset, wanted)
         self.take()
         self.is_whole = self._in_aggregate = True
         self.aggregates += 1

@@ -130,12 +130,8 @@ class GroupParser(TripleParser):
         token = self.peek()
         variable = self.made_variable()
         if variable in self.visible:
-            raise self.refusal(
-                "duplicate-variable",
-                f"{token} has a value already",
-                token.offset,
-                "a name of its own",
-            )
+            what = f"{token} has a value already"
+            raise self.refusal("duplicate-variable", what, token.offset, "a name of its own")
         self.visible[variable] = None
         self.expect(")")
         return Bind(value, variable)
@@ -171,12 +167,8 @@ class GroupParser(TripleParser):
                 while not self.takes(")"):
                     row.append(self._value())
             if len(row) != len(variables):
-                raise self.refusal(
-                    "values",
-                    f"{len(row)} values for {len(variables)} variables",
-                    token.offset,
-                    "a value for each, or UNDEF",
-                )
+                what = f"{len(row)} values for {len(variables)} variables"
+                raise self.refusal("values", what, token.offset, "a value for each, or UNDEF")
             rows.append(tuple(row))
             if len(rows) * max(1, len(variables)) > self.limits.steps_max:
                 raise self.refusal(

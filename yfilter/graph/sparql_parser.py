@@ -182,12 +182,9 @@ class SparqlParser(GroupParser):
             of_groups = column.outside if column.is_computed else (token,)
             for used in of_groups if is_grouped else ():
                 if Variable(used.text) not in known:
-                    raise self.refusal(
-                        "grouping",
-                        f"{used} may have several values in a group",
-                        used.offset,
-                        f"{used} in GROUP BY, or an aggregate: sample(?{used.text})",
-                    )
+                    what = f"{used} may have several values in a group"
+                    wanted = f"{used} in GROUP BY, or an aggregate: sample(?{used.text})"
+                    raise self.refusal("grouping", what, used.offset, wanted)
             known.add(variable)
 
     def _construct_query(self) -> GraphQuery:

@@ -318,12 +318,9 @@ class ConditionParser(OperatorParser):
         text = token.text
         is_double = "e" in text.lower()
         if len(text) > _NUMBER_LENGTH_MAX or (is_double and isinf(float(text))):
-            raise self.refusal(
-                "number",
-                "this number is too large",
-                token.offset,
-                f"a number of at most {_NUMBER_LENGTH_MAX} characters",
-            )
+            what = "this number is too large"
+            wanted = f"a number of at most {_NUMBER_LENGTH_MAX} characters"
+            raise self.refusal("number", what, token.offset, wanted)
         if is_double:
             return Literal(float(text))
         return Literal(Decimal(text)) if "." in text else Literal(int(text))
@@ -392,12 +389,8 @@ class ConditionParser(OperatorParser):
 
     def _check_context(self, token: Token, name: str) -> None:
         if not self.scope.context:
-            raise self.refusal(
-                "no-context",
-                f"{name}() has nothing here that it could be about",
-                token.offset,
-                f"{name}($variable)",
-            )
+            what = f"{name}() has nothing here that it could be about"
+            raise self.refusal("no-context", what, token.offset, f"{name}($variable)")
 
     def _check_argument(
         self, token: Token, argument: Expression, name: str, signature: Signature, index: int
@@ -409,12 +402,8 @@ class ConditionParser(OperatorParser):
             else self._is_accepted(self.kinds_of(argument), _ACCEPTED[expected])
         )
         if not is_right:
-            raise self.refusal(
-                "type",
-                f"argument {index + 1} of {name}() is of the wrong type",
-                token.offset,
-                expected.value,
-            )
+            what = f"argument {index + 1} of {name}() is of the wrong type"
+            raise self.refusal("type", what, token.offset, expected.value)
 
     def _is_accepted(self, kinds: Kinds, accepted: Kinds) -> bool:
         """Whether a value can be of the right kind; the empty sequence always is."""
@@ -454,23 +443,15 @@ class ConditionParser(OperatorParser):
                 return local
             if local in LEFT_OUT:
                 why, instead = LEFT_OUT[local]
-                raise self.refusal(
-                    "unsupported",
-                    f"{text}() is not in the profile language: {why}",
-                    token.offset,
-                    instead,
-                )
+                what = f"{text}() is not in the profile language: {why}"
+                raise self.refusal("unsupported", what, token.offset, instead)
         if namespace == MATH_NAMESPACE and f"math:{local}" in FUNCTIONS:
             return f"math:{local}"
         if namespace == SCHEMA_NAMESPACE and type_result(f"xs:{local}"):
             return f"xs:{local}"
         wanted = f"{'xs:' * (namespace == SCHEMA_NAMESPACE)}{local}"
-        raise self.refusal(
-            "unknown-function",
-            f"there is no function {text}()",
-            token.offset,
-            function_suggestion(wanted),
-        )
+        what = f"there is no function {text}()"
+        raise self.refusal("unknown-function", what, token.offset, function_suggestion(wanted))
 
 
 _ACCEPTED = {

@@ -81,24 +81,17 @@ class ConstructorParser(ConditionParser):
             if text.startswith(">", after_space):
                 return raw, after_space + 1, False
             if after_space == position or after_space == len(text):
-                raise self.refusal(
-                    "syntax",
-                    "this start tag does not go on",
-                    after_space,
-                    "an attribute after white space, '>' or '/>'",
-                )
+                what = "this start tag does not go on"
+                wanted = "an attribute after white space, '>' or '/>'"
+                raise self.refusal("syntax", what, after_space, wanted)
             name, end = self._tag_name(after_space, "the name of an attribute, '>' or '/>'")
             start = self._after_space(end)
             if not text.startswith("=", start):
                 raise self.refusal("syntax", f"the attribute {name} has no value", start, "'='")
             start = self._after_space(start + 1)
             if text[start : start + 1] not in ("'", '"') or start == len(text):
-                raise self.refusal(
-                    "syntax",
-                    f"the value of {name} is not quoted",
-                    start,
-                    "a quotation mark, \" or '",
-                )
+                what = f"the value of {name} is not quoted"
+                raise self.refusal("syntax", what, start, "a quotation mark, \" or '")
             position = self._end_of_value(start)
             raw.append(_RawAttribute(name, after_space, start + 1, position - 1))
 
@@ -148,12 +141,8 @@ class ConstructorParser(ConditionParser):
                 )
             value = self.lexer.text[attribute.start : attribute.end]
             if set("{}") & {*value.replace("{{", "").replace("}}", "")}:
-                raise self.refusal(
-                    "syntax",
-                    "the namespace of a declaration is fixed",
-                    attribute.offset,
-                    "a URI without { }",
-                )
+                what = "the namespace of a declaration is fixed"
+                raise self.refusal("syntax", what, attribute.offset, "a URI without { }")
             quote = self.lexer.text[attribute.end]
             uri = expand_references(self.lexer.text, attribute.start, attribute.end, quote)
             uri = " ".join(uri.replace("{{", "{").replace("}}", "}").split())
@@ -170,12 +159,8 @@ class ConstructorParser(ConditionParser):
         """Refuses what no declaration may say."""
         self.checked_uri(uri, offset)
         if prefix in ("xml", "xmlns") or uri in (XML_NAMESPACE, XMLNS_NAMESPACE):
-            raise self.refusal(
-                "syntax",
-                f"'{prefix or uri}' cannot be declared",
-                offset,
-                "another prefix and namespace",
-            )
+            what = f"'{prefix or uri}' cannot be declared"
+            raise self.refusal("syntax", what, offset, "another prefix and namespace")
 
     def _constructed_name(self, text: str, offset: int, *, attribute: bool) -> QualifiedName:
         prefix, colon, local = text.rpartition(":")
@@ -327,12 +312,8 @@ class ConstructorParser(ConditionParser):
         if not isinstance(last, str) and self._is_attribute(last):
             if all(not isinstance(part, str | Constructor | Markup) for part in before):
                 return
-            raise self.refusal(
-                "type",
-                "an attribute after other content of the element",
-                offset,
-                "the attribute first, or string(…) around it",
-            )
+            what = "an attribute after other content of the element"
+            raise self.refusal("type", what, offset, "the attribute first, or string(…) around it")
 
     def _is_attribute(self, part: str | Expression) -> bool:
         return not isinstance(part, str) and self.kinds_of(part) == ItemKind.ATTRIBUTE

@@ -66,12 +66,8 @@ class FlworParser(ComputedParser):
         self.lexer.take()
         name = self.variable_name(token)
         if name in beside or name == MESSAGE_VARIABLE:
-            raise self.refusal(
-                "duplicate-variable",
-                f"${token.text} is bound already",
-                token.offset,
-                "another name",
-            )
+            what = f"${token.text} is bound already"
+            raise self.refusal("duplicate-variable", what, token.offset, "another name")
         if name in self.scope.variables or name in self.declared:
             written = name
             for number in count(2):

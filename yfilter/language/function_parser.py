@@ -95,12 +95,9 @@ class FunctionParser(FlworParser):
         if token.kind is TokenKind.NAME and name is None:
             is_bare = ":" not in token.text and not self.function_namespace
             fault = "XQST0060" if is_bare else "XQST0045"
-            raise self.refusal(
-                "unsupported",
-                f"a profile cannot declare a function {token.text}() ({fault})",
-                token.offset,
-                f"a prefix of your own, such as local:{token.text.rpartition(':')[2]}",
-            )
+            what = f"a profile cannot declare a function {token.text}() ({fault})"
+            wanted = f"a prefix of your own, such as local:{token.text.rpartition(':')[2]}"
+            raise self.refusal("unsupported", what, token.offset, wanted)
         if name is None:
             raise self.unexpected("the name of a function")
         self.lexer.take()
@@ -184,11 +181,8 @@ class FunctionParser(FlworParser):
     def _add(self, token: Token, function: FunctionDeclaration) -> None:
         key = function.name, len(function.parameters)
         if key in self._functions:
-            raise self.refusal(
-                "duplicate-declaration",
-                f"the function {token.text}() with {_count(key[1])} is declared twice",
-                token.offset,
-            )
+            what = f"the function {token.text}() with {_count(key[1])} is declared twice"
+            raise self.refusal("duplicate-declaration", what, token.offset)
         self._functions[key] = function
 
     def _name_of_user(self, token: Token) -> str | None:
@@ -206,21 +200,14 @@ class FunctionParser(FlworParser):
             return
         takes = [_count(arity) for known, arity in self._functions if known == name]
         if takes:
-            raise self.refusal(
-                "arity",
-                f"{token.text}() is called with {_count(count)}",
-                token.offset,
-                " or ".join(takes),
-            )
+            what = f"{token.text}() is called with {_count(count)}"
+            raise self.refusal("arity", what, token.offset, " or ".join(takes))
         known_names = [known for known, _ in self._functions if not known.startswith("$")]
         names = {known.rpartition("}")[2]: known for known in known_names}
         close = get_close_matches(name.rpartition("}")[2], names, n=1)
-        raise self.refusal(
-            "unknown-function",
-            f"there is no function {token.text}()",
-            token.offset,
-            f"{close[0]}()" if close else f"declare function {token.text}(…) {{ … }}; in front",
-        )
+        what = f"there is no function {token.text}()"
+        wanted = f"{close[0]}()" if close else f"declare function {token.text}(…) {{ … }}; in front"
+        raise self.refusal("unknown-function", what, token.offset, wanted)
 
 
 def _key(variable: str) -> str:

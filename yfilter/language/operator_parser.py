@@ -147,12 +147,9 @@ class OperatorParser(TypeParser):
 
     def _refuse_end_tag(self, token: Token) -> None:
         if token.text == "<" and self.lexer.text.startswith("</", token.offset):
-            raise self.refusal(
-                "syntax",
-                "an end tag in an expression",
-                token.offset,
-                "'}' before it; for a comparison, white space after '<'",
-            )
+            what = "an end tag in an expression"
+            wanted = "'}' before it; for a comparison, white space after '<'"
+            raise self.refusal("syntax", what, token.offset, wanted)
 
     # -- what operators can join
 
@@ -170,39 +167,27 @@ class OperatorParser(TypeParser):
             for kinds, beside in ((one, other), (other, one)):
                 is_moment = bool(kinds & TEMPORAL) and not kinds & ~TEMPORAL
                 if kinds in _NO_NUMBERS or (is_moment and not beside & _BESIDE_MOMENTS):
-                    raise self.refusal(
-                        "type",
-                        f"'{text}' cannot reckon with a {_word(kinds)}",
-                        operator.offset,
-                        "a number, or number(…) around the string",
-                    )
+                    what = f"'{text}' cannot reckon with a {_word(kinds)}"
+                    wanted = "a number, or number(…) around the string"
+                    raise self.refusal("type", what, operator.offset, wanted)
         elif one and other:
             self._check_comparable(start, one, operator, other)
 
     def _check_comparable(self, start: Token, one: Kinds, operator: Token, other: Kinds) -> None:
         """Two kinds of values that no schema can make comparable."""
         if ItemKind.BOOLEAN in (one, other) and one != other and not (one | other) & ~ATOMS:
-            raise self.refusal(
-                "type",
-                f"'{operator.text}' cannot compare a condition",
-                operator.offset,
-                "the condition alone, or not(condition)",
-            )
+            what = f"'{operator.text}' cannot compare a condition"
+            wanted = "the condition alone, or not(condition)"
+            raise self.refusal("type", what, operator.offset, wanted)
         kinds = one | other
         if {one, other} == {ItemKind.STRING, ItemKind.NUMBER}:
-            raise self.refusal(
-                "type",
-                "a string is compared with a number",
-                start.offset,
-                "number(…) around the string, or quotation marks around the number",
-            )
+            what = "a string is compared with a number"
+            wanted = "number(…) around the string, or quotation marks around the number"
+            raise self.refusal("type", what, start.offset, wanted)
         if not one & other and not kinds & ~ATOMS and kinds in _PAIRS_OF_KINDS:
-            raise self.refusal(
-                "type",
-                f"a {_word(one)} is compared with a {_word(other)}",
-                start.offset,
-                "a conversion, such as xs:date(…), around one of them",
-            )
+            what = f"a {_word(one)} is compared with a {_word(other)}"
+            wanted = "a conversion, such as xs:date(…), around one of them"
+            raise self.refusal("type", what, start.offset, wanted)
 
     def refuse_operator(self) -> None:
         """Refuses what follows a complete condition and is an operator elsewhere."""
@@ -247,12 +232,8 @@ class OperatorParser(TypeParser):
         if self.lexer.peek().is_symbol("("):
             raise self.refusal("syntax", f"{token}() is no type of values", token.offset, "xs:date")
         code = " (XPST0080)" if local in ("NOTATION", "anyAtomicType") else ""
-        raise self.refusal(
-            "unsupported",
-            f"{token} is no type that can be cast to{code}",
-            token.offset,
-            type_suggestion(token.text),
-        )
+        what = f"{token} is no type that can be cast to{code}"
+        raise self.refusal("unsupported", what, token.offset, type_suggestion(token.text))
 
     def as_qname(self, operand: Expression, place: Token, *, castable: bool = False) -> Expression:
         """The operand of a cast to xs:QName: what the prefix of a name means is known here, so one

@@ -174,12 +174,9 @@ class PathParser(TokenParser):
     def namespace_of(self, prefix: str, offset: int) -> str:
         namespace = self.scope.namespaces.get(prefix)
         if namespace is None:
-            raise self.refusal(
-                "undeclared-prefix",
-                f"the prefix '{prefix}' is not declared",
-                offset,
-                f'declare namespace {prefix} = "…"; at the start of the profile',
-            )
+            what = f"the prefix '{prefix}' is not declared"
+            wanted = f'declare namespace {prefix} = "…"; at the start of the profile'
+            raise self.refusal("undeclared-prefix", what, offset, wanted)
         return namespace
 
     def resolved(self, token: Token, default: str = "") -> tuple[str, str]:
@@ -226,12 +223,9 @@ class PathParser(TokenParser):
                 raise self.refusal(
                     "syntax", f"unexpected {second}", second.offset, f"a variable: ${second.text}"
                 )
-            raise self.refusal(
-                "no-context",
-                f"{start} is a relative path and nothing is there that it could start from",
-                start.offset,
-                "a path that starts with a variable or with '/'",
-            )
+            what = f"{start} is a relative path and nothing is there that it could start from"
+            wanted = "a path that starts with a variable or with '/'"
+            raise self.refusal("no-context", what, start.offset, wanted)
         return with_step(_CONTEXT, self._step(self.scope.context, descendant=False))
 
     def _next_step(

@@ -176,12 +176,8 @@ class QueryParser(UpdateParser):
         if fault is not None:
             wrong = fault.parts[-1]
             shown = unparse(replace(wrong, library=()) if isinstance(wrong, UserCall) else wrong)
-            raise self.refusal(
-                "error",
-                f"{shown[:_SHOWN_MAX]} can only be an error: {fault.reason} ({fault.code})",
-                self.place_of(fault.parts),
-                value_suggestion(wrong),
-            )
+            what = f"{shown[:_SHOWN_MAX]} can only be an error: {fault.reason} ({fault.code})"
+            raise self.refusal("error", what, self.place_of(fault.parts), value_suggestion(wrong))
 
     def _begins_profile(self, token: Token) -> bool:
         """Whether a name is more than the first step of a relative path."""
@@ -271,12 +267,9 @@ class QueryParser(UpdateParser):
             return
         choices = _SETTINGS.get(name)
         if choices is None:
-            raise self.refusal(
-                "unsupported",
-                f"a declaration of '{name}' is not in the profile language",
-                what.offset,
-                "'namespace', 'default element namespace', 'variable' or 'function'",
-            )
+            reason = f"a declaration of '{name}' is not in the profile language"
+            wanted = "'namespace', 'default element namespace', 'variable' or 'function'"
+            raise self.refusal("unsupported", reason, what.offset, wanted)
         if name == "default order":
             self.expect_word("empty")
         chosen = self.lexer.peek()
@@ -325,28 +318,19 @@ class QueryParser(UpdateParser):
         """A path delivers the message; of anything else, each item becomes a document."""
         if is_path(body):
             if body == PathExpression(Origin.MESSAGE, ()):
-                raise self.refusal(
-                    "type",
-                    "this is the whole message",
-                    start.offset,
-                    "a path to an element; $msg/* for every message",
-                )
+                what = "this is the whole message"
+                wanted = "a path to an element; $msg/* for every message"
+                raise self.refusal("type", what, start.offset, wanted)
             return
         if isinstance(body, Constructor) and not decisive_parts(body):
-            raise self.refusal(
-                "unsupported",
-                "the enclosing constructor holds nothing of the message",
-                start.offset,
-                "{ for … return … }, or a path in { }, directly in it",
-            )
+            what = "the enclosing constructor holds nothing of the message"
+            wanted = "{ for … return … }, or a path in { }, directly in it"
+            raise self.refusal("unsupported", what, start.offset, wanted)
         kinds = self.kinds_of(body)
         if kinds == ItemKind.BOOLEAN:
-            raise self.refusal(
-                "type",
-                "this profile is a condition",
-                start.offset,
-                "a path with the condition in brackets: /*[…]",
-            )
+            what = "this profile is a condition"
+            wanted = "a path with the condition in brackets: /*[…]"
+            raise self.refusal("type", what, start.offset, wanted)
         if kinds & ~PARENTS and not (kinds & PARENTS and _ends_in_call(body)):
             raise self.refusal(
                 "type",

@@ -58,12 +58,9 @@ class UpdateParser(FunctionParser):
     def check_updates(self) -> None:
         """Refuses the updating expressions that stand in no ``modify``."""
         for _, token in self._misplaced.values():
-            raise self.refusal(
-                "syntax",
-                f"'{token.text}' changes a node outside 'modify'",
-                token.offset,
-                "copy $c := … modify … return $c, with the change behind 'modify'",
-            )
+            what = f"'{token.text}' changes a node outside 'modify'"
+            wanted = "copy $c := … modify … return $c, with the change behind 'modify'"
+            raise self.refusal("syntax", what, token.offset, wanted)
 
     def _transform(self) -> Transform:
         self.enter(self.lexer.take())
