@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 
-_NAME_START = (
+# In a class of a regular expression.
+NAME_START = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-_NAME = _NAME_START + "\\-.0-9\u00b7\u0300-\u036f\u203f\u2040"
-_COLONLESS_NAME = re.compile(f"[{_NAME_START}][{_NAME}]*")
-_NAME_START_CHARACTER = re.compile(f"[{_NAME_START}]")
-_NAME_CHARACTERS = re.compile(f"[{_NAME}]*")
+NAME = NAME_START + "\\-.0-9\u00b7\u0300-\u036f\u203f\u2040"
+_COLONLESS_NAME = re.compile(f"[{NAME_START}][{NAME}]*")
+_NAME_START_CHARACTER = re.compile(f"[{NAME_START}]")
+_NAME_CHARACTERS = re.compile(f"[{NAME}]*")
 # An XML declaration that says UTF-8, or nothing, of the encoding.
 UTF_8_DECLARATION = re.compile(
     rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')"""

@@ -42,45 +42,38 @@ def pattern_variables(pattern: TriplePattern) -> Variables:
     return frozenset(each for each in places if isinstance(each, Variable))
 
 
-@lru_cache(_KEPT)
 def certain(element: GroupElement) -> Variables:
     """The variables that every solution of an element binds."""
-    match element:
-        case TriplePattern():
-            return pattern_variables(element)
-        case Group(elements):
-            return union(map(certain, elements))
-        case Alternatives(groups):
-            return frozenset.intersection(*map(certain, groups))
-        case InGraph(graph, group):
-            return certain(group) | ({graph} if isinstance(graph, Variable) else NONE)
-        case Values(variables, rows):
-            return frozenset(
-                variable
-                for place, variable in enumerate(variables)
-                if all(row[place] is not None for row in rows)
-            )
-        case _:
-            return NONE
+    return _bound(element, True)
+
+
+def possible(element: GroupElement) -> Variables:
+    """The variables that some solution of an element may bind."""
+    return _bound(element, False)
 
 
 @lru_cache(_KEPT)
-def possible(element: GroupElement) -> Variables:
-    """The variables that some solution of an element may bind."""
+def _bound(element: GroupElement, always: bool) -> Variables:
     match element:
         case TriplePattern():
             return pattern_variables(element)
         case Group(elements):
-            return union(map(possible, elements))
+            return union(_bound(each, always) for each in elements)
         case Alternatives(groups):
-            return union(map(possible, groups))
-        case Optionally(group):
-            return possible(group)
+            ways = [_bound(group, always) for group in groups]
+            return frozenset.intersection(*ways) if always else union(ways)
         case InGraph(graph, group):
-            return possible(group) | ({graph} if isinstance(graph, Variable) else NONE)
-        case Values(variables, _):
-            return frozenset(variables)
-        case Bind(_, variable):
+            return _bound(group, always) | ({graph} if isinstance(graph, Variable) else NONE)
+        case Values(variables, rows):
+            columns = zip(*rows, strict=True) if rows else [()] * len(variables)
+            return frozenset(
+                variable
+                for variable, column in zip(variables, columns, strict=True)
+                if not always or None not in column
+            )
+        case Optionally(group) if not always:
+            return _bound(group, always)
+        case Bind(_, variable) if not always:
             return frozenset({variable})
         case _:
             return NONE

@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+from formats.characters import NAME_START
 from yfilter.language.tokens import Token, TokenKind, TokenLexer
 
-_START = (
-    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
-    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
+_START = NAME_START.replace("_", "")
 _NAME = f"{_START}_0-9\u00b7\u0300-\u036f\u203f-\u2040\\-"  # in a class
 _VARIABLE = f"[{_START}_0-9][{_START}_0-9\u00b7\u0300-\u036f\u203f-\u2040]*"
 _PREFIX = f"(?:[{_START}](?:[{_NAME}.]*[{_NAME}])?)?"

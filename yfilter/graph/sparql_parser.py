@@ -31,7 +31,6 @@ _FORMS = "SELECT, CONSTRUCT or ASK"
 _UPDATES = (
     *("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH"),
 )
-_IN_GROUP = "a triple, FILTER, OPTIONAL, UNION, or '}'"
 
 
 class _Column(NamedTuple):

@@ -26,18 +26,13 @@ KNOWN_PREFIXES = {
 }
 # Functions of XPath and SQL -> those of SPARQL.
 _FOREIGN_FUNCTIONS = {
+    **dict.fromkeys(("starts", "startswith"), "strstarts(…)"),
+    **dict.fromkeys(("ends", "endswith"), "strends(…)"),
+    **dict.fromkeys(("upper", "toupper"), "ucase(…)"),
+    **dict.fromkeys(("lower", "tolower"), "lcase(…)"),
+    **dict.fromkeys(("length", "len"), "strlen(…)"),
     "matches": "regex(…)",
     "like": "regex(…) or contains(…)",
-    "starts": "strstarts(…)",
-    "startswith": "strstarts(…)",
-    "ends": "strends(…)",
-    "endswith": "strends(…)",
-    "upper": "ucase(…)",
-    "toupper": "ucase(…)",
-    "lower": "lcase(…)",
-    "tolower": "lcase(…)",
-    "length": "strlen(…)",
-    "len": "strlen(…)",
     "string": "str(…), or strlen(…) for its length",
     "substring": "substr(…)",
     "not": "'!', or NOT EXISTS { … }",

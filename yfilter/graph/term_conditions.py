@@ -308,28 +308,29 @@ def plain_number(value: float) -> int | Decimal | float:
 
 
 def _of_language(operator: Operator, tag: str, place: Place) -> Said:
-    if not place.is_object:
-        return Said(NEVER)
-    if operator not in (Operator.EQ, Operator.NE):
-        return Said(_literal_at(place))
     has = attribute(striped.LANGUAGE) if not tag else compared(striped.LANGUAGE, Operator.EQ, tag)
-    if (operator is Operator.EQ) == bool(tag):
-        return Said(has, True)
-    return Said(all_of((_literal_at(place), _not(has))), True)
+    return _of_literal(operator, has, place, is_equal=bool(tag))
 
 
 def _of_datatype(operator: Operator, datatype: str, place: Place) -> Said:
-    if not place.is_object:
-        return Said(NEVER)
-    if operator not in (Operator.EQ, Operator.NE):
-        return Said(_literal_at(place))
     if datatype == _STRING:
         has: Expression = attribute(striped.STRING)
     elif datatype == _LANGUAGE_STRING:
         has = attribute(striped.TEXT)
     else:
         has = compared(striped.DATATYPE, Operator.EQ, datatype)
-    if operator is Operator.EQ:
+    return _of_literal(operator, has, place)
+
+
+def _of_literal(
+    operator: Operator, has: Expression, place: Place, *, is_equal: bool = True
+) -> Said:
+    """Whether a literal has something; ``is_equal``: that is so where the two sides are equal."""
+    if not place.is_object:
+        return Said(NEVER)
+    if operator not in (Operator.EQ, Operator.NE):
+        return Said(_literal_at(place))
+    if (operator is Operator.EQ) == is_equal:
         return Said(has, True)
     return Said(all_of((_literal_at(place), _not(has))), True)
 

@@ -20,6 +20,7 @@ from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from math import copysign, fmod, inf, isinf, isnan, nan, trunc
 from typing import Any
 
+from formats.characters import is_colonless_name
 from yfilter.language.comparison import HOLDS, Operator
 from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.functions import TYPES
@@ -34,7 +35,6 @@ from yfilter.language.numbers import (
     parse_double,
     parse_integer,
 )
-from yfilter.language.query_lexer import is_ncname
 from yfilter.language.temporal import Temporal, is_beyond, parse_temporal
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -68,7 +68,7 @@ def cast(atom: Atom, type_name: str) -> Atom:
         return Untyped(atom_text(atom))
     if type_name in _NAMES and isinstance(atom, str):
         name = " ".join(str(atom).split())
-        if not is_ncname(name):
+        if not is_colonless_name(name):
             raise _no_value(name, type_name)
         return name
     if type_name not in TYPES or isinstance(atom, Opaque):

@@ -19,6 +19,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from formats.characters import NAME_START
+
 if TYPE_CHECKING:
     from elementpath.regex.unicode_subsets import UnicodeData, UnicodeSubset
 
@@ -28,10 +30,6 @@ UNICODE_VERSION = "15.1.0"
 END = 0x110000
 _CASED_END = 0x1E944  # no character from here on has another case
 
-_NAME_STARTS = (
-    ":A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
-    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
 _NAME_PARTS = "--.0-9\xb7\u0300-\u036f\u203f-\u2040"
 
 
@@ -80,7 +78,7 @@ def escaped_characters(letter: str) -> Characters:
         case "w":
             return complement(union(map(category, "PZC")))
         case "i":
-            return _ranges(_NAME_STARTS)
+            return _ranges(f":{NAME_START}")
         case "c":
             return union((escaped_characters("i"), _ranges(_NAME_PARTS)))
         case _:

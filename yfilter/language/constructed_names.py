@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from formats.characters import is_colonless_name
 from formats.name_faults import XMLNS_NAMESPACE
 from formats.names import XML_NAMESPACE, QualifiedName
-from yfilter.language.query_lexer import is_ncname
 from yfilter.language.step_kinds import NodeKind
 
 
@@ -12,10 +12,11 @@ def lexical_fault(text: str, kind: NodeKind) -> str:
     """The error that a text, without white space around it, is as a name; "" if it may be one."""
     prefix, colon, local = text.rpartition(":")
     if kind is NodeKind.PROCESSING_INSTRUCTION:
-        if colon or not is_ncname(local):
+        if colon or not is_colonless_name(local):
             return "XQDY0041"
         return "XQDY0064" if local.lower() == "xml" else ""
-    return "" if is_ncname(local) and (not colon or is_ncname(prefix)) else "XQDY0074"
+    is_name = is_colonless_name(local) and (not colon or is_colonless_name(prefix))
+    return "" if is_name else "XQDY0074"
 
 
 def namespace_fault(name: QualifiedName, kind: NodeKind) -> str:

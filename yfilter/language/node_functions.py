@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from formats.characters import is_colonless_name
 from formats.names import XML_NAMESPACE
 from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Node, NodeType, Value, document_order
 from yfilter.language.query_ast import ANY_NAME, Axis, LocationStep, NodeKind
-from yfilter.language.query_lexer import is_ncname
 
 _AROUND = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (), Axis.ANCESTOR_OR_SELF)
 
@@ -40,7 +40,7 @@ def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value
         raise DynamicError("XPTY0004", "an element is wanted")
     lexical = str(text).strip()
     prefix, colon, local = lexical.rpartition(":")
-    if not is_ncname(local) or (colon and not is_ncname(prefix)):
+    if not is_colonless_name(local) or (colon and not is_colonless_name(prefix)):
         raise DynamicError("FOCA0002", f"{lexical[:80]!r} is no name")
     scope = evaluator.streams[node.tree].namespaces_in_scope(node.number)
     evaluator.charge(len(scope))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import NoReturn, TypeVar
 
+from formats.characters import is_colonless_name
 from yfilter.language.item_kinds import (
     NODES,
     NOTHING,
@@ -39,7 +40,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     UserCall,
 )
-from yfilter.language.query_lexer import Lexer, is_ncname
+from yfilter.language.query_lexer import Lexer
 from yfilter.language.references import expand_references
 from yfilter.language.suggestions import instead_of
 from yfilter.language.tokens import Token, TokenKind, TokenParser
@@ -427,7 +428,7 @@ class PathParser(TokenParser):
             if not is_string and (target.kind is not TokenKind.NAME or ":" in target.text):
                 raise self.refusal("syntax", f"unexpected {target}", target.offset, "a target")
             name = " ".join(self.string_value(target).split()) if is_string else target.text
-            if not is_ncname(name):
+            if not is_colonless_name(name):
                 raise self.refusal("type", "this is no target", target.offset, "a name without ':'")
             test = NameTest("", name)
         elif test is not None and not inside.is_symbol(")"):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from formats.characters import is_colonless_name
 from formats.element_stream import ContentKind
 from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS
@@ -42,7 +43,6 @@ from yfilter.language.query_ast import (
     Transform,
     Update,
 )
-from yfilter.language.query_lexer import is_ncname
 from yfilter.language.recursion import deep_recursion
 from yfilter.language.update_kind import UpdateKind
 
@@ -392,6 +392,6 @@ def _name(evaluator: Evaluator, source: Expression, focus: Focus) -> QualifiedNa
         return name_of_value(atom)
     text = str(atom).strip() if isinstance(atom, str) else ""
     prefix, colon, local = text.rpartition(":")
-    if not is_ncname(local) or (colon and prefix not in INITIAL_NAMESPACES):
+    if not is_colonless_name(local) or (colon and prefix not in INITIAL_NAMESPACES):
         raise DynamicError("XQDY0074", f"{text[:80]!r} is no name")
     return QualifiedName(prefix, INITIAL_NAMESPACES[prefix], local)

@@ -10,14 +10,10 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+from formats.characters import NAME, NAME_START
 from yfilter.language.tokens import Token, TokenKind, TokenLexer
 
-_START = (
-    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
-    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-NAME_CHARACTERS = f"{_START}\\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"  # in a class
-NCNAME = f"[{_START}][{NAME_CHARACTERS}]*"
+NCNAME = f"[{NAME_START}][{NAME}]*"
 
 
 # One token with the white space before it; its groups are in the order of _KINDS.
@@ -27,7 +23,7 @@ _TOKEN = re.compile(
           | (?:{NCNAME}|\*):(?:{NCNAME}|\*)
           | {NCNAME})
       | \$[ \t\n]*(Q\{{[^{{}}]*\}}{NCNAME}|{NCNAME}(?::{NCNAME})?)
-      | ((?>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![{_START}]))
+      | ((?>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![{NAME_START}]))
       | ("[^"]*(?:""[^"]*)*"|'[^']*(?:''[^']*)*')
       | (//|/|\.\.|\.|::|:=|!=|<=|>=|<<|>>|=>|==|=<|<>|&&|\|\||\((?!:)|[][){{}},@*=<>|+;!?-]))
     """,
@@ -41,7 +37,9 @@ _KINDS = (
     TokenKind.STRING,
     TokenKind.SYMBOL,
 )
-_NUMBER_AND_NAME = re.compile(rf"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?([{_START}])")
+_NUMBER_AND_NAME = re.compile(
+    rf"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?([{NAME_START}])"
+)
 WHITE_SPACE = re.compile(r"[ \t\n]*")
 _COMMENT_EDGE = re.compile(r"\(:|:\)")
 
@@ -95,8 +93,3 @@ class Lexer(TokenLexer):
             raise self.refusal("syntax", what, number.start(1), wanted)
         open_string = "this string is not closed", f"a closing {self.text[offset]}"
         self._refuse_character(offset, open_string, "")
-
-
-def is_ncname(text: str) -> bool:
-    """Whether ``text`` is a name without a prefix."""
-    return re.fullmatch(NCNAME, text) is not None

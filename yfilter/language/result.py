@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from formats.element_stream import ElementStream
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Profile
-from yfilter.language.result_plan import ResultPlan
 from yfilter.language.result_planner import result_plan
 from yfilter.language.result_writer import result_writer
 
@@ -37,14 +36,4 @@ def render(
     ``bindings`` are the elements of the profile's matching path (``matching_path.py``), in any
     order.  Empty means that the profile does not match after all.  Raises MatchLimitExceeded.
     """
-    return render_plan(result_plan(profile), stream, bindings, limits)
-
-
-def render_plan(
-    plan: ResultPlan,
-    stream: ElementStream,
-    bindings: Sequence[int],
-    limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS,
-) -> list[bytes]:
-    """As ``render``, of a profile whose plan is known."""
-    return result_writer(stream, limits).results(plan, sorted(set(bindings)))
+    return result_writer(stream, limits).results(result_plan(profile), sorted(set(bindings)))

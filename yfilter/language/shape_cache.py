@@ -26,7 +26,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from formats.characters import find_illegal_character
+from formats.characters import NAME, find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.language.constants import Constant, constants_in, first_fault
 from yfilter.language.query_ast import (
@@ -38,7 +38,7 @@ from yfilter.language.query_ast import (
     Profile,
     Sequence,
 )
-from yfilter.language.query_lexer import NAME_CHARACTERS, NCNAME
+from yfilter.language.query_lexer import NCNAME
 from yfilter.language.shapes import (
     MARK,
     Blank,
@@ -75,8 +75,8 @@ RESERVED = frozenset(_RESERVED.split())
 # A string without references, quotation marks included; a number; a name that nothing belongs to.
 _WORD = re.compile(
     rf"""( "[^"&]*"(?!") | '[^'&]*'(?!')
-         | (?<![{NAME_CHARACTERS}$:<])(?<!</)
-           (?: [0-9]{{1,18}}+ (?:\.[0-9]{{1,18}}+)? (?![{NAME_CHARACTERS}])
+         | (?<![{NAME}$:<])(?<!</)
+           (?: [0-9]{{1,18}}+ (?:\.[0-9]{{1,18}}+)? (?![{NAME}])
              | (?>{NCNAME}) (?![ \t\n]*[({{]|[ \t\n]*::|:) ) )""",
     re.VERBOSE,
 )

@@ -11,17 +11,12 @@ from yfilter.language.query_ast import Cast, Expression, FunctionCall
 
 # Names that other languages have for what is a function here.
 _FOREIGN = {
-    "toupper": "upper-case()",
-    "toUpper": "upper-case()",
-    "toUpperCase": "upper-case()",
-    "upper": "upper-case()",
-    "tolower": "lower-case()",
-    "toLower": "lower-case()",
-    "toLowerCase": "lower-case()",
-    "lower": "lower-case()",
+    **dict.fromkeys(("toupper", "toUpper", "toUpperCase", "upper"), "upper-case()"),
+    **dict.fromkeys(("tolower", "toLower", "toLowerCase", "lower"), "lower-case()"),
+    **dict.fromkeys(("len", "length"), "count() or string-length()"),
+    **dict.fromkeys(("regexp", "match"), "matches()"),
+    **{name: f"xs:{name}()" for name in ("date", "dateTime", "integer", "decimal")},
     "trim": "normalize-space()",
-    "len": "count() or string-length()",
-    "length": "count() or string-length()",
     "size": "count()",
     "split": "tokenize()",
     "join": "string-join()",
@@ -30,13 +25,7 @@ _FOREIGN = {
     "isEmpty": "empty()",
     "has": "exists()",
     "mean": "avg()",
-    "regexp": "matches()",
-    "match": "matches()",
     "like": "matches() or contains()",
-    "date": "xs:date()",
-    "dateTime": "xs:dateTime()",
-    "integer": "xs:integer()",
-    "decimal": "xs:decimal()",
     "int": "xs:integer()",
 }
 # Words of other languages where an operator is expected.
