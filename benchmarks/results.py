@@ -37,8 +37,9 @@ from benchmarks.samples import mean, median
 from formats import ElementStream, parse_text
 from formats.build import build_info
 from formats.text import to_text
-from yfilter.language.evaluation import select
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
+from yfilter.language.nodes import DOCUMENT, Node
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
@@ -172,7 +173,7 @@ def _report_distinct(
         profile = _registered(case.profile.replace(_BINDS, _EACH).format())
         plan = result_plan(profile)
         streams = [parse_text(message) for message in messages]
-        bound = [[node.number for node in select(matching_path(profile), s)] for s in streams]
+        bound = [[node.number for node in _selected(profile, s)] for s in streams]
         total = sum(map(len, bound))
         own: list[float] = []
         theirs: list[float] = []
@@ -266,7 +267,7 @@ class _Prepared:
         self._case = case
         self._profile = _registered(case.profile.format(kind=kind))
         self._stream = stream
-        nodes = select(matching_path(self._profile), self._stream)
+        nodes = _selected(self._profile, self._stream)
         self._bindings = [node.number for node in nodes]
         self._elements: _Elements = tree.xpath(_BINDS.format(kind=kind))
 
@@ -289,6 +290,10 @@ def _prepared(case: _Case, message: bytes, profiles: int) -> list[_Prepared]:
 
 
 @cache
+def _selected(profile: Profile, stream: ElementStream) -> list[Node]:
+    return MessageEvaluator(stream).select(matching_path(profile), DOCUMENT, {})
+
+
 def _registered(text: str) -> Profile:
     """One object for a profile, however many messages it matches."""
     return parse_profile(text)

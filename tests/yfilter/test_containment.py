@@ -10,11 +10,11 @@ import pytest
 from lxml import etree
 
 from formats.text import parse_text
+from tests.yfilter.evaluated import select
 from yfilter.engine.containment import Pattern, covers
 from yfilter.engine.implication import implies
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.readings import readings_of
-from yfilter.language.evaluation import select
 from yfilter.language.query_ast import Expression, PathExpression
 from yfilter.language.query_parser import parse_expression, parse_profile
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from formats.text import parse_text
-from yfilter.language.evaluation import evaluate
+from tests.yfilter.evaluated import evaluate
 from yfilter.language.nodes import DynamicError
 from yfilter.language.number_functions import NUMBER_FUNCTIONS
 from yfilter.language.numbers import DIGITS_MAX

@@ -11,11 +11,11 @@ import pytest
 
 from demo.oracle import canonical
 from formats.text import parse_text
+from tests.yfilter.evaluated import select
 from tests.yfilter.projection.test_profile_needs import check
 from tests.yfilter.random_cases import random_message
 from yfilter import Matcher, ProfileMatch
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import select
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import EvaluationLimits, ProfileLimits
 from yfilter.language.query_parser import parse_profile, reread

@@ -11,10 +11,10 @@ import pytest
 from formats.element_stream import ElementStream
 from formats.text import parse_text
 from tests.yfilter import interpreted
+from tests.yfilter.evaluated import select
 from tests.yfilter.random_cases import random_flwor, random_message, random_profile
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused
 from yfilter.explanation import Explanation, Part
-from yfilter.language.evaluation import select
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile

@@ -7,8 +7,9 @@ from random import Random
 import pytest
 
 from formats.text import parse_text
+from tests.yfilter.evaluated import select
 from yfilter.errors import ProfileRefused
-from yfilter.language.evaluation import MessageEvaluator, select
+from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT, Focus
 from yfilter.language.profile_limits import EvaluationLimits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yfilter.language.lifted_conditions import LIFTED_STEPS_MAX
-from yfilter.language.matching_path import has_remainder, matching_path
+from yfilter.language.matching_path import matching_part, matching_path
 from yfilter.language.query_parser import parse_path, parse_profile
 from yfilter.language.query_text import unparse
 
@@ -56,7 +56,7 @@ def test_matching_path(profile: str, path: str, remainder: bool) -> None:
     found = matching_path(parsed)
     assert unparse(found) == path
     assert parse_path(path) == found
-    assert has_remainder(parsed) is remainder
+    assert matching_part(parsed).has_remainder is remainder
 
 
 def test_writing_out_variables_is_bounded() -> None:
@@ -65,7 +65,7 @@ def test_writing_out_variables_is_bounded() -> None:
     profile = parse_profile(f"for $a in /a let $b := $a{steps} where {uses} return <r/>")
     (step,) = matching_path(profile).steps
     assert len(step.predicates) == LIFTED_STEPS_MAX // 100
-    assert has_remainder(profile)
+    assert matching_part(profile).has_remainder
 
 
 def test_paths_of_the_deepest_profiles_can_be_read() -> None:

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from formats import to_text
+from tests.yfilter.evaluated import select
 from tests.yfilter.random_cases import (
     Message,
     random_flwor,
@@ -28,7 +29,6 @@ from yfilter import (
     routing_query,
 )
 from yfilter.index.index import Index
-from yfilter.language.evaluation import select
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile

@@ -10,8 +10,8 @@ import pytest
 
 from demo.oracle import canonical
 from formats.text import parse_text
+from tests.yfilter.evaluated import select
 from yfilter.errors import ProfileRefused
-from yfilter.language.evaluation import select
 from yfilter.language.functions import FUNCTIONS
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_parser import parse_profile

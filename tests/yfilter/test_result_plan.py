@@ -11,11 +11,11 @@ from formats import parse_text
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.text import to_text
+from tests.yfilter.evaluated import select
 from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.projection.test_real_messages import profiles as real_profiles
 from tests.yfilter.test_real_messages import FOLDERS, SHARED
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import select
 from yfilter.language.interpreted_result import interpreted
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits

@@ -90,36 +90,6 @@ from yfilter.language.query_ast import (
 from yfilter.language.type_evaluation import typed
 
 
-def holds(
-    condition: Expression,
-    stream: ElementStream,
-    element: int,
-    variables: Variables | None = None,
-) -> bool:
-    """Whether ``condition`` holds with ``element`` as the context item."""
-    return MessageEvaluator(stream).holds(condition, element_node(element), variables or {})
-
-
-def select(
-    path: PathExpression,
-    stream: ElementStream,
-    context: Node = DOCUMENT,
-    variables: Variables | None = None,
-) -> list[Node]:
-    """The nodes that ``path`` selects, in document order, each once."""
-    return MessageEvaluator(stream).select(path, context, variables or {})
-
-
-def evaluate(
-    expression: Expression,
-    stream: ElementStream,
-    context: Node = DOCUMENT,
-    variables: Variables | None = None,
-) -> Value:
-    """The items of any expression; DynamicError where it raises one."""
-    return MessageEvaluator(stream).evaluate(expression, context, variables or {})
-
-
 class MessageEvaluator(Evaluator):
     """Evaluates any number of expressions on one message, within one budget."""
 

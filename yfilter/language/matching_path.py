@@ -93,11 +93,6 @@ def matching_path(profile: Profile) -> PathExpression:
     return matching_part(profile).path
 
 
-def has_remainder(profile: Profile) -> bool:
-    """Whether the profile can have no result although its matching path matched."""
-    return matching_part(profile).has_remainder
-
-
 def matching_part(profile: Profile) -> MatchingPart:
     body = profile.body
     flwor = profile.flwor

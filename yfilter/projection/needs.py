@@ -26,7 +26,7 @@ kind                    kept
 
 **Touched.**  Conditions look at attributes and string values of elements that may be there for
 another need's sake.  So wherever an element of a condition's path is kept, what the condition
-looks at there is kept too (``touched``).  A condition that does not hold on a message then cannot
+looks at there is kept too (``looked_at``).  A condition that does not hold on a message then cannot
 hold on what is left of it.
 
 So whatever else is kept, a profile whose needs are kept has the same results.
@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
 from typing import TypeAlias
@@ -165,22 +165,6 @@ class Need:
         if need.text != text:
             raise _no_need(text)
         return need
-
-
-def touched(condition: Conjunction) -> tuple[Kept, ...]:
-    """What a condition looks at, at the elements of its paths: ATTRIBUTE and VALUE only.
-
-    The steps are those of the condition, so the first is ``/*``, the bound element, when the
-    binding is not the document node.
-    """
-    found: dict[Kept, None] = {}
-    for path in condition.paths:
-        for number, step in enumerate(path.steps, 1):
-            steps = tuple(before.structure for before in path.steps[:number])
-            for selection in step.selections:
-                looks = (replace(kept, steps=steps) for kept in looked_at(selection))
-                found.update(dict.fromkeys(looks))
-    return tuple(found)
 
 
 def looked_at(selection: Expression) -> Iterator[Kept]:

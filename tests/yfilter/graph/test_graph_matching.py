@@ -17,6 +17,7 @@ from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import write_graph
 from formats.text import parse_text
+from tests.yfilter.evaluated import select
 from tests.yfilter.random_cases import random_message, random_profile
 from yfilter.engine.containment import Pattern, covers
 from yfilter.engine.linear_paths import Conjunction, routing_query
@@ -26,7 +27,6 @@ from yfilter.engine.targets import LinkTarget
 from yfilter.errors import ProfileRefused
 from yfilter.graph.certain_template import always_constructs
 from yfilter.graph.query_ast import GraphQuery
-from yfilter.language.evaluation import select
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile

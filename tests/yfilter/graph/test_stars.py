@@ -11,11 +11,11 @@ from formats.graph.closure import TaxonomyClosure
 from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.taxonomy import read_taxonomy
+from tests.yfilter.evaluated import select
 from tests.yfilter.graph.random_graphs import PROLOGUE_OF_DATA, RandomCase
 from yfilter import ProfileRefused
 from yfilter.graph.graph_query import parse_graph_query, with_classes_above
 from yfilter.graph.stars import ALTERNATIVES_MAX, GraphPart, graph_part
-from yfilter.language.evaluation import select
 from yfilter.language.query_parser import parse_path
 from yfilter.language.query_text import unparse
 

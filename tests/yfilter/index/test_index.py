@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from formats.text import parse_text
+from tests.yfilter.evaluated import select
 from tests.yfilter.random_cases import (
     random_linear_profile,
     random_message,
@@ -17,7 +18,6 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
 from yfilter.index.indexed_part import indexed_part
 from yfilter.index.trie import ROOTS
-from yfilter.language.evaluation import select
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import PathExpression, Profile
 from yfilter.language.query_parser import parse_profile

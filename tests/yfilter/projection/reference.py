@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from lxml import etree
 
-from yfilter.engine.linear_paths import LinearPath
+from yfilter.engine.linear_paths import Conjunction, LinearPath
 from yfilter.language.query_ast import Origin, PathExpression
 from yfilter.language.query_text import unparse
-from yfilter.projection.needs import Kind, Need, Steps, touched
+from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at
 
 KEPT = 1  # the element is there
 CONTENT = 2  # its own text, comments and processing instructions are, too
@@ -123,3 +124,19 @@ def _text(steps: tuple[Any, ...], origin: Origin) -> str:
 
 def _name(test: Any) -> str:
     return str(test.local)
+
+
+def touched(condition: Conjunction) -> tuple[Kept, ...]:
+    """What a condition looks at, at the elements of its paths: ATTRIBUTE and VALUE only.
+
+    The steps are those of the condition, so the first is ``/*``, the bound element, when the
+    binding is not the document node.
+    """
+    found: dict[Kept, None] = {}
+    for path in condition.paths:
+        for number, step in enumerate(path.steps, 1):
+            steps = tuple(before.structure for before in path.steps[:number])
+            for selection in step.selections:
+                looks = (replace(kept, steps=steps) for kept in looked_at(selection))
+                found.update(dict.fromkeys(looks))
+    return tuple(found)

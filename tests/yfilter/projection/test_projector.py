@@ -14,14 +14,14 @@ from lxml import etree
 
 from formats import ElementStream, parse_text, to_text
 from tests.formats.support import assert_invariants, canonical
-from tests.yfilter.projection.reference import ATTRIBUTES, Reference
+from tests.yfilter.projection.reference import ATTRIBUTES, Reference, touched
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.targets import LinkTarget
 from yfilter.index.index import Index
 from yfilter.language.query_ast import NameTest
 from yfilter.matcher import Matcher
 from yfilter.projection.need_table import NeedTable, bits_of
-from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps, touched
+from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 from yfilter.projection.projector import Left, Projector
 
 NAMES = "abcd"
