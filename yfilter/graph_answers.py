@@ -6,15 +6,14 @@ What was read of a message is kept as long as the same message is asked about: i
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from formats.element_stream import ElementStream
 from formats.graph.syntaxes import GraphSyntax
-from formats.graph.writer import has_named_graphs, write_graph
+from formats.graph.writer import write_graph
 from yfilter.graph.certain_template import always_constructs
+from yfilter.graph.construct import published_syntax
 from yfilter.graph.graph_results import graph_results, has_solution
 from yfilter.graph.message_graph import MessageGraph
-from yfilter.graph.query_ast import GraphQuery, ResultSyntax
+from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.profile_limits import EvaluationLimits
 
 
@@ -34,9 +33,7 @@ class GraphAnswers:
         return has_solution(query, self._read(stream), self._limits)
 
     def results(self, query: GraphQuery, stream: ElementStream) -> list[bytes]:
-        """The results, but for the message as it came."""
-        if query.results is ResultSyntax.AS_PUBLISHED:
-            query = replace(query, results=ResultSyntax.N_TRIPLES)
+        """The results; the message as it came as ``text`` has it."""
         return graph_results(query, self._read(stream), self._limits)
 
     def text(self, stream: ElementStream) -> bytes:
@@ -49,7 +46,7 @@ class GraphAnswers:
 
     def syntax(self, stream: ElementStream) -> GraphSyntax:
         """In which ``text`` is."""
-        return GraphSyntax.N_QUADS if has_named_graphs(stream) else GraphSyntax.N_TRIPLES
+        return published_syntax(stream)
 
     def _read(self, stream: ElementStream) -> MessageGraph:
         self._look_at(stream)

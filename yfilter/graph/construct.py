@@ -68,15 +68,15 @@ def graph_text(triples: Iterable[Triple], syntax: ResultSyntax, budget: Budget) 
         raise _not_writable(error.reason) from None
 
 
+def published_syntax(stream: ElementStream) -> GraphSyntax:
+    """In which a message (striped) is delivered as it came."""
+    return GraphSyntax.N_QUADS if has_named_graphs(stream) else GraphSyntax.N_TRIPLES
+
+
 def message_text(stream: ElementStream, syntax: ResultSyntax) -> bytes:
-    """A message (striped) in a syntax of graphs; unless one is named, N-Triples, or N-Quads if it
-    has named graphs.  MatchLimitExceeded where the syntax cannot say it."""
-    if syntax is not ResultSyntax.AS_PUBLISHED:
-        wanted = GraphSyntax(syntax)
-    elif has_named_graphs(stream):
-        wanted = GraphSyntax.N_QUADS
-    else:
-        wanted = GraphSyntax.N_TRIPLES
+    """A message (striped) in a syntax of graphs.  MatchLimitExceeded where that cannot say it."""
+    is_named = syntax is not ResultSyntax.AS_PUBLISHED
+    wanted = GraphSyntax(syntax) if is_named else published_syntax(stream)
     try:
         return write_graph(stream, wanted)
     except FormatError as error:

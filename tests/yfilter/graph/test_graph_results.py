@@ -18,6 +18,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.graph_query import parse_graph_query
 from yfilter.graph.graph_results import graph_results, has_solution
 from yfilter.graph.message_graph import MessageGraph
+from yfilter.graph_answers import GraphAnswers
 from yfilter.language.profile_limits import EvaluationLimits
 
 LIMITS = EvaluationLimits()
@@ -193,3 +194,16 @@ def test_one_message_is_read_once_for_many_profiles() -> None:
 
 def canonical_text(data: bytes) -> str:
     return canonical(pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.N_TRIPLES))
+
+
+@pytest.mark.parametrize(("path", "is_there"), [(":by+", True), (":to+", False)])
+def test_a_message_of_named_graphs_is_asked_what_the_tree_cannot_say(
+    path: str, is_there: bool
+) -> None:
+    named = read_graph(
+        b"<urn:x:1> <urn:x:by> <urn:x:2> .\n<urn:x:1> <urn:x:by> <urn:x:2> <urn:x:g> .",
+        GraphSyntax.N_QUADS,
+    )
+    query = parse_graph_query(f"PREFIX : <urn:x:> ASK {{ ?p {path} ?q }}")
+    assert query.whole
+    assert GraphAnswers(EvaluationLimits()).has_results(query, named) is is_there
