@@ -40,22 +40,16 @@ OWN_PREFIX: Final = "ns"  # of an attribute whose namespace has none
 _TAG_SIZE = 16  # a start and an end tag, roughly; what is charged is an estimate
 
 
-def write_construction(evaluator: Evaluator, construction: Construction) -> bytes:
-    """The constructed element as a document."""
-    return written(evaluator, [construction])
-
-
 def written(evaluator: Evaluator, items: Iterable[Item]) -> bytes:
-    """Items as the content of nothing, side by side."""
+    """Items as the content of nothing, side by side: a constructed element is a document."""
     items = list(items)
-    # Functions that construct are called while it is written.
-    return deeply(lambda: _written(evaluator, items))
 
+    def write() -> bytes:
+        writer = ContentWriter(evaluator)
+        writer.items(items)
+        return writer.xml.getvalue()
 
-def _written(evaluator: Evaluator, items: list[Item]) -> bytes:
-    writer = ContentWriter(evaluator)
-    writer.items(items)
-    return writer.xml.getvalue()
+    return deeply(write)  # functions that construct are called while it is written
 
 
 def detached(evaluator: Evaluator, expression: Markup | Computed, focus: Focus) -> Value:

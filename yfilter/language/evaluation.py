@@ -30,7 +30,7 @@ from yfilter.language import function_library
 from yfilter.language.atoms import is_number
 from yfilter.language.budget import POINTER_BYTES
 from yfilter.language.call_evaluation import try_catch, typeswitch, user_call
-from yfilter.language.construction import detached, holder, write_construction
+from yfilter.language.construction import detached, holder, written
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.general_comparison import some_pair
@@ -123,7 +123,7 @@ class MessageEvaluator(Evaluator):
         if item.node is None:
             limits = replace(DEFAULT_LIMITS, bytes_max=self.limits.bytes_max)
             try:
-                stream = parse_text(write_construction(self, item), limits)
+                stream = parse_text(written(self, [item]), limits)
             except MessageRefused as refusal:  # larger or deeper than a message may be
                 raise MatchLimitExceeded("result-too-large", str(refusal)) from None
             self.streams.append(stream)

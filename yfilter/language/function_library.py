@@ -187,10 +187,6 @@ def _error(evaluator: Evaluator, name: Value = (), reason: Value = (), value: Va
     raise DynamicError(local if is_known else f"{braced(namespace)}{local}", said, value)
 
 
-def _deep_equal(evaluator: Evaluator, one: Value, other: Value) -> Value:
-    return [deep_equal(evaluator, one, other)]
-
-
 _ABOUT_NODES: dict[str, Callable[..., Value]] = {
     "not": _not,
     "boolean": _boolean,
@@ -200,7 +196,7 @@ _ABOUT_NODES: dict[str, Callable[..., Value]] = {
     "root": _root,
     "error": _error,
     "string": _string,
-    "deep-equal": _deep_equal,
+    "deep-equal": lambda *arguments: [deep_equal(*arguments)],
 }
 
 

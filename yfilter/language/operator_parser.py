@@ -12,7 +12,6 @@ from typing import NoReturn
 from yfilter.language.comparison import GENERAL
 from yfilter.language.constructed_names import lexical_fault
 from yfilter.language.item_kinds import ATOMS, NODES, TEMPORAL, ItemKind, Kinds
-from yfilter.language.namespaces import SCHEMA_NAMESPACE
 from yfilter.language.other_functions import type_result
 from yfilter.language.query_ast import (
     VALUE_COMPARISONS,
@@ -213,11 +212,9 @@ class OperatorParser(TypeParser):
             castable = word == "castable"
             self.expect_word("as")
             token = self.lexer.take()
-            prefix, _, local = token.text.rpartition(":")
-            is_name = token.kind is TokenKind.NAME and bool(prefix)
-            in_schema = is_name and self.namespace_of(prefix, token.offset) == SCHEMA_NAMESPACE
-            if not in_schema or type_result(f"xs:{local}") is None:
-                self._refuse_type(token, local if in_schema else "")
+            local = self.schema_type(token)
+            if type_result(f"xs:{local}") is None:
+                self._refuse_type(token, local)
             optional = self.takes("?")
             if local == "QName":
                 is_known = isinstance(operand, Literal) and isinstance(operand.value, str)

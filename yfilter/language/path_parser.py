@@ -187,6 +187,13 @@ class PathParser(TokenParser):
         prefix, colon, local = token.text.rpartition(":")
         return self.namespace_of(prefix, token.offset) if colon else default, local
 
+    def schema_type(self, token: Token) -> str:
+        """The local name of a type of XML Schema; "" for another name."""
+        prefix, _, local = token.text.rpartition(":")
+        is_prefixed = token.kind is TokenKind.NAME and bool(prefix)
+        is_one = is_prefixed and self.namespace_of(prefix, token.offset) == SCHEMA_NAMESPACE
+        return local if is_one else ""
+
     def qualified_uri(self, token: Token) -> str:
         """The namespace of a token ``Q{uri}name`` or ``$Q{uri}name``."""
         start = token.end - len(token.text)
@@ -455,10 +462,9 @@ class PathParser(TokenParser):
     def _type_of_test(self, place: Token, kind: NodeKind) -> None:
         """``element(a, xs:untyped)``: what every element, or attribute, of a message is."""
         token = self.lexer.take()
-        prefix, colon, local = token.text.rpartition(":")
-        namespace = self.namespace_of(prefix, token.offset) if colon else ""
-        if namespace != SCHEMA_NAMESPACE or local not in _UNTYPED[kind]:
-            if namespace == SCHEMA_NAMESPACE and (type_result(f"xs:{local}") or local in _TYPES):
+        local = self.schema_type(token)
+        if local not in _UNTYPED[kind]:
+            if local in _TYPES or type_result(f"xs:{local}"):
                 raise self.unsupported("a type in a test is", place, "the name alone")
             what = f"there is no type {token.text} (XPST0008)"
             raise self.refusal("unsupported", what, place.offset, "the name alone")

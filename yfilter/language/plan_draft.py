@@ -184,8 +184,7 @@ class PlanDraft:
                 number, _kind = self.path(path, scope)
                 return self.row(rows.ROW_NAME, number, int(name == "name"))
             case FunctionCall(name, arguments) if name in _CALLED and arguments:
-                self._constants.append(STRING_FUNCTIONS[name])
-                number = len(self._constants) - 1
+                number = self.constant(STRING_FUNCTIONS[name])
                 converted = [self._argument(one, scope, is_string=True) for one in arguments]
                 return self.row(rows.ROW_CALL, number, *converted)
             case Comparison() | And() | Or() | FunctionCall():
@@ -261,14 +260,14 @@ class PlanDraft:
         if is_number(right.value):
             if isinstance(left, FunctionCall) and left.name == "count":
                 counted = self.string(left, scope).a
-                constant = self._constant(right.value)
+                constant = self.constant(right.value)
                 return self.row(rows.ROW_COUNTED, counted, comparison, constant)
             if not isinstance(left, PathExpression):
                 raise Unsaid
             path, _ = self.path(left, scope)
-            constant = self._constant(to_double(right.value))
+            constant = self.constant(to_double(right.value))
             return self.row(rows.ROW_NUMBERS, path, comparison, constant)
-        constant = self._constant(str(right.value).encode())
+        constant = self.constant(str(right.value).encode())
         if isinstance(left, PathExpression) and self.is_path(left, scope):
             path, _ = self.path(left, scope)
             return self.row(rows.ROW_STRINGS, path, comparison, constant)
@@ -286,7 +285,7 @@ class PlanDraft:
             raise Unsaid
         return expression
 
-    def _constant(self, value: object) -> int:
+    def constant(self, value: object) -> int:
         self._constants.append(value)
         return len(self._constants) - 1
 

@@ -208,8 +208,7 @@ class _Planner(PlanDraft):
         bound = scope.variables.get(variable)
         if not isinstance(bound, tuple) or self.context(scope):
             raise Unsaid
-        self._constants.append(digest)
-        number = len(self._constants) - 1
+        number = self.constant(digest)
         otherwise = self._enclosed(inner, Scope({PART_VARIABLE: bound}))
         return self.row(rows.ROW_PART, number, bound[0], otherwise)
 

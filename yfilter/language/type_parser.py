@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from yfilter.language.functions import TYPES
-from yfilter.language.namespaces import SCHEMA_NAMESPACE
 from yfilter.language.other_functions import OPAQUE_TYPES, type_result
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser
 from yfilter.language.query_ast import SequenceType
@@ -32,10 +31,9 @@ class TypeParser(PathParser):
             kind, test = self._kind_test(token)
             return self._occurring(SequenceType("node", kind, test))
         self.lexer.take()
-        prefix, _, local = token.text.rpartition(":")
-        namespace = self.namespace_of(prefix, token.offset) if prefix else ""
-        if namespace != SCHEMA_NAMESPACE or f"xs:{local}" not in _ATOMIC:
-            is_known = namespace == SCHEMA_NAMESPACE and type_result(f"xs:{local}") is not None
+        local = self.schema_type(token)
+        if f"xs:{local}" not in _ATOMIC:
+            is_known = type_result(f"xs:{local}") is not None
             what = f"the type {token.text} is not in the profile language"
             code = "" if is_known or local == "NOTATION" else " (XPST0051)"
             expected = ", ".join(sorted(_ATOMIC))
