@@ -18,10 +18,10 @@ from onyx.doctor import Facts, Machine, Process, at
 from onyx.errors import UserError
 from onyx.listening import processes_of
 from onyx.network_looks import whole
-from onyx.open_files import allow_connections
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.release import version
 from overlay.link.errors import StoreError
+from overlay.link.open_files import allow_connections
 from overlay.link.store_inspection import inspect
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError

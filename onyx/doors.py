@@ -8,20 +8,21 @@ import socket
 import trio
 
 from onyx.listening import NodeSockets
-from onyx.open_files import Connections
 from overlay.limits import Limits
 from overlay.link.door import CLIENT_ROLES, Door, DoorLimits
 from overlay.link.node_limits import NodeLimits
+from overlay.link.open_files import allow_connections
 from overlay.link.principal import PROCESS_ROLES
+from overlay.topology import Topology
 
 
-def doors_of(sockets: NodeSockets, connections: Connections, limits: Limits) -> tuple[Door, Door]:
+def doors_of(sockets: NodeSockets, topology: Topology) -> tuple[Door, Door]:
     """The door of clients, the door of links; whoever runs them closes what they listen with, and
     the sockets stay."""
-    clients = DoorLimits(
-        connections.clients, limits.unknown_connections_max, limits.address_connections_max
-    )
-    links = DoorLimits(connections.links, limits.unknown_connections_max)
+    limits = topology.limits
+    connections = allow_connections(limits, len(topology.brokers), gives_way=True)
+    clients = DoorLimits.of(limits, connections.clients, is_of_links=False)
+    links = DoorLimits.of(limits, connections.links, is_of_links=True)
     return (
         Door([_listener(sockets.clients)], CLIENT_ROLES, clients),
         Door([_listener(sockets.links)], PROCESS_ROLES, links),

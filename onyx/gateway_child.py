@@ -57,7 +57,7 @@ async def running_gateway(
     """The address of its page, as a URL, once it is there; it ends with the block.
 
     ``credentials`` is the file of whom it is to the network (None: as this account is known); of
-    ``topology_file`` it takes the level of its log, and again at SIGHUP; ``keep`` is given its
+    ``topology_file`` it takes how it logs, and again at SIGHUP; ``keep`` is given its
     process.
     TopologyError when the address cannot be had, LaunchError when it does not come up.
     """

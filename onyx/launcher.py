@@ -46,11 +46,11 @@ from onyx.listening import (
     bound_address,
     processes_of,
 )
-from onyx.logs import set_level
+from onyx.logs import use_logs
 from onyx.node_store import set_aside
-from onyx.open_files import allow_connections
 from onyx.shape_follower import follow_shape
 from onyx.trial_postgres import TrialServer
+from overlay.link.open_files import allow_connections
 from overlay.live_settings import with_live_settings
 from overlay.topology import Topology, TopologyError
 
@@ -117,12 +117,12 @@ class RunningNetwork:
             DataDirectory(self.topology_file.parent).write_topology(self.topology)
             for child in self.children:
                 child.hang_up_nowait()
-            self.use_log_level()
+            self.use_logs()
         return taken, left
 
-    def use_log_level(self) -> None:
+    def use_logs(self) -> None:
         """Of the topology as it is on disk by now, in processes that no core tells."""
-        set_level(self.topology.log.level)
+        use_logs(self.topology.log)
         for child in self.beside:
             child.hang_up_nowait()
 
@@ -266,10 +266,10 @@ class _Keeper:
         to start."""
         topology = replace(topology, data_directory=self._directory.path)
         self._directory.write_topology(topology)
-        is_level_other = topology.log != self._network.topology.log
+        is_log_other = topology.log != self._network.topology.log
         self._network.topology = topology
-        if is_level_other:
-            self._network.use_log_level()
+        if is_log_other:
+            self._network.use_logs()
         self._identity.note(topology)
         wanted = {process.name: process for process in processes_of(topology)}
         for node_id, process in wanted.items():

@@ -16,6 +16,7 @@ from overlay.log_options import LEVELS, LogFormat, LogOptions
 
 USUAL_LOGS = LogOptions()
 _usual = USUAL_LOGS.level  # of this process, to which SIGUSR1 comes back
+_own: tuple[str, logging.Handler] | None = None  # of this process: its name, and who writes lines
 
 
 def add_log_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +40,26 @@ def configure_logging(
     process: str, options: LogOptions = USUAL_LOGS, stream: TextIO | None = None
 ) -> None:
     """From now on all of this process, whose name is said in each line."""
+    global _own  # noqa: PLW0603  # as of ``set_level``
+    handler = logging.StreamHandler(stream or sys.stderr)
+    root = logging.getLogger()
+    for other in root.handlers[:]:
+        root.removeHandler(other)
+        other.close()
+    root.addHandler(handler)
+    _own = process, handler
+    use_logs(options)
+
+
+def use_logs(options: LogOptions) -> None:
+    """From now on, of a process that is configured; of another the level alone."""
+    if _own is not None:
+        process, handler = _own
+        handler.setFormatter(_formatter(process, is_json=options.format is LogFormat.JSON))
+    set_level(options.level)
+
+
+def _formatter(process: str, *, is_json: bool) -> logging.Formatter:
     # A quarter of the time that a command takes to start, of which most never log.
     import structlog  # noqa: PLC0415
 
@@ -46,30 +67,20 @@ def configure_logging(
         event["process"] = process
         return event
 
-    is_json = options.format is LogFormat.JSON
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[
-                structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-                structlog.stdlib.add_log_level,
-                structlog.stdlib.add_logger_name,
-                structlog.stdlib.ExtraAdder(),
-                named,
-            ],
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                structlog.processors.JSONRenderer() if is_json else _as_text,
-            ],
-        )
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.ExtraAdder(),
+            named,
+        ],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer() if is_json else _as_text,
+        ],
     )
-    root = logging.getLogger()
-    for other in root.handlers[:]:
-        root.removeHandler(other)
-        other.close()
-    root.addHandler(handler)
-    set_level(options.level)
 
 
 def set_level(level: str) -> None:

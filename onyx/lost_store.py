@@ -12,21 +12,19 @@ import trio
 
 from onyx.doors import doors_of, node_limits
 from onyx.listening import NodeSockets
-from onyx.open_files import Connections as Bounds
-from overlay.limits import Limits
 from overlay.link.connections import Connections, open_stream
 from overlay.link.credentials import Credentials
 from overlay.link.event_queue import EventQueue
 from overlay.link.frames import ErrorFrame
 from overlay.link.lost_stores import STORE_LOST
+from overlay.topology import Topology
 
 TELL_SECONDS = 5.0  # whoever was connected dials again within 1
 
 
 async def tell_lost(
     sockets: NodeSockets,
-    bounds: Bounds,
-    limits: Limits,
+    topology: Topology,
     credentials: Credentials | None,
     node_id: str,
 ) -> None:
@@ -34,8 +32,8 @@ async def tell_lost(
     sockets.listen()
     detail = f"the store of {node_id} is damaged, an older copy or emptied; its log says more"
     said = ErrorFrame(STORE_LOST, detail, fatal=True)
-    doors = [replace(door, closed=said) for door in doors_of(sockets, bounds, limits)]
-    own = node_limits(limits)
+    doors = [replace(door, closed=said) for door in doors_of(sockets, topology)]
+    own = node_limits(topology.limits)
     connections = Connections(EventQueue(own.inbox_events), open_stream, own, credentials)
     with trio.move_on_after(TELL_SECONDS):
         await connections.run(doors, {}, trio.TASK_STATUS_IGNORED)

@@ -39,12 +39,11 @@ from onyx.doors import doors_of, node_limits
 from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreGone, UserError
 from onyx.garbage import leave_survivors_alone, none_looked_for
 from onyx.listening import NodeProcess, NodeSockets, bind, bind_process, bound_address, process_of
-from onyx.logs import configure_logging, set_level, toggle_debug
+from onyx.logs import configure_logging, toggle_debug, use_logs
 from onyx.lost_store import tell_lost
 from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
 from onyx.node_store import taken_store
-from onyx.open_files import allow_connections
 from onyx.release import version
 from onyx.start_progress import StartProgress
 from onyx.store_errors import store_errors
@@ -115,13 +114,10 @@ async def run_node_process(
     process died of (node_deaths.py).  One whose store has less than it had ``tells_lost`` to
     whoever comes, for some seconds (lost_store.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
-    used, StoreGone when it has less than it had, LeaseLost when another process has taken it over,
-    TopologyError when the system does not allow as many connections as were asked for.
+    used, StoreGone when it has less than it had, LeaseLost when another process has taken it over.
     """
-    limits = topology.limits
     node_id = process.node.id
-    log.info("starts", extra=_start(process, limits))
-    connections = allow_connections(limits, len(topology.brokers))
+    log.info("starts", extra=_start(process, topology.limits))
     shown = None if credentials is None else _load(credentials, topology, node_id)
     leave_survivors_alone()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -137,7 +133,7 @@ async def run_node_process(
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
             vitals = _open_vitals(topology, process, nursery)
             file = _File(topology, read_file)
-            vitals.tell_process = lambda now: set_level(now.log.level)
+            vitals.tell_process = lambda now: use_logs(now.log)
             nursery.start_soon(_take_settings, file, vitals)
             started = {**_release(), "started": time.time()}
             vitals.about = lambda: {**started, "time": time.time()}
@@ -159,10 +155,9 @@ async def run_node_process(
                     async def life(caution: int) -> None:
                         node = process.node
                         log.info("listening at %s, for links at %s", node.listen, node.links)
-                        limits = file.topology.limits
-                        doors = doors_of(sockets, connections, limits)  # which the life closes
+                        doors = doors_of(sockets, file.topology)  # which the life closes
                         of_node = file.topology, node_id, doors, store
-                        bounds = node_limits(limits, caution)
+                        bounds = node_limits(file.topology.limits, caution)
                         await run(*of_node, *told.reports(), bounds, shown, issuer, mark, vitals)
 
                     await run_lives(life, store, RestartPolicy(), death=death)
@@ -174,7 +169,7 @@ async def run_node_process(
                 if tells_lost and not has_standby:
                     log.error("%s", error)
                     vitals.hindrance = STORE_LOST
-                    await tell_lost(sockets, connections, limits, shown, node_id)
+                    await tell_lost(sockets, topology, shown, node_id)
                 raise
 
 

@@ -14,7 +14,7 @@ Each bound has one named policy for what happens at it:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TypeAlias
 
 from formats.compression_dictionary import COMPRESSION_DICTIONARY_BYTES_MAX, SAMPLES_LEAST
@@ -24,6 +24,9 @@ from overlay.toml_table import TomlTable
 
 KIB = 1024
 MIB = 1024 * KIB
+
+MESSAGE_ROOM = MessageLimits(**{name: 4 * value for name, value in asdict(MessageLimits()).items()})
+"""What every broker reads at least of what a root broker has taken, whatever its own limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,14 @@ class Limits:
     principal_messages_s_max: int = 0
     principal_bytes_s_max: int = 0
     principal_waiting_bytes_max: int = 16 * 1024 * MIB
+
+
+def taken_limits(limits: Limits) -> MessageLimits:
+    """Of messages that a root broker has taken: it alone holds them to ``[limits.message]``, which
+    may be others by now, or elsewhere, so there is room."""
+    own = asdict(limits.message)
+    room = {name: max(own[name], most) for name, most in asdict(MESSAGE_ROOM).items()}
+    return MessageLimits(**{**room, "bytes_max": limits.link.frame_bytes_max})
 
 
 def read_limits(top: TomlTable) -> Limits:

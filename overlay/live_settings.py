@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from formats.limits import MessageLimits
+from overlay.limits import KIB, MESSAGE_ROOM, TrainingLimits
+from overlay.link.slices import SLICE_SECONDS
 from overlay.topology import Topology
 
 LIVE = {
     "limits": frozenset(
         (
+            "evaluation_ms_max",
+            "routing_table_max_bytes",
+            "max_disjuncts",
             "link_backlog_bytes_max",
             "link_away_bytes_max",
             "delivery_backlog_bytes_max",
@@ -19,6 +25,8 @@ LIVE = {
             "disk_reserve_bytes",
             "profile_length_max",
             "link_down_after_s",
+            "connections_max",
+            "link_connections_max",
             "unknown_connections_max",
             "address_connections_max",
             "receive_bytes_max",
@@ -37,8 +45,11 @@ LIVE = {
             "principal_processor_ms_s_max",
         )
     ),
+    "limits.message": frozenset(field.name for field in fields(MessageLimits)),
+    "limits.training": frozenset(field.name for field in fields(TrainingLimits)),
     "archive": frozenset(
         (
+            "share",
             "at_bytes_max",
             "bytes_max",
             "days_max",
@@ -48,16 +59,17 @@ LIVE = {
             "waiting_bytes_max",
         )
     ),
-    "log": frozenset(("level",)),
+    "log": frozenset(("level", "format")),
     "planning": frozenset(),
 }
-"""By table of the file.  Each is read where it is used, and changes nothing that is stored."""
+"""By table of the file.  Each is read where it is used, and changes nothing that is stored; of some
+not every value can be taken (``_is_taken``)."""
 
-SETTINGS = (*LIVE, "access", "oidc", "stores", "admin")
+SETTINGS = ("limits", "archive", "log", "planning", "access", "oidc", "stores", "admin")
 """All of a file that is neither a node nor a link, but for its name and places on this machine."""
 
 _OF_BROKERS = (
-    *("archive", "limits.training", "limits.routing_table_max_bytes", "limits.max_disjuncts"),
+    *("archive", "limits.message", "limits.training"),
     *("limits.needs_max_bytes", "limits.evaluation_ms_max"),
 )
 
@@ -68,8 +80,8 @@ def with_live_settings(now: Topology, wanted: Topology) -> tuple[Topology, list[
     before, after = setting_values(now), setting_values(wanted)
     changed = [key for key in after if before.get(key) != after[key]]
     changed += [key for key in before if key not in after]
-    taken = [key for key in changed if _is_live(key)]
-    left = [key for key in changed if not _is_live(key)]
+    taken = [key for key in changed if _is_live(key) and _is_taken(now, key, after[key])]
+    left = [key for key in changed if key not in taken]
     return with_values(now, {key: after[key] for key in taken}), taken, left
 
 
@@ -92,9 +104,16 @@ def with_values(topology: Topology, values: Mapping[str, Any]) -> Topology:
     for table, live in LIVE.items():
         given = {name: values[key] for name in sorted(live) if (key := f"{table}.{name}") in values}
         if given:
-            part: Any = replace(getattr(topology, table), **given)
-            topology = replace(topology, **{table: part})
+            topology = _with(topology, table.split("."), given)
     return topology
+
+
+def _with(whole: Any, path: Sequence[str], given: Mapping[str, Any]) -> Any:
+    """With what is ``given`` in the part of a part that it is at."""
+    if not path:
+        return replace(whole, **given)
+    first, *rest = path
+    return replace(whole, **{first: _with(getattr(whole, first), rest, given)})
 
 
 def starts_needed(key: str) -> str:
@@ -107,8 +126,23 @@ def starts_needed(key: str) -> str:
 
 
 def _is_live(key: str) -> bool:
-    table, _, name = key.partition(".")
+    table, _, name = key.rpartition(".")
     return name in LIVE.get(table, ())
+
+
+def _is_taken(now: Topology, key: str, value: Any) -> bool:
+    """Whether a process can go over to a value, whatever it was started with."""
+    limits, (table, _, name) = now.limits, key.rpartition(".")
+    if key == "limits.evaluation_ms_max":
+        # What is below a slice the matcher holds profiles to itself, as it was made.
+        return bool(min(value, limits.evaluation_ms_max) >= 1000 * SLICE_SECONDS)
+    if key == "limits.message.bytes_max":
+        return bool(value <= limits.link.frame_bytes_max)
+    if key == "limits.training.dictionary_bytes_max":
+        return bool(value <= limits.link.frame_bytes_max - KIB)
+    if table == "limits.message":
+        return bool(value <= max(getattr(limits.message, name), getattr(MESSAGE_ROOM, name)))
+    return True
 
 
 def _flat(prefix: str, part: Any) -> Iterator[tuple[str, Any]]:

@@ -63,6 +63,7 @@ from onyx.broker.transformation import Transformation
 from onyx.broker.transformation_requests import TransformationRequests
 from onyx.broker.unclaimed_profiles import UnclaimedProfiles
 from onyx.broker.user_budgets import UserBudgets
+from overlay.limits import taken_limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.errors import StoreError
 from overlay.link.events import (
@@ -141,7 +142,7 @@ class BrokerCore:
         self._rows = RowLog()
         self._slice, self.settings = (
             Slice(clock, caution),
-            RunningSettings(topology, self._rows),
+            RunningSettings(topology, self._rows, self._use_settings),
         )
         self._arrival: Arrival | None = None  # under way
         holders = TokenHolders(topology.access.rules(), wall, issuer)
@@ -168,7 +169,7 @@ class BrokerCore:
         matcher = Matcher(MatchLimits(evaluation=evaluation), limits.message)
         self.trained = CompressionDictionaries(self.control, self._links, self._rows)
         codebook = Codebook(self.control, self.trained)  # its counts are of no message's way
-        late = LateResults(limits.message, seconds, clock)
+        late = LateResults(taken_limits(limits), seconds, clock)
         maker = ResultMaker(codebook, matcher, results_bytes_max(limits.link), dead, late)
         bounds = MailboxLimits.of(limits)
         self.mailboxes = Mailboxes(
@@ -213,15 +214,15 @@ class BrokerCore:
             MessageSpans(identity, wall, tell_span),
         )
         budgets.last, observers.figures = lambda: self.data.local.last, self._figures
-        trace, cuts = (
-            MessageTrace(
-                *(self.control, self.query),
-                DryRuns(self.control, self.query, self.data.formats, self.trained),
-            ),
+        self._dry_runs, cuts = (
+            DryRuns(self.control, self.query, self.data.formats, self.trained),
             TransformationRequests(self.control, transformation),
         )
-        self._archive_reads = ArchiveReads(self.control, topology.archive, self._links)
-        policies = PolicyChanges(self.mailboxes, self._links, self.control.registration)
+        trace = MessageTrace(self.control, self.query, self._dry_runs)
+        self._archive_reads, policies = (
+            ArchiveReads(self.control, topology.archive, self._links),
+            PolicyChanges(self.mailboxes, self._links, self.control.registration),
+        )
         requests = BrokerRequests(
             *(self._links, self.query, self.moves, observers, trace, cuts),
             *(self.data.finish, self.statistics, limits, self._rows, dead, self._access.table),
@@ -383,6 +384,11 @@ class BrokerCore:
         """
         for done, total in self.mailboxes.make_stored(read):
             yield done, total, self._rows.drain()
+
+    def _use_settings(self, now: Topology) -> None:
+        """Of what is no part, or is told of more than limits."""
+        self.data.archive.take_options(now.archive)
+        self._dry_runs.published.hold_to(now.limits.message)
 
     def _figures(self) -> Figures:
         waiting = self.mailboxes.stored_bytes

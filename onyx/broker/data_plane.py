@@ -145,6 +145,7 @@ class DataPlane(Part):
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._codebook = Codebook(control, trained)
+        self._published = self._codebook.of_published()
         self.last_numbers = LastNumbers(rows, control.gone_sources)
         self._kind: type[Message] = Message  # of what is handled from the parent
         self.give_backs = GiveBacks(control, links, rows, self._codebook)
@@ -239,9 +240,8 @@ class DataPlane(Part):
         """A message from the parent on the root broker's tree.
 
         What the root has accepted cannot be decoded here only if it was damaged, or if this
-        broker lacks what it takes or has tighter limits; it is counted and goes no further, or
-        back.  A message that costs the Matcher more than its bound goes to every child, so that
-        nobody below misses it.
+        broker lacks what it takes; it is counted and goes no further, or back.  A message that
+        costs the Matcher more than its bound goes to every child, so that nobody below misses it.
         """
         self._counters["received"] += 1
         self._kind = type(frame)
@@ -325,6 +325,7 @@ class DataPlane(Part):
 
     def take_limits(self, limits: Limits) -> None:
         self.limits = limits
+        self._published.hold_to(limits.message)
         self.quota.take_limits(limits)
 
     def restore(self, rows: StoredRows) -> None:
@@ -389,9 +390,10 @@ class DataPlane(Part):
         tree = self._control.current_tree
         if "/" in frame.format:  # PERF: is_media_type
             what = frame.source, number, frame.format, frame.payload
-            parcel = Parcel.of_graph(self._codebook, tree, *what)
+            parcel = Parcel.of_graph(self._published, tree, *what)
         else:
-            parcel = self._open(tree, frame.source, number, 0, frame.format, frame.payload)
+            form = wire_format_of(frame.format)
+            parcel = Parcel(self._published, tree, frame.source, number, 0, form, frame.payload)
         if frame.headers is not None:
             parcel.headers = frame.headers
             self._spans.begin(parcel, "accept")

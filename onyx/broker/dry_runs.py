@@ -43,6 +43,7 @@ class DryRuns:
         self._transformation = query.transformation
         self._formats = formats
         self._codebook = Codebook(control, trained)
+        self.published = self._codebook.of_published()
 
     def run(self, frame: Message) -> DryRun:
         """What would be done with a message, were it to come; nothing is sent or counted.
@@ -89,9 +90,10 @@ class DryRuns:
     def _open(self, frame: Message) -> Parcel:
         if not frame.hops and is_media_type(frame.format):
             what = frame.root, frame.source, frame.number, frame.format, frame.payload
-            return Parcel.of_graph(self._codebook, *what)
+            return Parcel.of_graph(self.published, *what)
         form = wire_format_of(frame.format)
+        codebook = self._codebook if frame.hops else self.published
         return Parcel(
-            *(self._codebook, frame.root, frame.source, frame.number, frame.hops, form),
+            *(codebook, frame.root, frame.source, frame.number, frame.hops, form),
             *(frame.payload, frame.reflects, frame.pieces),
         )

@@ -22,6 +22,7 @@ from onyx.broker.hosted_profiles import HOSTED, HostedProfile, HostedRows
 from onyx.broker.live_wait import LiveVersion, LiveWaits
 from onyx.broker.suspensions import Suspensions
 from onyx.broker.transformation import Transformation
+from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.frames import (
     LiveMarker,
@@ -95,6 +96,7 @@ class QueryPlane(Part):
         self._hosted = HostedRows(rows)
         self._mailboxes = mailboxes
         self._wall = wall
+        self._bounds = _table_bounds(control.topology.limits)
         self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
         # Whether the table has the profiles' routing queries; there may be nobody to tell.
         self._is_mapping = False
@@ -107,6 +109,11 @@ class QueryPlane(Part):
         """Who wants to know that a profile has come, or has a new text."""
         transformation.parsed = self._parsed
         mailboxes.user_of = self._user_of
+
+    def take_limits(self, limits: Limits) -> None:
+        before, self._bounds = self._bounds, _table_bounds(limits)
+        if self._bounds != before:
+            self._share_out()
 
     def frames(self) -> Iterable[Taker]:
         yield takes(PlaceProfiles, "registration", self._handle_new)
@@ -460,15 +467,11 @@ class QueryPlane(Part):
         self.transformation.open_tree(tree)
 
     def _share_out(self) -> None:
-        """The budgets of all own branches, when there is one open tree more or less."""
-        limits = self._control.topology.limits
+        """The budgets of all own branches, when there is one open tree more or less, or there are
+        other bounds."""
         for own in self._control.branches(self.table.roots):
-            budget = table_budget(
-                own,
-                self._control.branches_beside(own, self.table.roots),
-                limits.routing_table_max_bytes,
-                limits.max_disjuncts,
-            )
+            beside = self._control.branches_beside(own, self.table.roots)
+            budget = table_budget(own, beside, *self._bounds)
             self._note({own.name: self.table.set_budget(own.name, budget)})
 
     def _note(self, deltas: Mapping[str, Delta]) -> None:
@@ -500,3 +503,7 @@ class QueryPlane(Part):
         for version in live:
             for tell in self.tell_live:
                 tell(version)
+
+
+def _table_bounds(limits: Limits) -> tuple[int, int]:
+    return limits.routing_table_max_bytes, limits.max_disjuncts

@@ -28,6 +28,7 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.delta_portions import delta_portions, row_key
 from onyx.broker.former_versions import FormerVersions
 from onyx.broker.packing.parcel import Parcel
+from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.frames import NeedsDelta
 from overlay.link.link_layer import LinkLayer
@@ -116,6 +117,10 @@ class Transformation(Part):
         self._arrived: list[tuple[Branch, int]] = []  # children's changes not told yet
         self._counters: Counter[str] = Counter()
         self._by_link: dict[str, Counter[str]] = {}
+
+    def take_limits(self, limits: Limits) -> None:
+        seconds = limits.evaluation_ms_max / 1000
+        self._evaluation = replace(self._evaluation, seconds_max=seconds)
 
     # --- query plane ----------------------------------------------------------------------
 

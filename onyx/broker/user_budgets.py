@@ -77,6 +77,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
 
     def take_limits(self, limits: Limits) -> None:
         self._per_second = limits.principal_processor_ms_s_max / 1000
+        self._for_message = limits.evaluation_ms_max / 1000
 
     # --- the table ------------------------------------------------------------------------
 

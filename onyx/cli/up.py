@@ -29,10 +29,10 @@ from onyx.listening import NodeProcess, bind_process, process_of, processes_of
 from onyx.local_network import FILE as LOCAL_FILE
 from onyx.local_network import local_network
 from onyx.logs import add_log_arguments, configure_logging, log_options
-from onyx.open_files import allow_connections
 from onyx.service_manager import tell_service_manager
 from overlay.archive import ArchiveOptions
 from overlay.gateway import DEFAULT_LISTEN, GatewayTable
+from overlay.link.open_files import allow_connections
 from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
 from overlay.nodes import standby_name
 from overlay.stores import SQLITE
@@ -301,6 +301,7 @@ def _take_settings(
     try:
         wanted = _as_said(load_topology(arguments.file), arguments)
         page = _gateway(wanted.gateway, arguments)
+        allow_connections(wanted.limits, len(wanted.brokers), str(arguments.file))
     except (TopologyError, UsageError) as error:
         log.error("nothing is changed: %s", error)
         return

@@ -27,7 +27,7 @@ from onyx.gateway.serving import serve
 from onyx.gateway.sessions import Sessions
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
-from onyx.logs import configure_logging, set_level
+from onyx.logs import configure_logging, use_logs
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
 from overlay.topology import TopologyError, load_topology
@@ -45,7 +45,7 @@ async def run_gateway(
 ) -> None:
     """Until a signal, or the end of the lifeline, stops it; ``listener`` listens.
 
-    At SIGHUP it takes the level of its log from ``topology_file``.  NetworkUnreachable,
+    At SIGHUP it logs as ``topology_file`` says.  NetworkUnreachable,
     NotAuthenticated before it is ``ready``."""
     trials = Trials()
     try:
@@ -55,7 +55,7 @@ async def run_gateway(
                 nursery.start_soon(_stop_at_end, lifeline, stop)
             nursery.start_soon(_stop_at_signal, stop)
             if topology_file is not None:
-                nursery.start_soon(_take_level, topology_file)
+                nursery.start_soon(_take_logs, topology_file)
             sessions = Sessions(registration, options.sessions_max)
             feed = MapFeed(registration)
             await nursery.start(sessions.run)
@@ -76,10 +76,10 @@ async def _stop_at_signal(scope: trio.CancelScope) -> None:
             scope.cancel()
 
 
-async def _take_level(file: Path) -> None:
+async def _take_logs(file: Path) -> None:
     with trio.open_signal_receiver(signal.SIGHUP) as signals:
         async for _ in signals:
-            set_level(_logs(file).level)
+            use_logs(_logs(file))
 
 
 def _logs(file: Path | None) -> LogOptions:

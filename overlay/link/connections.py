@@ -19,9 +19,10 @@ from typing import TypeAlias
 
 import trio
 
+from overlay.limits import Limits
 from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.dialling import patience, pause_at
-from overlay.link.door import Door, Doorkeeper, counted_address
+from overlay.link.door import Door, Doorkeeper, DoorLimits, counted_address
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import ConnectionOpened, Event
 from overlay.link.frame_codec import encode
@@ -29,6 +30,7 @@ from overlay.link.frames import ErrorFrame
 from overlay.link.handshake import HandshakeFailed, Secured, secure
 from overlay.link.link_io import Connection, SendQueues
 from overlay.link.node_limits import NodeLimits
+from overlay.link.open_files import Connections as OpenConnections
 from overlay.link.principal import NOBODY
 from overlay.nodes import Addresses
 
@@ -119,17 +121,15 @@ class Connections:
                 dialling = self._dialling[peer] = _Dialling(addresses, trio.CancelScope())
                 self._nursery.start_soon(self._dial, peer, dialling)
 
-    def bound(self, limits: NodeLimits, unknown_max: int, address_connections_max: int) -> None:
-        """Other bounds are in force, those of clients' addresses at the door of clients."""
-        self._limits = limits
+    def bound(self, limits: Limits, most: OpenConnections) -> None:
+        """Other bounds are in force; whoever is inside stays."""
+        self._limits = self._limits.bounded(limits)
         for keeper in self._keepers:
-            door, address = keeper.door, address_connections_max
-            bounds = replace(door.limits, unknown_max=unknown_max)
-            if not door.is_of_links:
-                bounds = replace(bounds, address_connections_max=address)
+            door, links = keeper.door, keeper.door.is_of_links
+            bounds = DoorLimits.of(limits, most.links if links else most.clients, is_of_links=links)
             keeper.door = replace(door, limits=bounds)
         for connection in self.here.values():
-            connection.limits = limits.connection
+            connection.limits = self._limits.connection
 
     def look_after(self) -> None:
         """Take new credentials, and close the connections of those whose are over."""

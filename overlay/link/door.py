@@ -15,6 +15,7 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 
 import trio
 
+from overlay.limits import Limits
 from overlay.link.frame import ROLES
 from overlay.link.frames import ErrorFrame
 from overlay.link.principal import PROCESS_ROLES
@@ -37,6 +38,12 @@ class DoorLimits:
     unknown_max: int = 256
     address_connections_max: int = 0
     refused_max: int = 32
+
+    @classmethod
+    def of(cls, limits: Limits, connections_max: int, *, is_of_links: bool) -> DoorLimits:
+        """Of the door of links, or that of clients."""
+        address = 0 if is_of_links else limits.address_connections_max
+        return cls(connections_max, limits.unknown_connections_max, address)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ from overlay.link.events import (
 from overlay.link.group_commit import Group, GroupCommit
 from overlay.link.link_io import Connection
 from overlay.link.node_limits import DEFAULT_NODE_LIMITS, NodeLimits
+from overlay.link.open_files import allow_connections
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import RowStore
 from overlay.link.schema_desk import SchemaDesk
@@ -287,10 +288,9 @@ class _Node:
         self._vitals.tell_process(action.topology)
         self._vitals.tell_life(action.topology)
         limits = action.topology.limits
-        bounds = self._limits.bounded(limits)
-        self._inbox.bytes_max = bounds.inbox_bytes
-        doors = limits.unknown_connections_max, limits.address_connections_max
-        self._connections.bound(bounds, *doors)
+        self._inbox.bytes_max = limits.receive_bytes_max
+        brokers = len(action.topology.brokers)
+        self._connections.bound(limits, allow_connections(limits, brokers, gives_way=True))
 
     async def _read_archive(self, asked: ReadArchive) -> None:
         assert self._archive is not None

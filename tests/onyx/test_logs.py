@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from onyx.launcher import launch
-from onyx.logs import configure_logging, toggle_debug
+from onyx.logs import configure_logging, toggle_debug, use_logs
 from onyx.release import version
 from overlay.log_options import LogFormat, LogOptions
 from tests.onyx.networks import small_topology
@@ -69,6 +69,19 @@ def test_what_is_below_the_level_is_not_written_until_somebody_asks() -> None:
     assert toggle_debug() == "warning"
     log.info("3")
     assert [line.rpartition(" ")[2] for line in stream.getvalue().splitlines()] == ["2"]
+
+
+def test_other_options_are_in_force_from_then_on() -> None:
+    stream = io.StringIO()
+    configure_logging("B1", LogOptions(), stream)
+    log = logging.getLogger("onyx.node")
+    log.info("1")
+    use_logs(LogOptions("error", LogFormat.JSON))
+    log.info("2")
+    log.error("3")
+    text, line = stream.getvalue().splitlines()
+    assert text.endswith(" B1 info onyx.node: 1")
+    assert (json.loads(line)["event"], json.loads(line)["process"]) == ("3", "B1")
 
 
 async def test_a_process_begins_with_who_it_is(tmp_path: Path) -> None:

@@ -29,9 +29,13 @@ class ArchiveFeed(Part):
 
     def __init__(self, options: ArchiveOptions, codebook: Codebook) -> None:
         self._codebook = codebook
+        self._counters: Counter[str] = Counter()
+        self.take_options(options)
+
+    def take_options(self, options: ArchiveOptions) -> None:
+        """From now on."""
         # crc32 is below 2**32: a share of 1 is every message, one of 0 none.
         self.below = int(options.share * 2**32) if options.directory is not None else 0
-        self._counters: Counter[str] = Counter()
 
     def offer(self, parcel: Parcel) -> None:
         """A message was accepted; not needed when ``below`` is 0."""

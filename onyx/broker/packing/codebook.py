@@ -1,13 +1,15 @@
 """Codebook: all that it takes at one broker to read and write the messages of its sources.
 
 The words of a source's schema (control_plane.py), what its messages have in common
-(compression_dictionaries.py), and the limits of a message.  Counts what the broker does with
-messages, so that the statistics show that it does no more than it must.
+(compression_dictionaries.py), and the limits of a message, of one that is published others than of
+one that a root broker has taken.  Counts what the broker does with messages, so that the statistics
+show that it does no more than it must.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 
 from formats import (
     EMPTY_DICTIONARY,
@@ -15,6 +17,7 @@ from formats import (
     DecodeError,
     ElementStream,
     GraphLimits,
+    MessageLimits,
     MessageRefused,
     WireFormat,
     compress,
@@ -26,6 +29,7 @@ from formats.graph.rdf_xml import graph_of_document
 from formats.publication import read_publication
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
+from overlay.limits import taken_limits
 
 
 class Codebook:
@@ -35,9 +39,18 @@ class Codebook:
     def __init__(self, control: ControlPlane, trained: CompressionDictionaries) -> None:
         self._control = control
         self._trained = trained
-        self._limits = control.topology.limits.message
-        self._graph_limits = GraphLimits(self._limits)
         self._counters: Counter[str] = Counter()
+        self.hold_to(taken_limits(control.topology.limits))
+
+    def of_published(self) -> Codebook:
+        """The same for messages that no root broker has taken yet, and counted together."""
+        other = copy(self)
+        other.hold_to(self._control.topology.limits.message)
+        return other
+
+    def hold_to(self, limits: MessageLimits) -> None:
+        """From now on."""
+        self._limits, self._graph_limits = limits, GraphLimits(limits)
 
     def decode(self, source: str, wire_format: WireFormat, payload: bytes) -> ElementStream:
         """MessageRefused or DecodeError; ``unknown-dictionary`` when what it takes is not here."""

@@ -45,6 +45,7 @@ from formats import (
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.format_choice import CANDIDATES
 from onyx.broker.packing.message_samples import MessageSamples
+from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.frames import DictionaryHeld, DictionaryTrained
 from overlay.link.link_layer import LinkLayer
@@ -97,6 +98,11 @@ class CompressionDictionaries(Part):
         self._enough: dict[tuple[str, WireFormat], None] = {}  # of which there are enough
         self._forms: dict[str, list[WireFormat]] = {}  # by own tree
         self._counters: Counter[str] = Counter()
+
+    def take_limits(self, limits: Limits) -> None:
+        self._limits = limits.training
+        for samples in self._samples.values():
+            samples.limits = self._limits
 
     def frames(self) -> Iterable[Taker]:
         yield takes(DictionaryTrained, "parent", self._handle_trained)

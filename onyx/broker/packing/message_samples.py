@@ -17,10 +17,10 @@ from overlay.limits import TrainingLimits
 class MessageSamples:
     """Samples of one source in one form, within the limits."""
 
-    __slots__ = ("_bytes", "_limits", "_samples", "pause")
+    __slots__ = ("_bytes", "_samples", "limits", "pause")
 
     def __init__(self, limits: TrainingLimits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._samples: list[bytes] = []
         self._bytes = 0
         self.pause = 0  # messages to let pass; whoever does so counts
@@ -30,17 +30,17 @@ class MessageSamples:
 
     def add(self, form: bytes) -> bool:
         """A message; True when there are enough to train on."""
-        if len(form) <= self._limits.sample_bytes_max:
+        if len(form) <= self.limits.sample_bytes_max:
             self._samples.append(form)
             self._bytes += len(form)
         return (
-            len(self._samples) >= self._limits.samples
-            or self._bytes >= self._limits.samples_bytes_max
+            len(self._samples) >= self.limits.samples
+            or self._bytes >= self.limits.samples_bytes_max
         )
 
     def take(self) -> list[bytes]:
         """All samples, which are kept no longer; the pause begins."""
         samples, self._samples = self._samples, []
         self._bytes = 0
-        self.pause = self._limits.retrain_messages
+        self.pause = self.limits.retrain_messages
         return samples

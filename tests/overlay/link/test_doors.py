@@ -5,20 +5,24 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
 
+from overlay.limits import Limits
 from overlay.link.door import CLIENT_ROLES, Door, Doorkeeper, DoorLimits, address_counted
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
+    Action,
     ConnectionOpened,
     DataReceived,
     Event,
     Flow,
     PeerKnown,
+    TakeSettings,
 )
 from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
 from overlay.link.frames import ErrorFrame, Hello, Request
@@ -29,6 +33,7 @@ from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.principal import PROCESS_ROLES
 from overlay.link.store import Store
+from tests.onyx.networks import small_topology
 from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.pair import Hand, hello, make_links, sent
 
@@ -117,6 +122,31 @@ async def test_however_many_clients_there_are_a_broker_keeps_its_link(tmp_path: 
             assert await code(link) == "Hello"
         await too_many.aclose()
         await idle.aclose()
+
+
+async def test_as_many_come_in_as_the_settings_in_force_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Action] = []
+
+    async with house(tmp_path, DoorLimits(connections_max=1)) as node, AsyncExitStack() as stack:
+        handle = node.core.handle
+        monkeypatch.setattr(node.core, "handle", lambda *what: [*told, *handle(*what)])
+        first = await stack.enter_async_context(await node.visit("clients", hello("client", "c1")))
+        assert await code(first) == "Hello"
+        for most in (1, 2):
+            limits = Limits(connections_max=most, link_connections_max=1)
+            told[:] = [TakeSettings(replace(small_topology(tmp_path), limits=limits), ("limits",))]
+            await first.send_all(encode(Request(str(most), "echo", {})))
+            assert await first.receive_some()
+            second = await node.visit("clients", hello("source", "s1"))
+            await stack.enter_async_context(second)
+            assert await code(second) == ("too-many-connections" if most == 1 else "Hello")
+        async with await node.visit("links", hello("broker", "A")) as link:
+            assert await code(link) == "Hello"
+            one_more = await node.visit("links", hello("broker", "C"))
+            assert await code(one_more) == "too-many-connections"
+            await one_more.aclose()
 
 
 @pytest.mark.parametrize(

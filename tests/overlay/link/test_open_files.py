@@ -6,13 +6,13 @@ import resource
 
 import pytest
 
-from onyx.open_files import (
+from overlay.limits import Limits
+from overlay.link.open_files import (
     CONNECTIONS_DEFAULT,
     LINK_CONNECTIONS_DEFAULT,
     OTHER_FILES,
     allow_connections,
 )
-from overlay.limits import Limits
 from overlay.topology import TopologyError
 
 OTHERS = OTHER_FILES + LINK_CONNECTIONS_DEFAULT
@@ -74,6 +74,17 @@ def test_more_than_the_system_allows_is_refused_where_it_was_asked_for(system: S
         "allows a process 4,096 (ulimit -Hn): expected at most 3,712, or a higher limit"
     )
     assert system.soft == 1024
+
+
+@pytest.mark.parametrize("asked", [{"connections_max": 5_000}, {"link_connections_max": 900_000}])
+def test_what_runs_takes_as_many_as_the_system_allows(
+    system: System, caplog: pytest.LogCaptureFixture, asked: dict[str, int]
+) -> None:
+    system.hard = 4_096
+    taken = allow_connections(Limits(**asked), 6, gives_way=True)
+    assert taken.clients + taken.links + OTHER_FILES == system.soft == 4_096
+    assert taken.links == min(asked.get("link_connections_max", LINK_CONNECTIONS_DEFAULT), 1_920)
+    assert f"at most {taken.clients:,} connections are taken" in caplog.text
 
 
 def test_the_default_gives_way_with_a_warning(

@@ -29,28 +29,36 @@ class Connections(NamedTuple):
     links: int
 
 
-def allow_connections(limits: Limits, brokers: int, file: str = "") -> Connections:
+def allow_connections(
+    limits: Limits, brokers: int, file: str = "", *, gives_way: bool = False
+) -> Connections:
     """How many connections this process takes at once, in a network of so many brokers; it may open
     so many files from now on, and so may the processes that it starts.
 
-    TopologyError, naming ``file``, where the system allows fewer than were asked for.
+    TopologyError, naming ``file``, where the system allows fewer than were asked for; a process of
+    a network that runs ``gives_way``, and warns.
     """
     links = limits.link_connections_max or max(LINK_CONNECTIONS_DEFAULT, 2 * brokers)
-    others = OTHER_FILES + links
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if gives_way and hard != resource.RLIM_INFINITY:
+        links = max(min(links, hard // 2 - OTHER_FILES), 1)
+    others = OTHER_FILES + links
     connections = limits.connections_max or CONNECTIONS_DEFAULT
     if hard != resource.RLIM_INFINITY and connections + others > hard:
         room = hard - others
         needed = f"{connections:,} connections take {connections + others:,} open files"
         allowed = f"the system allows a process {hard:,} (ulimit -Hn)"
-        if limits.connections_max or room < 1:
+        if (limits.connections_max or room < 1) and not gives_way:
             raise TopologyError(
                 file,
                 "limits.connections_max",
                 f"{needed}; {allowed}: expected at most {max(room, 0):,}, or a higher limit",
             )
-        log.warning("%s, %s: at most %s connections are taken", needed, allowed, f"{room:,}")
-        connections = room
+        connections = max(room, 1)
+        taken = f"{connections:,}"
+        log.warning("%s, %s: at most %s connections are taken", needed, allowed, taken)
     if soft != resource.RLIM_INFINITY and soft < connections + others:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (connections + others, hard))
+        wanted = connections + others
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return Connections(connections, links)
