@@ -14,12 +14,15 @@ from onyx.cli.network_option import (
     parse_address,
     registration_address,
 )
-from onyx.cli.values import print_json
+from onyx.cli.values import has_terminal, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_OK, UsageError
 from onyx.listening import bind, bound_address
+from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging, log_options
 from overlay.gateway import DEFAULT_LISTEN
+from overlay.log_options import LogOptions
 from overlay.nodes import Address
+from overlay.topology import load_topology
 
 DETAILS = f"""\
 A client of the network that speaks HTTP: publish with POST, take results as Server-Sent
@@ -29,6 +32,8 @@ playground for profiles. docs/gateway.md has the API with examples in curl.
 On loopback it is whoever starts it, unless a request shows a token (onyx token issue) by
 Authorization: Bearer. On another address it takes a certificate (--tls-certificate,
 --tls-key), and every request shows a token. onyx up --gateway starts one with a network.
+
+With --topology FILE it logs as its [log] says, and at SIGHUP as that says by then.
 {NETWORK_HELP}"""
 
 EXAMPLES = """\
@@ -62,6 +67,7 @@ def add_parser(subparsers: Subparsers) -> None:
         help="a name by which browsers know it, as in their Host header",
     )
     parser.add_argument("--json", action="store_true", help="print where it is as a JSON object")
+    add_log_arguments(parser)
     set_run(parser, run)
     add_network_arguments(parser)
 
@@ -79,6 +85,16 @@ def run(arguments: argparse.Namespace) -> int:
     options = GatewayOptions(listen, certificate, key, tuple(arguments.host))
     options.check()
     registration = registration_address(arguments)
+
+    file, had_terminal = arguments.topology, has_terminal()
+
+    def logs() -> LogOptions:
+        return log_options(arguments, USUAL_LOGS if file is None else load_topology(file).log)
+
+    def logs_at_hangup() -> LogOptions | None:
+        return None if had_terminal and not has_terminal() else logs()
+
+    configure_logging("gateway", logs())
     with bind(listen, "--listen") as listener:
         where = Address(*bound_address(listener, listen))
         url = f"{'https' if certificate else 'http'}://{where}/"
@@ -89,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 print(f"The network is at {url}; Ctrl-C stops it", flush=True)
 
-        trio.run(run_gateway, registration, options, listener, ready)
+        trio.run(run_gateway, registration, options, listener, ready, None, logs_at_hangup)
     return EXIT_OK
 
 

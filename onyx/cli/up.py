@@ -17,7 +17,7 @@ import trio
 from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, describe_exit
 from onyx.cli.gateway import listen_address
-from onyx.cli.values import broker_argument, positive, print_json, share
+from onyx.cli.values import broker_argument, has_terminal, positive, print_json, share
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, UsageError
@@ -239,7 +239,7 @@ async def _run_network(
                     nursery.cancel_scope.cancel()
 
             nursery.start_soon(stop_at_signal)
-            has_terminal = _has_terminal()
+            had_terminal = has_terminal()
             async with launch(
                 topology,
                 file=file,
@@ -251,7 +251,7 @@ async def _run_network(
                     events.network_is_up(network, page)
                     with trio.open_signal_receiver(signal.SIGHUP) as hangups:
                         async for _ in hangups:
-                            if has_terminal and not _has_terminal():
+                            if had_terminal and not has_terminal():
                                 break  # it was closed
                             _take_settings(network, gateway, arguments, events)
                     nursery.cancel_scope.cancel()
@@ -281,14 +281,6 @@ async def gateway_beside(
 
 def _wiring(topology: Topology) -> object:
     return set(topology.broker_ids), {frozenset(link.ends) for link in topology.links}
-
-
-def _has_terminal() -> bool:
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
 
 
 def _take_settings(

@@ -234,3 +234,12 @@ def login_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
+
+
+def has_terminal() -> bool:
+    """Whether this process can be hung up on by one that is closed."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

@@ -13,12 +13,13 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import trio
 
 from onyx.background import background_tasks
-from onyx.errors import EXIT_OK, UserError
+from onyx.errors import EXIT_CONFIG, EXIT_OK, UserError
 from onyx.gateway.app import application
 from onyx.gateway.call import Gateway
 from onyx.gateway.map_feed import MapFeed
@@ -41,12 +42,12 @@ async def run_gateway(
     listener: socket.socket,
     ready: Callable[[], None] = lambda: None,
     lifeline: int | None = None,
-    topology_file: Path | None = None,
+    read_logs: Callable[[], LogOptions | None] = LogOptions,
 ) -> None:
     """Until a signal, or the end of the lifeline, stops it; ``listener`` listens.
 
-    At SIGHUP it logs as ``topology_file`` says.  NetworkUnreachable,
-    NotAuthenticated before it is ``ready``."""
+    At SIGHUP it logs as ``read_logs`` says, which may raise TopologyError, or stops where that says
+    None.  NetworkUnreachable, NotAuthenticated before it is ``ready``."""
     trials = Trials()
     try:
         async with background_tasks() as nursery:
@@ -54,8 +55,7 @@ async def run_gateway(
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, stop)
             nursery.start_soon(_stop_at_signal, stop)
-            if topology_file is not None:
-                nursery.start_soon(_take_logs, topology_file)
+            nursery.start_soon(_take_logs, read_logs, stop)
             sessions = Sessions(registration, options.sessions_max)
             feed = MapFeed(registration)
             await nursery.start(sessions.run)
@@ -76,18 +76,23 @@ async def _stop_at_signal(scope: trio.CancelScope) -> None:
             scope.cancel()
 
 
-async def _take_logs(file: Path) -> None:
+async def _take_logs(read: Callable[[], LogOptions | None], stop: trio.CancelScope) -> None:
     with trio.open_signal_receiver(signal.SIGHUP) as signals:
         async for _ in signals:
-            use_logs(_logs(file))
+            try:
+                options = read()
+            except TopologyError as error:
+                log.error("nothing is changed: %s", error)
+                continue
+            if options is None:
+                stop.cancel()
+                return
+            use_logs(options)
+            log.info("logs %s from level %s on", options.format, options.level)
 
 
 def _logs(file: Path | None) -> LogOptions:
-    try:
-        return LogOptions() if file is None else load_topology(file).log
-    except TopologyError as error:
-        log.error("%s", error)
-        return LogOptions()
+    return LogOptions() if file is None else load_topology(file).log
 
 
 async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
@@ -112,7 +117,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--credentials", type=Path)
     parser.add_argument("--topology-file", type=Path)
     said = parser.parse_args(argv)
-    configure_logging("gateway", _logs(said.topology_file))
+    read_logs = partial(_logs, said.topology_file)
+    try:
+        configure_logging("gateway", read_logs())
+    except TopologyError as error:
+        print(f"onyx: gateway: {error}", file=sys.stderr)
+        return EXIT_CONFIG
     listener = socket.socket(fileno=said.listen_fd)
     listen = Address(said.host, listener.getsockname()[1])
     options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))
@@ -126,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             trio.run(
                 run_gateway,
                 *(said.registration, options, listener, ready, said.lifeline_fd),
-                said.topology_file,
+                read_logs,
             )
     except UserError as error:
         print(f"onyx: gateway: {error}", file=sys.stderr)

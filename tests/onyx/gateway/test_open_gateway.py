@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import ssl
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -108,3 +112,29 @@ def check_bound(client: Client, source: str) -> None:
         next(events)
         assert next(events).data["results"] == ["<bound>2</bound>"]
     client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_alone_it_logs_as_the_file_says_at_sighup(
+    gateway_network: RunningProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "network.toml"
+    text = Path(gateway_network.up["topology"]).read_text(encoding="utf-8")
+    file.write_text(text + '[log]\nlevel = "error"\n', encoding="utf-8")
+    command = [sys.executable, "-m", "onyx", "gateway", "--topology", str(file), "--json"]
+    where, pipe = ("--listen", "127.0.0.1:0"), subprocess.PIPE
+    with subprocess.Popen([*command, *where], stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert json.loads(process.stdout.readline())["event"] == "up"
+            file.write_text(text + '[log]\nformat = "json"\n', encoding="utf-8")
+            process.send_signal(signal.SIGHUP)
+            said = json.loads(process.stderr.readline())
+            assert (said["process"], said["event"]) == ("gateway", "logs json from level info on")
+            file.write_text(text + "[log]\nlevel = 1\n", encoding="utf-8")
+            process.send_signal(signal.SIGHUP)
+            said = json.loads(process.stderr.readline())
+            assert said["event"].startswith(f"nothing is changed: {file}: log.level")
+        finally:
+            process.terminate()
+    assert process.returncode == 0
