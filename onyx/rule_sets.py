@@ -8,7 +8,7 @@ profile, one that is gone is named, and removed where that is asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -24,13 +24,15 @@ _MARK = re.compile(r"\(: schematron ([\w.-]+)#([\w./-]+) :\)\n")
 class ImportedRules:
     """What became of a rule set: ids of profiles by the key of their assertion.  ``gone``: those
     of assertions that it has no more, which stay unless their removal was asked for.  ``missing``:
-    the brokers that were not reached in time."""
+    the brokers that were not reached in time.  ``warnings``: what the schemas of the sources say of
+    those that are new or changed."""
 
     added: dict[str, str]
     changed: dict[str, str]
     same: dict[str, str]
     gone: dict[str, str]
     missing: Sequence[str]
+    warnings: Mapping[str, Sequence[str]]
 
 
 def read_rule_set(file: Path, phase: str | None = None, top: Path | None = None) -> RuleSet:
@@ -93,14 +95,17 @@ async def import_rules(
     request = f"schematron {sha256(state.encode()).hexdigest()}"
     missing: set[str] = set()
     added: list[str] = []
+    warnings: dict[str, Sequence[str]] = {}
     async for batch in user.add_profiles(
         (texts[key] for key in new), key=request, wait=wait, timeout_seconds=late
     ):
         added += batch.ids
         missing.update(batch.missing)
+        warnings |= {new[place]: said for place, said in batch.warnings.items()}
     changes = [(there[key][0], texts[key]) for key in other]
     async for batch in user.update_profiles(changes, wait=wait, timeout_seconds=late):
         missing.update(batch.missing)
+        warnings |= {other[place]: said for place, said in batch.warnings.items()}
     gone = {key: profile for key, (profile, _) in there.items() if key not in texts}
     if prune:
         async for _ in user.remove_profiles(gone.values()):
@@ -111,4 +116,5 @@ async def import_rules(
         {key: there[key][0] for key in texts if key in there and key not in other},
         gone,
         sorted(missing),
+        warnings,
     )

@@ -231,6 +231,7 @@ class AssertionImported(Line):
     assertion: str
     id: str
     was: str
+    warnings: list[str] = []
 
 
 # --- the network ------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from onyx.cli.network_option import (
 from onyx.cli.profile_bulk import (
     DETAILS,
     RESUME_DETAILS,
+    STRICT_HELP,
     add_file_arguments,
     add_many,
     remove_many,
@@ -76,7 +77,6 @@ OTHER_EXAMPLES = """\
 
 WAIT_HELP = "return only when it is live: no message published afterwards is missed"
 WARNED_DETAILS = "Where the schemas of all sources say that it can never match there is a warning."
-STRICT_HELP = "exit code 65 for a warning, too; what is warned of is in force all the same"
 KEY_HELP = "a name of yours for it: while it is there, to add it again is to find it"
 REFUSED_DETAILS = "A profile that is refused is shown with a caret under the place; exit code 65."
 

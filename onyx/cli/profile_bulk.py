@@ -31,6 +31,7 @@ A FILE named .jsonl, or any with --lines, holds many profiles: an object a line,
 profile export writes, or one a line. All lines are checked before anything is done: a
 wrong one is told with its line and column, and nothing is done, or it is left out with
 --skip-bad."""
+STRICT_HELP = "exit code 65 for a warning, too; what is warned of is in force all the same"
 RESUME_DETAILS = """\
 What is cut off can be done again with --resume and the key that is told at the beginning: what was
 added is not added again."""
@@ -147,9 +148,8 @@ def _run(
                 missing.update(batch.missing)
                 progress.add(len(ids))
         progress.end()
-        if warned:
-            print(f"onyx: {counted(warned, 'profile')} can match no message", file=sys.stderr)
-            refused += warned if getattr(arguments, "strict", False) else 0
+        tell_warned(warned)
+        refused += warned if getattr(arguments, "strict", False) else 0
         if late:
             brokers = ", ".join(sorted(missing))
             why = f"{brokers} not reached by all of {counted(late, 'profile')}"
@@ -157,3 +157,9 @@ def _run(
         return EXIT_DATA if refused else EXIT_UNAVAILABLE if late else EXIT_OK
 
     return trio.run(run)
+
+
+def tell_warned(profiles: int) -> None:
+    """Of how many profiles schemas say so."""
+    if profiles:
+        print(f"onyx: {counted(profiles, 'profile')} can match no message", file=sys.stderr)

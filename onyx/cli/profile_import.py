@@ -10,6 +10,7 @@ from pathlib import Path
 import trio
 
 from onyx.cli.network_option import add_client_arguments, registration_address
+from onyx.cli.profile_bulk import STRICT_HELP, tell_warned
 from onyx.cli.values import counted, login_name, not_negative, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.clients import User
@@ -63,6 +64,7 @@ def add_import(verbs: Subparsers) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="print the profiles; no network is needed"
     )
+    parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
     parser.add_argument("--user", metavar="NAME", help="whose they are (default: your login name)")
     parser.add_argument(
         "--timeout",
@@ -112,6 +114,8 @@ def run_import(arguments: argparse.Namespace) -> int:
         print(f"onyx: {arguments.file}: {refusal}", file=sys.stderr)
         return EXIT_DATA
     _print_done(done, as_json=arguments.json, pruned=arguments.prune)
+    if done.warnings and arguments.strict:
+        return EXIT_DATA
     return EXIT_UNAVAILABLE if done.missing else EXIT_OK
 
 
@@ -147,13 +151,18 @@ def _print_done(done: ImportedRules, *, as_json: bool, pruned: bool) -> None:
     kinds = {"added": done.added, "changed": done.changed, "same": done.same, removed: done.gone}
     for kind, profiles in kinds.items():
         for key, profile in profiles.items():
+            warnings = list(done.warnings.get(key, ()))
+            for warning in warnings:
+                print(f"onyx: {key}: warning: {warning}", file=sys.stderr)
             if as_json:
-                print_json({"assertion": key, "id": profile, "was": kind})
+                said = {"warnings": warnings} if warnings else {}
+                print_json({"assertion": key, "id": profile, "was": kind, **said})
             else:
                 print(f"{profile} {kind} {key}")
     told = ", ".join(f"{len(profiles)} {kind}" for kind, profiles in kinds.items() if profiles)
     print(f"onyx: {told or 'no assertions'}", file=sys.stderr)
     if done.gone and not pruned:
         print("onyx: profiles of assertions that are gone stay (--prune)", file=sys.stderr)
+    tell_warned(len(done.warnings))
     if done.missing:
         print(f"onyx: {', '.join(done.missing)} not reached in time", file=sys.stderr)
