@@ -13,12 +13,13 @@ Only what the main document reaches is taken, and nothing from outside of the fo
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from formats.dtd import read_declarations
 from formats.errors import SchemaRefused
@@ -49,6 +50,22 @@ def read_schema_path(path: str | Path) -> tuple[str, bytes]:
     return files.main, pack(files)
 
 
+def read_schema_zip(data: bytes, main: str = "") -> tuple[str, bytes]:
+    """The same of the bytes of a zip file; ``main`` is the main document where that is not clear.
+
+    SchemaRefused.
+    """
+    place = Path("the zip file")
+    try:
+        find, names = _in_zip(place, io.BytesIO(data))
+    except zipfile.BadZipFile as error:
+        raise SchemaRefused("malformed", f"the body is no zip file: {error}") from None
+    catalog = _CATALOG if find(_CATALOG) is not None else None
+    files = _with_main(place, find, main, names, catalog, "main=NAME")
+    _reach(files)
+    return files.main, pack(files)
+
+
 def load_schema(path: str | Path) -> Schema:
     """Likewise, of whoever has no registration service read it."""
     return read_schema(*read_schema_path(path))
@@ -72,7 +89,10 @@ def _files_of(path: str) -> SchemaFiles:
     if place.is_dir():
         find, names = _in_folder(place), _names_in(place)
     elif zipfile.is_zipfile(place):
-        find, names = _in_zip(place)
+        if place.stat().st_size > _ZIP_BYTES_MAX:
+            most = f"at most {_ZIP_BYTES_MAX >> 20} MB are allowed"
+            raise SchemaRefused("too-large", f"{place}: {most}")
+        find, names = _in_zip(place, place)
     else:
         return _of_file(place, main)
     catalog = _CATALOG if find(_CATALOG) is not None else None
@@ -89,20 +109,34 @@ def _of_file(file: Path, main: str) -> SchemaFiles:
 
 
 def _with_main(
-    place: Path, find: _Find, main: str, names: Iterable[str], catalog: str | None
+    place: Path,
+    find: _Find,
+    main: str,
+    names: Iterable[str],
+    catalog: str | None,
+    how: str = "",
 ) -> SchemaFiles:
+    """``how`` the main document is said, if it has to be."""
     if main and find(main) is None:
         raise SchemaRefused("unknown-schema", f"{place} has no {main}")
-    return SchemaFiles(main or _main_of(place, find, names, catalog), find, catalog)
+    how = how or f"{place}#NAME"
+    return _of_several(main or _main_of(place, find, names, catalog, how), find, catalog)
 
 
-def _main_of(place: Path, find: _Find, names: Iterable[str], catalog: str | None) -> str:
+def _of_several(main: str, find: _Find, catalog: str | None) -> SchemaFiles:
+    """What is wrong with a document is told with its name."""
+    files = SchemaFiles(main, find, catalog)
+    files.is_bundle = True
+    return files
+
+
+def _main_of(place: Path, find: _Find, names: Iterable[str], catalog: str | None, how: str) -> str:
     """The document that no other of them refers to."""
     names = [name for name in names if name.lower().endswith(_SUFFIXES)]
     outermost = dict.fromkeys(names)
     for name in names:
         if name in outermost:
-            files = SchemaFiles(name, find, catalog)
+            files = _of_several(name, find, catalog)
             _reach(files)
             for other in files.read.keys() - {name}:
                 outermost.pop(other, None)
@@ -114,7 +148,7 @@ def _main_of(place: Path, find: _Find, names: Iterable[str], catalog: str | None
     shown = ", ".join(candidates[:_NAMED_MAX]) + (", …" if len(candidates) > _NAMED_MAX else "")
     raise SchemaRefused(
         "unknown-schema",
-        f"which document of {place} is the main one? Say {place}#NAME; no other refers to {shown}",
+        f"which document of {place} is the main one? Say {how}; no other refers to {shown}",
     )
 
 
@@ -141,10 +175,9 @@ def _names_in(folder: Path) -> Iterator[str]:
             yield (Path(parent) / name).relative_to(folder).as_posix()
 
 
-def _in_zip(file: Path) -> tuple[_Find, list[str]]:
-    if file.stat().st_size > _ZIP_BYTES_MAX:
-        raise SchemaRefused("too-large", f"{file}: at most {_ZIP_BYTES_MAX >> 20} MB are allowed")
-    with zipfile.ZipFile(file) as opened:
+def _in_zip(file: Path, zipped: Path | IO[bytes]) -> tuple[_Find, list[str]]:
+    """``file`` is its name."""
+    with zipfile.ZipFile(zipped) as opened:
         names = [entry.filename for entry in opened.infolist()[: _LOOKED_AT_MAX + 1]]
     if len(names) > _LOOKED_AT_MAX:
         raise SchemaRefused("too-large", f"{file} has more than {_LOOKED_AT_MAX} files")
@@ -154,7 +187,7 @@ def _in_zip(file: Path) -> tuple[_Find, list[str]]:
         if path not in known:
             return None
         try:
-            with zipfile.ZipFile(file) as opened, opened.open(path) as entry:
+            with zipfile.ZipFile(zipped) as opened, opened.open(path) as entry:
                 return entry.read(FILE_BYTES_MAX + 1)
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
             raise SchemaRefused("malformed", f"{file}: {path} is not read: {error}") from None

@@ -70,7 +70,7 @@ def _described(operation: Operation) -> dict[str, Any]:
                 "required": list(operation.required),
             }
         described["requestBody"] = {
-            "required": bool(operation.body) or operation.media_type == "*/*",
+            "required": bool(operation.body) or operation.media_type != "application/json",
             "content": {operation.media_type: {"schema": schema}},
         }
     return described

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from dataclasses import asdict
 
 from starlette.responses import JSONResponse, Response
@@ -52,6 +53,18 @@ async def update_source(call: Call) -> Response:
     return _answer(await call.session.client.change_source(call.path["source"], about))
 
 
+async def put_schema(call: Call) -> Response:
+    """It is read here in a process with limits, as only what the main document reaches goes on."""
+    if call.request.headers.get("content-type", "").partition(";")[0] != "application/zip":
+        why = "expected application/zip; a schema of one document goes by PATCH"
+        raise Refused(415, "bad-media-type", f"Content-Type: {why}")
+    main = call.request.query_params.get("main", "")
+    question = {"schema_zip": await call.request.body(), "main": main}
+    read = await call.gateway.trials.ask(question)
+    about = {"schema_name": read["schema_name"], "schema": b64decode(read["schema"])}
+    return _answer(await call.session.client.change_source(call.path["source"], about))
+
+
 async def remove_source(call: Call) -> Response:
     await call.session.client.remove_source(call.path["source"])
     return Response(status_code=204)
@@ -82,6 +95,20 @@ SOURCE_OPERATIONS = (
             200: "the source, with what has changed, and which profiles can match nothing any more",
             **_WHOSE,
             422: "refused: a schema with its place, a schema that what it is validated by takes",
+        },
+    ),
+    Operation(
+        "PUT",
+        "/v1/sources/{source}/schema",
+        "Give a source a schema of several documents, as a zip file of them",
+        put_schema,
+        query={"main": "the path of the main document, where others refer to none of several"},
+        media_type="application/zip",
+        answers={
+            200: "the source, schema_unread with what the documents refer to and is not there",
+            **_WHOSE,
+            415: "no application/zip",
+            422: "refused: no zip file, or a document that cannot be read, with its place",
         },
     ),
     Operation(

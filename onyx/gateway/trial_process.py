@@ -12,11 +12,12 @@ import resource
 import signal
 import sys
 import time
+from base64 import b64encode
 from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from formats.errors import FormatError
+from formats.errors import FormatError, SchemaRefused
 from formats.publication import read_publication
 from onyx.gateway.replay import Replay
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused
@@ -42,7 +43,10 @@ def main() -> None:
         except EOFError:
             return
         signal.setitimer(signal.ITIMER_PROF, TRIAL_SECONDS)
-        answer = replayed(**question) if "lines" in question else try_profile(**question)
+        if "schema_zip" in question:
+            answer = read_bundle(**question)
+        else:
+            answer = replayed(**question) if "lines" in question else try_profile(**question)
         signal.setitimer(signal.ITIMER_PROF, 0)
         pipe.send_bytes(json.dumps(answer).encode())
 
@@ -71,6 +75,20 @@ def try_profile(
     except MatchLimitExceeded as exceeded:
         return {"refused": "message", "code": exceeded.code, "reason": exceeded.reason}
     return found
+
+
+def read_bundle(schema_zip: bytes, main: str) -> dict[str, Any]:
+    """``schema_name`` and ``schema``, in base64, of a schema of several documents."""
+    # Most trials are of profiles.
+    from onyx.schema_path import read_schema_zip  # noqa: PLC0415
+
+    try:
+        name, schema = read_schema_zip(schema_zip, main)
+    except SchemaRefused as refused:
+        place = {"line": refused.line, "column": refused.column}
+        said = {"refused": "schema", "code": "schema-refused"}
+        return {**said, "reason": f"{refused.reason} [{refused.code}]", **place}
+    return {"schema_name": name, "schema": b64encode(schema).decode()}
 
 
 _replays: list[Replay] = []  # of the profile that was asked for last

@@ -36,9 +36,9 @@ class Client:
         self.url, self._headers, self._tls = url, dict(headers or {}), tls
 
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
-        """``body``: a text as it is, as XML unless a header says else, and anything else as JSON;
-        headers are named with "_" for "-"."""
-        data = body if isinstance(body, str | None) else json.dumps(body)
+        """``body``: a text or bytes as they are, a text as XML unless a header says else, and
+        anything else as JSON; headers are named with "_" for "-"."""
+        data = body if isinstance(body, str | bytes | None) else json.dumps(body)
         kind = "application/xml" if isinstance(body, str) else "application/json"
         said = {} if body is None else {"content-type": kind}
         with self._asked(method, path, data, {**said, **_named(headers)}) as answer:
@@ -56,7 +56,7 @@ class Client:
 
     @contextmanager
     def _asked(
-        self, method: str, path: str, body: str | None, headers: Mapping[str, str]
+        self, method: str, path: str, body: str | bytes | None, headers: Mapping[str, str]
     ) -> Iterator[HTTPResponse]:
         host = urlsplit(self.url).netloc
         if self._tls is None:
@@ -64,7 +64,7 @@ class Client:
         else:
             connection = HTTPSConnection(host, timeout=SAFETY_SECONDS, context=self._tls)
         try:
-            data = None if body is None else body.encode()
+            data = body.encode() if isinstance(body, str) else body
             connection.request(method, path, data, {**self._headers, **headers})
             with connection.getresponse() as answer:
                 yield answer

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 import trio
 from starlette.routing import Route
@@ -15,11 +18,12 @@ from onyx.gateway.options import GatewayOptions
 from onyx.gateway.sessions import Sessions
 from onyx.gateway.trials import Trials
 from overlay.nodes import Address
-from tests.onyx.gateway.browsing import Client
+from tests.onyx.gateway.browsing import Answer, Client
 from tests.onyx.gateway.tokens import issue, revoke
 from tests.onyx.networks import RunningProcess
 from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
 
+XS = "http://www.w3.org/2001/XMLSchema"
 SECRET = "a-token-of-the-tests-with-enough-characters"
 
 
@@ -156,6 +160,55 @@ def test_sources_are_resources(client: Client, gateway_network: RunningProcess) 
     assert client.ask("DELETE", where).status == 204
     assert client.ask("GET", where).said["code"] == "unknown-source"
     assert client.ask("DELETE", where).status == 404
+
+
+def zipped(**documents: str) -> bytes:
+    """With names that end in .xsd."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as bundle:
+        for name, text in documents.items():
+            begin = f"<xs:schema xmlns:xs='{XS}'>"
+            bundle.writestr(f"{name}.xsd", f"{begin}{text}</xs:schema>")
+    return written.getvalue()
+
+
+def test_a_schema_of_several_documents_is_a_zip_file(
+    client: Client, gateway_network: RunningProcess
+) -> None:
+    async def register() -> str:
+        return (await DataSource.register(gateway_network.registration)).id
+
+    where = f"/v1/sources/{trio.run(register)}"
+    main = "<xs:include schemaLocation='t.xsd'/><xs:element name='a' type='T'/>"
+    kind = "<xs:simpleType name='T'><xs:restriction base='xs:int'/></xs:simpleType>"
+    both = zipped(main=main, t=kind)
+
+    def put(body: bytes, query: str = "", kind: str = "application/zip") -> Answer:
+        return client.ask("PUT", f"{where}/schema{query}", body, content_type=kind)
+
+    said = put(both).said
+    assert (said["schema_name"], said["schema_kind"], said["schema_unread"]) == (
+        *("main.xsd", "xsd"),
+        [],
+    )
+    assert client.ask("PATCH", where, {"validate": "reject"}).status == 200
+    assert client.ask("POST", f"{where}/messages", "<a>x</a>").said["code"] == "invalid"
+    assert client.ask("POST", f"{where}/messages", "<a>7</a>").status == 201
+    lacking = put(zipped(main=main, other="<xs:element name='b'/>"), "?main=main.xsd")
+    assert "t.xsd, which is not there" in str(lacking.said), lacking
+    for body, query, why in (
+        (both[:60], "", "the body is no zip file"),
+        (both, "?main=none.xsd", "the zip file has no none.xsd"),
+        (zipped(), "", "has no .xsd, .rng, .dtd file"),
+        (zipped(a="", b=""), "", "Say main=NAME; no other refers to a.xsd, b.xsd"),
+        (zipped(a="<xs:element"), "", "a.xsd"),
+    ):
+        refused = put(body, query)
+        assert (refused.status, refused.said["code"]) == (422, "schema-refused"), refused
+        assert why in refused.said["reason"]
+    assert put(both, kind="text/xml").status == 415
+    assert client.ask("GET", where).said["schema_name"] == "main.xsd"
+    assert client.ask("DELETE", where).status == 204
 
 
 def test_a_profile_is_explained_and_said_why_it_does_not_match(client: Client) -> None:
