@@ -35,6 +35,7 @@ from onyx.results import LOST_SECONDS
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.errors import ProtocolError
 from overlay.link.frames import AcceptedBefore
+from overlay.link.message_headers import checked_headers
 from overlay.link.publish_key import digest
 
 FAREWELL_SECONDS = 2.0  # for what is good to say, but need not be said, at the end
@@ -241,7 +242,7 @@ class DataSource:
         so many (``publish_keys_max``); it does not look whether the message is the same.
 
         ``headers``: text by name that goes with the message from broker to broker; by
-        ``traceparent`` it is traced (docs/operating.md).  A journal does not keep them.
+        ``traceparent`` it is traced (docs/operating.md).
         """
         number = await self._send(data, media_type, key, headers)
         return number if isinstance(number, Outcome) else await self._outcome(number)
@@ -291,9 +292,13 @@ class DataSource:
         if self._journal is None:
             return await self._send_now(data, media_type, key, headers)
         self._open_connection()
+        try:
+            headers = checked_headers(headers or {})
+        except ProtocolError as error:
+            return Outcome(0, False, error.code, error.detail)
         if not self._journal.has_room(data):
             self._settle_heard()
-        entry, key = await self._journal.add(data, media_type, key)
+        entry, key = await self._journal.add(data, media_type, key, headers)
         return await self._send_entry(entry, data, media_type, key, headers)
 
     async def _send_entry(
@@ -331,7 +336,8 @@ class DataSource:
         sent: deque[tuple[str, int | Outcome]] = deque()
         for number, entry in left:
             data = entry.data or b""
-            pending = await self._send_entry(number, data, entry.media_type, entry.key)
+            how = entry.media_type, entry.key, entry.headers or None
+            pending = await self._send_entry(number, data, *how)
             sent.append((entry.key, pending))
             if len(sent) == PIPELINE_MESSAGES:
                 key, pending = sent.popleft()

@@ -11,7 +11,7 @@ outcome nobody has heard is accepted once.  Publishes that wait together share a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +21,7 @@ from onyx.errors import JournalFull, StoreUnusable
 from onyx.own_store import open_own
 from overlay.link.errors import StoreError
 from overlay.link.events import Delete, Put
+from overlay.link.message_headers import Headers
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.tables import Table
 
@@ -36,6 +37,7 @@ class Entry:
     media_type: str
     key: str
     data: bytes | None
+    headers: Headers = field(default_factory=dict)
 
 
 ENTRIES = Table("publication", Entry)
@@ -75,7 +77,9 @@ class PublisherJournal:
         """Whether a message fits beside those that are not settled; one always does."""
         return not self._bytes or self._bytes + len(data) <= self._bytes_max
 
-    async def add(self, data: bytes, media_type: str, key: str) -> tuple[int, str]:
+    async def add(
+        self, data: bytes, media_type: str, key: str, headers: Headers | None = None
+    ) -> tuple[int, str]:
         """The number of an entry that is on the disk, and its key; JournalFull."""
         if not self.has_room(data):
             raise JournalFull(
@@ -84,7 +88,10 @@ class PublisherJournal:
                 "root broker there?"
             )
         self.count += 1
-        number, entry = self.count, Entry(self._source, media_type, key or uuid4().hex, data)
+        number, entry = (
+            self.count,
+            Entry(*(self._source, media_type, key or uuid4().hex, data), dict(headers or {})),
+        )
         ENTRIES.put(self._rows, number_key(number), entry)
         before = number - 1
         if before and before not in self._sizes:
@@ -131,4 +138,5 @@ class PublisherJournal:
 
 
 def _size(entry: Entry) -> int:
-    return len(entry.data or b"") + _OVERHEAD_BYTES
+    headers = sum(len(name) + len(text) for name, text in entry.headers.items())
+    return len(entry.data or b"") + headers + _OVERHEAD_BYTES

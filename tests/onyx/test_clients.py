@@ -22,7 +22,7 @@ from onyx.errors import NetworkUnreachable, UsageError
 from onyx.publisher_journal import PublisherJournal
 from onyx.registration_client import NetworkClient
 from onyx.results import Results
-from overlay.link.client_connection import ClientLimits
+from overlay.link.client_connection import ClientConnection, ClientLimits
 from tests.onyx.networks import SAFETY_SECONDS
 
 NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
@@ -278,8 +278,16 @@ async def test_the_same_key_again_is_the_same_message_in_any_run(registration: s
 
 
 async def test_what_a_crash_has_left_in_a_journal_is_published_once(
-    registration: str, tmp_path: Path
+    registration: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    publish, sent = ClientConnection.publish, list[object]()
+
+    async def noted(self: ClientConnection, data: bytes, *how: Any) -> int:
+        sent.append(how[-1])
+        return await publish(self, data, *how)
+
+    monkeypatch.setattr(ClientConnection, "publish", noted)
+    headers = {"traceparent": "00-1"}
     source = await DataSource.register(registration, name="journalled")
     file = tmp_path / "journal"
     accepted, new, bad = report(source.id, 1), report(source.id, 2), b"<report>"
@@ -288,7 +296,7 @@ async def test_what_a_crash_has_left_in_a_journal_is_published_once(
         assert (first.resumed, first.journalled) == ([], 1)
     left = PublisherJournal(file, source.id)  # as of a run that has heard of no outcome
     for data, key in ((accepted, "accepted"), (new, "new"), (bad, "bad")):
-        await left.add(data, "application/xml", key)
+        await left.add(data, "application/xml", key, headers if data is new else None)
     left.close()
     async with User(registration, "kim") as user:
         profile = await user.add_profile(f"//report[city = '{source.id}']")
@@ -297,7 +305,7 @@ async def test_what_a_crash_has_left_in_a_journal_is_published_once(
             assert told == {
                 "accepted": (1, True, True), "new": (3, True, False), "bad": (4, False, False)
             }  # fmt: skip
-            assert second.journalled == 4
+            assert (second.journalled, sent) == (4, [None, None, headers, None])
             outcomes = [o async for o in second.publish_all([report(source.id, 3)] * 3)]
             assert [o.number for o in outcomes] == [5, 6, 7]
         taken = await take(user.results(profile.id), 4)

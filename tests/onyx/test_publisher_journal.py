@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgpack
 import pytest
 import trio
 
 from onyx.errors import JournalFull, StoreUnusable
-from onyx.publisher_journal import PublisherJournal
+from onyx.publisher_journal import ENTRIES, PublisherJournal
 from overlay.link.errors import DiskFull
 from overlay.link.events import Delete, Put
+from overlay.link.store import Store
 
 
 def journal(path: Path, bytes_max: int = 10_000) -> PublisherJournal:
@@ -48,6 +50,21 @@ async def test_what_was_added_and_not_settled_is_there_in_the_next_run(tmp_path:
     fourth = journal(tmp_path)
     assert (fourth.count, left(fourth)) == (4, [(4, b"d")])
     fourth.close()
+
+
+async def test_headers_are_kept_and_a_journal_of_before_has_none(tmp_path: Path) -> None:
+    first = journal(tmp_path)
+    await first.add(b"a", "application/xml", "k")
+    await first.add(b"b", "application/xml", "l", {"traceparent": "00-1"})
+    died(first)
+    with Store(tmp_path / "journal") as store:
+        ((key, row), *_) = [(key, row) for space, key, row in store.rows()]
+        entry = msgpack.unpackb(row)
+        assert entry.pop("headers") == {}  # which the release before did not know
+        store.commit([Put(ENTRIES.space, key, msgpack.packb(entry))])
+    second = journal(tmp_path)
+    assert [entry.headers for _, entry in second.take_left()] == [{}, {"traceparent": "00-1"}]
+    second.close()
 
 
 async def test_publishes_that_wait_together_share_a_commit(tmp_path: Path) -> None:
