@@ -9,6 +9,7 @@ from typing import Any
 from formats.limits import MessageLimits
 from overlay.limits import KIB, MESSAGE_ROOM, TrainingLimits
 from overlay.link.slices import SLICE_SECONDS
+from overlay.planning import PlanningOptions
 from overlay.topology import Topology
 
 LIVE = {
@@ -60,7 +61,7 @@ LIVE = {
         )
     ),
     "log": frozenset(("level", "format")),
-    "planning": frozenset(),
+    "planning": frozenset(field.name for field in fields(PlanningOptions)),
 }
 """By table of the file.  Each is read where it is used, and changes nothing that is stored; of some
 not every value can be taken (``_is_taken``)."""
@@ -120,8 +121,6 @@ def starts_needed(key: str) -> str:
     """Whose new start, with the file that has it, a setting takes that is not live."""
     if key == "stores":
         return "the whole network"
-    if key.startswith("planning."):
-        return "the registration service"
     return "every broker" if key.startswith(_OF_BROKERS) else "every process"
 
 

@@ -233,6 +233,7 @@ def refreshed(shape: NetworkShape, file: Topology) -> NetworkShape:
         limits=file.limits,
         archive=file.archive,
         log=file.log,
+        planning=file.planning,
         stores=file.stores,
         admin=file.admin,
         brokers=tuple(brokers.get(broker.id, broker) for broker in shape.declared.brokers),

@@ -14,6 +14,7 @@ again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -102,7 +103,6 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         no_planner: str,
     ) -> None:
         """``no_planner``: why the shell cannot plan; "": it can."""
-        self._options = options = topology.planning
         self._catalog = catalog
         self._placement = placement
         self._shares = shares
@@ -111,7 +111,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._rows = rows
         self._wall = wall
         self._schemas = SourceSchemas(catalog)
-        self._never = "[planning] has auto = false" if options.auto is False else no_planner
+        self._no_planner = no_planner
         self._state = PlanningState.WAITING
         self._row = _DecisionRow()
         self._now = 0.0
@@ -122,6 +122,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._quiet_from = 0  # of what the catalog has counted
         self._began = 0.0
         self._asked = 0  # questions to the planner
+        self._counters = Counter[str]()
         self._failure = ""
         self._failures = 0  # in a row
         self._failed_at = self._pause = 0.0
@@ -129,8 +130,12 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         placement.tell_changed += [shares.plan_changed, application.work_soon, self._plan_changed]
 
     def use_topology(self, topology: Topology) -> None:
-        """The network has changed."""
-        self._topology = topology
+        """The network has changed, or its settings."""
+        self._topology, self._options = topology, topology.planning
+        self._never = self._no_planner
+        if self._options.auto is False:
+            self._never = "[planning] has auto = false"
+            self.happen(None, PlanningEvent.STOPPED)
         self._brokers = sorted(broker.id for broker in topology.brokers if broker.capacity > 0)
 
     def restore(self, rows: StoredRows) -> None:
@@ -214,7 +219,13 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
 
     def statistics(self) -> dict[str, object]:
         row = self._row
-        return {"state": self._state.value, "failures": self._failures, "decided": row.at}
+        return {
+            "states": {state.value: int(state is self._state) for state in PlanningState},
+            "failures": self._failures,
+            "decided": row.at,
+            "made": self._counters["made"],
+            "failed": self._counters["failed"],
+        }
 
     # --- is there a reason? ---------------------------------------------------------------
 
@@ -332,6 +343,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         except PlanError as error:  # the network may be another by now
             self._fail(None, str(error))
             return
+        self._counters["made"] += 1
         self._decide(self._reason, plan_id(plan), made.seconds)
         self._base = self._quiet_from
         self._placement.change(made.text)
@@ -340,6 +352,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
 
     def _fail(self, thing: None, reason: str) -> None:
         self._failures += 1
+        self._counters["failed"] += 1
         self._failure, self._failed_at = reason, self._wall()
         self._pause = RETRY.after(self._failures)
 

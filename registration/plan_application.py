@@ -68,6 +68,8 @@ APPLICATION = Table("application", _ApplicationRow)
 class PlanApplication(Part):
     """At most one at a time; a new one takes the place of the one before."""
 
+    section = "application"
+
     def __init__(
         self,
         topology: Topology,
@@ -167,6 +169,11 @@ class PlanApplication(Part):
             "came": dict(self._came),
             "left": dict(self._left),
         }
+
+    def statistics(self) -> dict[str, int]:
+        """``to_look_at``: profiles that may have to move yet."""
+        left = self._to_look_at - self._looked_at if self.is_under_way else 0
+        return {"moved": self._counters["moved"], "to_look_at": left}
 
     # --- what happens ---------------------------------------------------------------------
 

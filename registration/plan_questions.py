@@ -45,11 +45,10 @@ class PlanFailed:
 @dataclass(frozen=True, slots=True)
 class PlannerTask:
     """What the planning process finds in its directory, beside the profiles: ``topology`` as TOML,
-    how many there are, ``archive`` directories, and what PlanWanted has."""
+    ``archive`` directories, and what PlanWanted has."""
 
     master: str
     topology: str
-    profiles: int
     schemas: list[tuple[str, str, bytes]]
     have_none: bool
     archive: list[str]

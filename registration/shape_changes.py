@@ -104,7 +104,9 @@ WAITING = Table("source-waiting", _WaitingRow)
 
 
 def _with_settings(topology: Topology, now: Topology) -> Topology:
-    return replace(topology, limits=now.limits, archive=now.archive, log=now.log)
+    return replace(
+        topology, limits=now.limits, archive=now.archive, log=now.log, planning=now.planning
+    )
 
 
 class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):

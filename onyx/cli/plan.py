@@ -23,19 +23,23 @@ from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_CANNOT_CREATE, EXIT_DATA, EXIT_NO_INPUT, EXIT_OK, UserError
 from onyx.plan_report import coverage_svg, load_svg, plan_report
 from onyx.schema_path import load_schema
-from overlay.topology import Topology, load_topology
+from overlay.topology import load_topology
 from registration.planning.plan import Placer, Plan
 from registration.planning.plan_file import plan_id, to_json
-from registration.planning.planner import PARTITIONS_A_BROKER, PlanOptions, partitions_for
+from registration.planning.planner import (
+    PARTITIONS,
+    PARTITIONS_A_BROKER,
+    PROFILES_A_PARTITION,
+    PlanOptions,
+)
 from registration.spark.inputs import FORMATS, UnreadableData
 from registration.spark.plan_job import SAMPLES_MAX, PlanJob, PlanResult, run_plan_job
 from yfilter import ProfileRefused
 
-PARTITIONS = 64
-
 MAKE_EXAMPLES = """\
   onyx plan make profiles.txt --partitions 200 --out plan
   onyx plan make catalog.jsonl --topology network.toml --schema nitf.dtd --archive news/ --out plan
+  onyx plan make catalog.jsonl --topology network.toml --keep plan --out plan-june
   onyx plan make hdfs:///profiles.parquet --master yarn --conf spark.executor.instances=20 \\
       --assignment hdfs:///plan/assignment.parquet --out plan
 """
@@ -106,7 +110,8 @@ def _add_make(verbs: Subparsers) -> None:
         "--partitions",
         metavar="K",
         type=positive,
-        help=f"default: {PARTITIONS_A_BROKER} a broker of the topology, without one {PARTITIONS}",
+        help=f"default: {PARTITIONS_A_BROKER} a broker of the topology, without one {PARTITIONS}; "
+        f"fewer where they would not have {PROFILES_A_PARTITION} profiles each",
     )
     parser.add_argument(
         "--topology", metavar="FILE", type=Path, help="gives the partitions to its brokers"
@@ -137,6 +142,11 @@ def _add_make(verbs: Subparsers) -> None:
     parser.add_argument(
         "--weights", metavar="PARQUET", default="", help="loads of profiles, from onyx backtest"
     )
+    parser.add_argument(
+        "--keep",
+        metavar="PLAN",
+        help="the plan in force: of it the new one keeps what it can, so that few profiles move",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_spark_arguments(parser)
     set_run(parser, run_make)
@@ -147,7 +157,9 @@ def run_make(arguments: argparse.Namespace) -> int:
     job = PlanJob(
         profiles=tuple(arguments.profiles),
         kind=arguments.format,
-        options=PlanOptions(arguments.partitions or _partitions(topology), topology),
+        options=PlanOptions(
+            arguments.partitions, topology, load_plan(arguments.keep) if arguments.keep else None
+        ),
         weights=arguments.weights,
         schemas=tuple(_read_schema(path) for path in arguments.schema),
         archive=tuple(arguments.archive),
@@ -246,10 +258,6 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
     print(table(("pattern", "profiles", "at most", "in a message", "partitions"), rows))
     if plan.brokers:
         print(table(("broker", "partitions"), sorted(Counter(plan.brokers).items())))
-
-
-def _partitions(topology: Topology | None) -> int:
-    return PARTITIONS if topology is None else partitions_for(topology)
 
 
 def _read_schema(path: Path) -> Schema:

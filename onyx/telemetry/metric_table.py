@@ -327,6 +327,34 @@ METRICS = (
         ("kind",),
     ),
     MetricRow(
+        "planning",
+        _GAUGE,
+        "1 for the state that automatic planning is in; see onyx plan status.",
+        each("planning", "states"),
+        ("state",),
+    ),
+    MetricRow(
+        "plans_made", _COUNTER, "Plans that were made automatically.", since("planning", "made")
+    ),
+    MetricRow(
+        "plans_failed",
+        _COUNTER,
+        "How often making a plan automatically has failed.",
+        since("planning", "failed"),
+    ),
+    MetricRow(
+        "moves_under_way",
+        _GAUGE,
+        "Profiles that are moving to where the plan has them.",
+        at("moves", "under_way"),
+    ),
+    MetricRow(
+        "moves_to_look_at",
+        _GAUGE,
+        "Profiles that are yet to be looked at, whether they have to move.",
+        at("application", "to_look_at"),
+    ),
+    MetricRow(
         "disk_is_short",
         _GAUGE,
         "1 while the disk has less free than its reserve.",

@@ -26,8 +26,8 @@ from registration.planning.value_loads import ValueLoads
 # A single value, or the number of a hash slot.
 Item: TypeAlias = str | int
 
-_SLIVER = 0.03  # room below this share of a partition counts as none
-_LARGE = 0.06  # an item of more than this share of a partition is not easily placed
+SLIVER = 0.03  # room below this share of a partition counts as none
+LARGE = 0.06  # an item of more than this share of a partition is not easily placed
 _EMPTY = 0.01  # what an item counts in addition, as a share of the mean
 
 
@@ -40,6 +40,13 @@ class Packing:
     dont_care: tuple[int, ...] = ()
     loads: list[float] = field(default_factory=list)
 
+    def put(self, pattern: Pattern, placed: Mapping[Item, tuple[int, ...]], slots: int) -> None:
+        """The items of a pattern that has so many hash slots."""
+        self.slots[pattern] = [placed[slot][0] for slot in range(slots)]
+        self.values[pattern] = {
+            item: placed[item] for item in sorted(placed, key=str) if isinstance(item, str)
+        }
+
 
 def pack(
     patterns: Sequence[Pattern], loads: ValueLoads, slots: Mapping[Pattern, int], partitions: int
@@ -49,20 +56,43 @@ def pack(
     "Don't care" profiles get the last partitions for themselves, as many as their load fills; if
     there are none, the last partition is kept for those to come.
     """
-    total = loads.total
-    own = _dont_care_partitions(loads.dont_care, total, partitions)
+    packing, ordinary = begin_packing(loads, partitions)
+    room = _Room(packing.loads, ordinary, loads.total - loads.dont_care)
+    for pattern, items in _in_order(patterns, loads, slots, loads.total / partitions):
+        packing.put(pattern, room.lay(items), slots[pattern])
+    return packing
+
+
+def begin_packing(loads: ValueLoads, partitions: int) -> tuple[Packing, int]:
+    """With "don't care" profiles only; and how many partitions there are for others."""
+    own = _dont_care_partitions(loads.dont_care, loads.total, partitions)
     packing = Packing(loads=[0.0] * partitions)
     packing.dont_care = tuple(range(partitions - max(own, 1), partitions))
     for partition in packing.dont_care[:own]:
         packing.loads[partition] = loads.dont_care / own
-    room = _Room(packing.loads, partitions - own, total - loads.dont_care)
-    for pattern, items in _in_order(patterns, loads, slots, total / partitions):
-        placed = room.lay(items)
-        packing.slots[pattern] = [placed[slot][0] for slot in range(slots[pattern])]
-        packing.values[pattern] = {
-            item: placed[item] for item in sorted(placed, key=str) if isinstance(item, str)
-        }
-    return packing
+    return packing, partitions - own
+
+
+def items_of(
+    patterns: Sequence[Pattern], loads: ValueLoads, slots: Mapping[Pattern, int]
+) -> dict[Pattern, dict[Item, float]]:
+    """The load of each single value and of each hash slot."""
+    items: dict[Pattern, dict[Item, float]] = {
+        pattern: dict.fromkeys(range(slots[pattern]), 0.0) for pattern in sorted(patterns)
+    }
+    for pattern, slot_loads in loads.slots.items():
+        items[pattern].update(slot_loads.items())
+    for (pattern, value), load in loads.heavy.items():
+        items[pattern][value] = load
+    return items
+
+
+def pieces_of(item: Item, load: float, target: float, partitions: int) -> int:
+    """Into how many partitions an item goes: a value that is too large for one is split, but
+    single profiles are not."""
+    if not isinstance(item, str) or load <= target:
+        return 1
+    return max(1, min(ceil(load / target), int(load), partitions))
 
 
 def _in_order(
@@ -76,21 +106,16 @@ def _in_order(
     Those with large items first, while there is room for them anywhere; else patterns of the same
     structure, thus of the same messages, stand next to each other.
     """
-    items: dict[Pattern, dict[Item, float]] = {
-        pattern: dict.fromkeys(range(slots[pattern]), 0.0) for pattern in sorted(patterns)
-    }
-    for pattern, slot_loads in loads.slots.items():
-        items[pattern].update(slot_loads.items())
-    for (pattern, value), load in loads.heavy.items():
-        items[pattern][value] = load
-    large = _LARGE * partition_load
+    large = LARGE * partition_load
+    items = items_of(patterns, loads, slots)
     return sorted(items.items(), key=lambda entry: max(entry[1].values()) <= large)
 
 
 def _dont_care_partitions(dont_care: float, total: float, partitions: int) -> int:
     if dont_care <= 0 or partitions == 1:
         return 0
-    return min(partitions - 1, max(1, round(partitions * dont_care / total)))
+    share = round(partitions * dont_care / total)
+    return min(partitions - 1, max(1, min(share, int(dont_care))))
 
 
 class _Room:
@@ -111,9 +136,7 @@ class _Room:
         # Slots that are empty today are spread like the others: values to come hash into them.
         share = _EMPTY * sum(items.values()) / max(len(items), 1)
         for item, load in sorted(items.items(), key=lambda entry: (-entry[1], str(entry[0]))):
-            pieces = 1
-            if isinstance(item, str) and load > self._target > 0:
-                pieces = min(ceil(load / self._target), self._partitions)
+            pieces = pieces_of(item, load, self._target, self._partitions)
             placed[item] = self._lay_pieces(load, pieces, share, room)
         return placed
 
@@ -124,7 +147,7 @@ class _Room:
         taken = []
         where = set()
         for _ in range(pieces):
-            if room and load / pieces <= _SLIVER * self._target - room[0][0]:
+            if room and load / pieces <= SLIVER * self._target - room[0][0]:
                 quota, partition = heapq.heappop(room)
                 taken.append((quota + load / pieces + share, partition))
             else:
@@ -142,7 +165,7 @@ class _Room:
         partition = self._first
         while partition < self._partitions:
             free = self._target - self._loads[partition]
-            if free > _SLIVER * self._target:
+            if free > SLIVER * self._target:
                 quota = min(free, remaining)
                 window.append((partition, quota))
                 remaining -= quota

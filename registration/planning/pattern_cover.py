@@ -14,13 +14,14 @@ what comes up is looked at again before it is taken (a *lazy* heap).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from registration.planning.exclusiveness import Pattern
 
 PATTERNS_MAX = 16_384
 _COST_MIN = 0.05  # so that a pattern that hardly ever occurs is no bargain without bounds
+_KNOWN = 0.8  # of its cost is that of a pattern by which profiles are placed already
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,13 @@ def choose_patterns(
     signatures: Iterable[Signature],
     cost: Callable[[Pattern], float],
     patterns_max: int = PATTERNS_MAX,
+    before: Sequence[Pattern] = (),
 ) -> tuple[Pattern, ...]:
     """The chosen patterns, in the order in which a profile that has several prefers them.
 
     First those that occur at most once, in the order of the greedy choice, then the others by
-    cost.  Ties go to the smaller text.
+    cost.  Ties go to the smaller text.  Those of a plan ``before``, in its order, are taken first
+    and stand first where others are hardly better.
     """
     distinct = [signature for signature in signatures if signature.patterns]
     costs = {
@@ -47,12 +50,12 @@ def choose_patterns(
         for signature in distinct
         for pattern in signature.patterns
     }
-    chosen = _without_redundant(_greedy(distinct, costs, patterns_max), distinct, costs)
-    return tuple(
-        sorted(
-            chosen, key=lambda pattern: (max(1.0, round(costs[pattern], 1)), chosen.index(pattern))
-        )
-    )
+    known = {pattern: place for place, pattern in enumerate(before)}
+    counted = {p: cost * _KNOWN if p in known else cost for p, cost in costs.items()}
+    chosen = _without_redundant(_greedy(distinct, counted, patterns_max), distinct, counted)
+    places = {pattern: len(known) + place for place, pattern in enumerate(chosen)}
+    places.update(known)
+    return tuple(sorted(chosen, key=lambda p: (max(1.0, round(costs[p], 1)), places[p])))
 
 
 def _greedy(

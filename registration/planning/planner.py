@@ -18,7 +18,8 @@ from overlay.topology import Topology
 from registration.planning.broker_assignment import assign_brokers
 from registration.planning.choice import Choice
 from registration.planning.exclusiveness import Pattern
-from registration.planning.packing import Packing, pack
+from registration.planning.kept_packing import hosts_before, kept_slots, pack_kept
+from registration.planning.packing import SLIVER, Packing, pack
 from registration.planning.pattern_cover import PATTERNS_MAX, Signature, choose_patterns
 from registration.planning.plan import Facts, Plan, Rule
 from registration.planning.value_loads import Population, ValueAt, ValueLoads
@@ -26,7 +27,9 @@ from registration.planning.value_loads import Population, ValueAt, ValueLoads
 # How fine the items of a partition are: an item holds at most this part of one.
 ITEMS_A_PARTITION = 32
 PARTITIONS_A_BROKER = 8
+PARTITIONS = 64  # without brokers
 PROFILES_A_PARTITION = 8
+KEPT_WORSE_MAX = 1.1  # times the share that messages visit by a plan from scratch
 REPEATED = 4.0  # how often a pattern is taken to occur that the schema does not bound
 
 Values = Mapping[Pattern, Sequence[str]]  # of one message, see PatternReader
@@ -82,20 +85,26 @@ def measured_values(
     }
 
 
-def partitions_for(topology: Topology, profiles: float = inf) -> int:
+def _hosting(topology: Topology) -> frozenset[str]:
+    return frozenset(broker.id for broker in topology.brokers if broker.capacity > 0)
+
+
+def partitions_for(topology: Topology | None, profiles: float) -> int:
     """K for a network: several for each broker that may host profiles, if so many profiles fill
     them."""
-    brokers = sum(broker.capacity > 0 for broker in topology.brokers)
-    filled = min(profiles / PROFILES_A_PARTITION, PARTITIONS_A_BROKER * brokers)
-    return max(int(filled), brokers, 1)
+    brokers = len(_hosting(topology)) if topology else 0
+    most = PARTITIONS_A_BROKER * brokers if topology else PARTITIONS
+    return max(min(int(profiles / PROFILES_A_PARTITION), most), brokers, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """``partitions``: K.  ``topology`` None: partitions are not given to brokers."""
+    """``partitions``: K; None: as ``partitions_for`` has it.  ``topology`` None: partitions are not
+    given to brokers.  ``before``: the plan in force, of which the new one keeps what it can."""
 
-    partitions: int
+    partitions: int | None = None
     topology: Topology | None = None
+    before: Plan | None = None
     patterns_max: int = PATTERNS_MAX
     refused: int = 0  # profiles that could not be read, for the record
 
@@ -108,17 +117,24 @@ def make_plan(
 ) -> Plan:
     """The plan of a population; ValueError for one without profiles or without partitions."""
     evidence = evidence or Evidence()
-    if options.partitions < 1:
-        raise ValueError(f"a plan needs at least one partition, not {options.partitions}")
     report("which patterns there are")
     signatures = list(population.signatures())
     total = sum(signature.load for signature in signatures)
     if total <= 0:
         raise ValueError("there are no profiles to plan for")
+    partitions = options.partitions
+    if partitions is None:
+        partitions = partitions_for(options.topology, total)
+    if partitions < 1:
+        raise ValueError(f"a plan needs at least one partition, not {partitions}")
     expected = evidence.expected({p for signature in signatures for p in signature.patterns})
     report(f"choosing among {len(expected):,} patterns")
-    order = choose_patterns(signatures, expected.__getitem__, options.patterns_max)
-    slots = _slots(order, signatures, options.partitions)
+    before = options.before
+    known = [rule.pattern for rule in before.rules] if before else []
+    order = choose_patterns(signatures, expected.__getitem__, options.patterns_max, known)
+    slots = _slots(order, signatures, partitions)
+    if before is not None:
+        slots = kept_slots(slots, before)
     asked = {
         (pattern, value)
         for values, _ in evidence.messages
@@ -126,35 +142,73 @@ def make_plan(
         for value in values[pattern]
     }
     report(f"how profiles fall on the values of {len(order):,} patterns")
-    choice, loads = _value_loads(population, order, slots, total / options.partitions, asked)
-    report(f"packing {options.partitions:,} partitions")
-    packing = pack(order, loads, slots, options.partitions)
-    plan = Plan(
-        partitions=options.partitions,
-        rules=_rules(order, choice, loads, packing, expected, evidence),
-        dont_care=packing.dont_care,
-        facts=Facts(
-            load=round(loads.total, 3),
-            refused=options.refused,
-            dont_care=round(loads.dont_care, 3),
-            loads=tuple(round(load, 3) for load in packing.loads),
-            matched_share=0.0,
-            samples=len(evidence.messages),
-        ),
+    choice, loads = _value_loads(population, order, slots, total / partitions, asked)
+    report(f"packing {partitions:,} partitions")
+    draft = _Draft(options, evidence, order, expected, choice, loads)
+    packing = pack(order, loads, slots, partitions)
+    fresh = draft.plan(packing)
+    if before is None:
+        return fresh
+    brokers = _hosting(options.topology) if options.topology else before.brokers
+    most = max(packing.loads)
+    kept = pack_kept(order, loads, slots, partitions, before, brokers, most)
+    for plan in (draft.plan(kept, before), draft.plan(packing, before)):
+        if _is_as_good(plan, fresh, before):
+            return plan
+    return fresh
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A plan but for its packing."""
+
+    options: PlanOptions
+    evidence: Evidence
+    order: Sequence[Pattern]
+    expected: Mapping[Pattern, float]
+    choice: Choice
+    loads: ValueLoads
+
+    def plan(self, packing: Packing, before: Plan | None = None) -> Plan:
+        """``before``: partitions stay with its brokers, where these have most of them."""
+        options, loads = self.options, self.loads
+        plan = Plan(
+            partitions=len(packing.loads),
+            rules=_rules(self.order, self.choice, loads, packing, self.expected, self.evidence),
+            dont_care=packing.dont_care,
+            facts=Facts(
+                load=round(loads.total, 3),
+                refused=options.refused,
+                dont_care=round(loads.dont_care, 3),
+                loads=tuple(round(load, 3) for load in packing.loads),
+                matched_share=0.0,
+                samples=len(self.evidence.messages),
+            ),
+        )
+        visits = [
+            (visited_partitions(plan, values, loads.present), times)
+            for values, times in self.evidence.messages
+        ]
+        share = round(_matched_share(plan, visits), 6)
+        plan = replace(plan, facts=replace(plan.facts, matched_share=share))
+        if (topology := options.topology) is None:
+            return plan
+        held = hosts_before(before, packing, loads) if before and before.brokers else ()
+        brokers = assign_brokers(topology, plan.facts.loads, visits, held)
+        share = round(_brokers_share(brokers, len(topology.brokers), visits), 6)
+        facts = replace(plan.facts, brokers_share=share)
+        return replace(plan, brokers=brokers, topology=topology.name, facts=facts)
+
+
+def _is_as_good(plan: Plan, fresh: Plan, before: Plan) -> bool:
+    """Whether messages visit hardly more by a plan than by one from scratch, and it is as even as
+    that or the one before."""
+    facts, best = plan.facts, fresh.facts
+    return (
+        facts.imbalance <= max(best.imbalance + SLIVER, before.facts.imbalance)
+        and facts.matched_share <= best.matched_share * KEPT_WORSE_MAX
+        and facts.brokers_share <= best.brokers_share * KEPT_WORSE_MAX
     )
-    visits = [
-        (visited_partitions(plan, values, loads.present), times)
-        for values, times in evidence.messages
-    ]
-    plan = replace(
-        plan, facts=replace(plan.facts, matched_share=round(_matched_share(plan, visits), 6))
-    )
-    if options.topology is not None:
-        brokers = assign_brokers(options.topology, plan.facts.loads, visits)
-        share = _brokers_share(brokers, len(options.topology.brokers), visits)
-        facts = replace(plan.facts, brokers_share=round(share, 6))
-        plan = replace(plan, brokers=brokers, topology=options.topology.name, facts=facts)
-    return plan
 
 
 def visited_partitions(

@@ -57,7 +57,6 @@ class PlannerDesk:
     """One plan at a time."""
 
     def __init__(self, topology: Topology) -> None:
-        self._master = topology.planning.master
         self._archive = topology.archive.directory
         self._directory = topology.data_directory
         self._turn = trio.Lock()
@@ -95,12 +94,12 @@ class PlannerDesk:
 
     def _task(self, question: PlanWanted) -> PlannerTask:
         archive = self._archive
-        is_readable = archive is not None and (not self._master or is_here(self._master))
+        master = question.topology.planning.master  # as it is by now
+        is_readable = archive is not None and (not master or is_here(master))
         has_some = is_readable and any(archive.glob("*.jsonl.gz")) if archive else False
         return PlannerTask(
-            master=self._master,
+            master=master,
             topology=to_toml(question.topology),
-            profiles=len(question.profiles),
             schemas=[(schema.name, schema.kind, schema.data) for schema in question.schemas],
             have_none=question.have_none,
             archive=[str(archive.absolute())] if archive and has_some else [],

@@ -30,8 +30,9 @@ from registration.plan_questions import (
 )
 from registration.planning.drift import MESSAGES_LEAST
 from registration.planning.exclusiveness import Pattern
+from registration.planning.plan import Plan
 from registration.planning.plan_file import from_json, to_json
-from registration.planning.planner import PlanOptions, measured_values, partitions_for
+from registration.planning.planner import PlanOptions, measured_values
 from registration.spark.inputs import Frame, UnreadableData, read_profiles
 from registration.spark.plan_job import PlanJob, run_plan_job
 from registration.spark.session import (
@@ -66,14 +67,15 @@ def make(task: PlannerTask, directory: Path) -> bytes:
     """The plan, as a plan.json; SparkUnavailable, UnreadableData, ValueError."""
     topology = parse_topology(task.topology, "the network")
     schemas = tuple(_schema(*each) for each in task.schemas)
+    before = from_json(task.plan) if task.plan else None
     with spark_session(SparkOptions(task.master)) as session:
         job = PlanJob(
             profiles=_profiles(session, directory / PROFILES_FILE),
-            options=PlanOptions(partitions_for(topology, task.profiles), topology),
+            options=PlanOptions(topology=topology, before=before),
             schemas=schemas,
             have_none=task.have_none,
             archive=tuple(task.archive),
-            measured=_measured(task),
+            measured=_measured(task, before),
         )
         plan = run_plan_job(session, job).plan
     return to_json(plan).encode()
@@ -88,10 +90,10 @@ def _profiles(session: Session, path: Path) -> Frame:
     return session.createDataFrame(table).withColumn("load", functions.lit(1.0))
 
 
-def _measured(task: PlannerTask) -> dict[Pattern, float]:
-    if task.messages < MESSAGES_LEAST:
+def _measured(task: PlannerTask, before: Plan | None) -> dict[Pattern, float]:
+    if before is None or task.messages < MESSAGES_LEAST:
         return {}
-    return measured_values(from_json(task.plan), task.messages, task.matched)
+    return measured_values(before, task.messages, task.matched)
 
 
 def _schema(name: str, kind: str, data: bytes) -> Schema:

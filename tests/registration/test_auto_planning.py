@@ -24,7 +24,7 @@ from registration.plan_questions import PlanFailed, PlanMade, PlanWanted
 from registration.planning.need_reader import NeedReader
 from registration.planning.plan import Plan
 from registration.planning.plan_file import plan_id, to_json
-from registration.planning.planner import PlanOptions, make_plan, partitions_for
+from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
 from registration.registration_core import RegistrationCore
 from tests.registration.test_plan_application import obey
@@ -44,7 +44,7 @@ READER = NeedReader()
 
 def made_of(texts: Sequence[str], topology: Topology, brokers: Iterable[str] = ()) -> Plan:
     population = LocalPopulation(ProfileNeeds(READER.read(text)) for text in texts)
-    plan = make_plan(population, PlanOptions(partitions_for(topology, len(texts)), topology))
+    plan = make_plan(population, PlanOptions(topology=topology))
     where = list(brokers)
     if where:
         plan = replace(plan, brokers=tuple(where[n % len(where)] for n in range(plan.partitions)))
@@ -71,6 +71,10 @@ class Planning(Setting):
     @property
     def status(self) -> Result:
         return self.ask("plan.auto")
+
+    def with_options(self, **options: object) -> Topology:
+        """The network's file with other ``[planning]``."""
+        return replace(self.topology, planning=replace(OPTIONS, **options))  # type: ignore[arg-type]
 
     def add(self, count: int, path: str = "m") -> None:
         """Profiles that all brokers have, live."""
@@ -339,3 +343,68 @@ def test_moves_that_are_paused_are_waited_for(network: Planning) -> None:
     network.ask("plan.abort")
     network.settle()
     assert network.asked() is not None
+
+
+def test_who_takes_over_while_a_plan_is_made_has_nothing_half_done_and_plans_again() -> None:
+    """A standby is a new core of the rows that the one before has committed."""
+    network = Planning()
+    network.add(8)
+    network.settle()
+    asked = network.asked()
+    assert asked is not None and network.status["state"] == "planning"
+    network.restart()
+    assert (network.status["state"], network.status["plan"]) == ("waiting", "")
+    network.beside.tell(PlannerAnswered(asked.key, PlanMade(b"of nobody", 1.0)))
+    assert network.status["failures"] == 0, "an answer to a question that it has not put"
+    assert network.ask("plan.show")["plan"] == ""
+    network.settle()
+    again = network.asked()
+    assert again is not None
+    plan = network.answer(again, ["B3"])
+    network.restart()  # the plan is used, and hardly any profile has moved
+    network.settle()
+    assert network.asked() is None, "the same plan is not made twice"
+    assert network.status["plan"] == plan_id(plan) == network.ask("plan.show")["plan"]
+    network.finish()
+    assert {entry.host for entry in network.core.catalog.profiles.values()} == {"B3"}
+
+
+def test_its_settings_change_while_it_runs(network: Planning) -> None:
+    network.add(4)
+    network.settle()
+    assert network.asked() is None
+    taken, left = network.core.settings.take_file(network.with_options(at_profiles=4, master="m"))
+    assert (sorted(taken), left) == (["planning.at_profiles", "planning.master"], [])
+    network.settle()
+    asked = network.asked()
+    assert asked is not None and isinstance(asked.question, PlanWanted)
+    assert asked.question.topology.planning.master == "m"
+    network.core.settings.take_file(network.with_options(auto=False))
+    assert network.status["state"] == "waiting"
+    network.answer(asked)
+    assert network.status["why"] == "[planning] has auto = false"
+    assert network.ask("plan.show")["plan"] == "", "the answer came too late"
+    network.topology = network.with_options(at_profiles=3)
+    network.restart()
+    network.settle()
+    assert network.asked() is not None, "a new start has what the file says by then"
+
+
+def test_what_it_does_is_counted(network: Planning) -> None:
+    def figures() -> list[object]:
+        planning = network.core.statistics()["planning"]
+        assert isinstance(planning, dict)
+        return [planning["made"], planning["failed"], *planning["states"].values()]
+
+    network.add(8)
+    network.settle()
+    asked = network.asked()
+    assert asked is not None and figures() == [0, 0, 0, 0, 1]
+    network.beside.tell(PlannerAnswered(asked.key, PlanFailed("no Java")))
+    assert figures() == [0, 1, 1, 0, 0]
+    network.wait(RETRY.first)
+    network.settle()
+    asked = network.asked()
+    assert asked is not None
+    network.answer(asked)
+    assert figures() == [1, 1, 1, 0, 0]

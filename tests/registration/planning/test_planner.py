@@ -217,7 +217,7 @@ def test_a_network_has_as_many_partitions_as_are_filled(profiles: int, partition
         text + '[[link]]\nends = ["B1", "B2"]\n[[link]]\nends = ["B2", "B3"]\n', "t"
     )
     assert partitions_for(topology, profiles) == partitions
-    assert partitions_for(topology) == 24
+    assert partitions_for(None, profiles) == min(max(profiles // 8, 1), 64)
 
 
 def test_the_placer_reads_texts() -> None:
@@ -318,3 +318,72 @@ def test_no_capacity_no_brokers() -> None:
     topology = parse_topology(_line(0, 0), "line")
     with pytest.raises(ValueError, match="no broker of line has room"):
         _plan(FigureNine(1).profiles(10), 4, topology=topology)
+
+
+# --- what a new plan keeps --------------------------------------------------------------------
+
+
+def _moved(old: Plan, new: Plan, profiles: list[ProfileNeeds]) -> float:
+    """The share of the profiles that have another broker by the new plan."""
+    texts = [(profile.needs, profile_text(profile.needs)) for profile in profiles]
+    places = [
+        [plan.broker_of(plan.place_needs(*t).partition) for t in texts] for plan in (old, new)
+    ]
+    return sum(a != b for a, b in zip(*places, strict=True)) / len(profiles)
+
+
+@pytest.mark.parametrize("zipf", [False, True])
+def test_a_new_plan_moves_few_profiles_and_is_as_good(zipf: bool) -> None:
+    figure = FigureNine(11, zipf=zipf)
+    old = figure.profiles(6_000)
+    new = old[300:] + figure.profiles(300)
+    topology = parse_topology(_line(*[100] * 6), "line")
+    evidence = Evidence(messages=[(figure.message(5), 1.0) for _ in range(100)])
+
+    def plan(profiles: list[ProfileNeeds], before: Plan | None = None) -> Plan:
+        options = PlanOptions(48, topology, before)
+        return make_plan(LocalPopulation(profiles), options, evidence)
+
+    before = plan(old)
+    assert _moved(before, plan(old, before), old) == 0
+    fresh, kept = plan(new), plan(new, before)
+    assert _moved(before, kept, new) < 0.05
+    assert _moved(before, fresh, new) > 0.3
+    assert kept.facts.imbalance <= fresh.facts.imbalance + 0.03
+    assert kept.facts.matched_share <= fresh.facts.matched_share * 1.1
+    assert kept.facts.brokers_share <= fresh.facts.brokers_share * 1.1
+    assert set(Counter(kept.brokers).values()) <= {7, 8, 9}
+
+
+def test_nothing_is_kept_at_a_broker_that_hosts_no_more() -> None:
+    profiles = FigureNine(12).profiles(4_000)
+    before = _plan(profiles, 32, topology=parse_topology(_line(100, 100, 100, 100), "line"))
+    less = parse_topology(_line(100, 100, 0, 100), "line")
+    after = _plan(profiles, 24, topology=less, before=before)
+    assert set(after.brokers) == {"B1", "B2", "B4"}
+    assert after.facts.imbalance <= 1.05
+    assert (
+        _moved(before, after, profiles)
+        < 0.5
+        < _moved(before, _plan(profiles, 24, topology=less), profiles)
+    )
+
+
+def test_a_plan_of_other_profiles_is_no_hindrance() -> None:
+    other = [ProfileNeeds((Need("/o/@v", (str(n),)),)) for n in range(500)] + [ProfileNeeds(())] * 9
+    before = _plan(other, 10)
+    profiles = FigureNine(13).profiles(2_000)
+    plan = _plan(profiles, 20, before=before)
+    assert plan.facts.imbalance <= _plan(profiles, 20).facts.imbalance + 0.03
+    loads = Counter(plan.place_needs(p.needs, profile_text(p.needs)).partition for p in profiles)
+    assert [loads[p] for p in range(20)] == list(plan.facts.loads)
+
+
+def test_fewer_profiles_than_partitions_are_not_said_to_be_even() -> None:
+    profiles = [ProfileNeeds((Need("/m/@v", (str(n),)),)) for n in range(5)]
+    plan = _plan([*profiles, ProfileNeeds(())], 60)
+    assert sum(plan.facts.loads) == 6
+    assert max(plan.facts.loads) >= 1
+    assert plan.facts.imbalance >= 10
+    few = make_plan(LocalPopulation(profiles), PlanOptions())
+    assert (few.partitions, few.facts.imbalance) == (1, 1)

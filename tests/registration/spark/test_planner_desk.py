@@ -111,7 +111,7 @@ def test_an_archive_is_read_by_a_spark_of_this_machine(tmp_path: Path) -> None:
         topology = replace(
             TOPOLOGY, archive=ArchiveOptions(directory), planning=PlanningOptions(master=master)
         )
-        return PlannerDesk(topology)._task(WANTED)
+        return PlannerDesk(topology)._task(replace(WANTED, topology=topology))
 
     assert task("", tmp_path).archive == []
     (tmp_path / "s1.jsonl.gz").touch()
