@@ -177,6 +177,7 @@ async def launch(
         stack.enter_context(directory.locked())
         directory.check_shape(topology)
         sockets = bind_all(topology, stack, file)
+        server: TrialServer | None = None
         if topology.has_trial_store:
             server = stack.enter_context(TrialServer(directory.path / "postgres"))
             topology = topology.with_trial_store(server.url)
@@ -211,6 +212,8 @@ async def launch(
         stack.callback(identity.forget)
         identity.note(resolved)
         async with background_tasks() as nursery:
+            if server is not None:
+                nursery.start_soon(server.keep)
             keeper = _Keeper(network, directory, identity, nursery, child_of, sockets)
             stack.callback(keeper.close)
             for child in children:

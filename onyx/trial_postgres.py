@@ -12,17 +12,24 @@ survive it does not.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
+import trio
+
 from onyx.errors import UserError
+
+log = logging.getLogger(__name__)
 
 OWNER = "onyx"
 SOCKET_BYTES_MAX = 107 - len("/.s.PGSQL.5432")
+LOOK_SECONDS = 1.0
 _FOLDERS = "/usr/lib/postgresql"  # where distributions have them that put them on no path
 
 
@@ -69,6 +76,25 @@ class TrialServer:
             options = f"-c listen_addresses='' -c unix_socket_directories='{self._directory}'"
             log = f"--log={self._directory / 'log'}"
             self._run("pg_ctl", "start", "--wait", "--silent", log, f"--options={options}")
+
+    async def keep(self) -> None:
+        """Start it again whenever it has died, as the processes that it serves are."""
+        while True:
+            await trio.sleep(LOOK_SECONDS)
+            if self._is_there():
+                continue
+            log.warning("PostgreSQL in %s died; starting it again", self._directory)
+            try:
+                await trio.to_thread.run_sync(self.start)
+            except UserError as error:  # what it has left behind may still be ending
+                log.warning("%s", error)
+
+    def _is_there(self) -> bool:
+        with suppress(OSError, ValueError):
+            pid = (self._directory / "data" / "postmaster.pid").read_text().partition("\n")[0]
+            os.kill(int(pid), 0)
+            return True
+        return False
 
     def stop(self, mode: str = "fast") -> None:
         """``mode``: fast, or immediate, which is as if the machine had failed."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from onyx import launch
+from onyx import User, launch
 from onyx.errors import EXIT_BUSY, UserError
 from onyx.registration_client import NetworkClient
 from overlay.stores import StoreOptions
@@ -93,3 +93,7 @@ async def test_a_network_starts_a_server_of_its_own(tmp_path: Path) -> None:
             assert (tmp_path / "data" / "postgres" / "data" / "PG_VERSION").exists()
             async with NetworkClient(network.topology.where("B1")) as client:
                 assert (await client.statistics())["node"]["store"]["epoch"]
+            pid = (tmp_path / "data" / "postgres" / "data" / "postmaster.pid").read_text()
+            os.kill(int(pid.partition("\n")[0]), signal.SIGKILL)
+            async with User(network.registration, "ada") as user:
+                assert await user.add_profile("//n")
