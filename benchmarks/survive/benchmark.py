@@ -11,6 +11,7 @@ from benchmarks.survive.chaos import measure_chaos
 from benchmarks.survive.dead import measure_dead
 from benchmarks.survive.disks import measure_disks
 from benchmarks.survive.publisher import measure_publisher
+from benchmarks.survive.rebuild import measure_rebuild
 from benchmarks.survive.takeover import measure_takeover
 from benchmarks.survive.upgrade import measure_upgrade
 
@@ -22,6 +23,7 @@ PARTS = {
     "takeover": measure_takeover,
     "upgrade": measure_upgrade,
     "publisher": measure_publisher,
+    "rebuild": measure_rebuild,
 }
 # What the project promises; always there, without a value where it was not measured.
 _PROMISED = (
@@ -65,6 +67,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kills", metavar="N", type=positive, default=20, help="of each publisher (default: 20)"
+    )
+    parser.add_argument(
+        "--profiles",
+        metavar="N",
+        type=positive,
+        default=20_000,
+        help="of the catalog that is rebuilt (default: 20,000)",
     )
     parser.add_argument("--seed", metavar="N", type=int, default=1)
 
