@@ -21,7 +21,7 @@ from onyx.data_directory import DataDirectory
 from tests.survival.separate_nodes import HERE, REGISTRATION, SeparateNodes
 
 BROKERS = 3
-LIMITS = "[limits]\nprincipal_profiles_max = 1000000"
+SETTINGS = "[limits]\nprincipal_profiles_max = 1000000\n[planning]\nauto = false"
 
 
 def measure_rebuild(report: Report, options: argparse.Namespace) -> None:
@@ -36,7 +36,7 @@ def measure_rebuild(report: Report, options: argparse.Namespace) -> None:
 
 
 async def _measure(directory: Path, profiles: int) -> tuple[float, float]:
-    with SeparateNodes(directory, BROKERS, limits=LIMITS) as nodes:
+    with SeparateNodes(directory, BROKERS, limits=SETTINGS) as nodes:
         nodes.start(nodes.node_ids, HERE)
         await nodes.wait_ready()
         texts = [f'/n[@key = "{number}"]/part[. > {number % 100}]' for number in range(profiles)]
