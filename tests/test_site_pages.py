@@ -41,6 +41,14 @@ def test_links_lead_to_pages_of_the_site(site: ModuleType) -> None:
     assert broken == []
 
 
+def test_every_table_has_a_heading(site: ModuleType) -> None:
+    """A blank line in a table ends it: what comes behind is shown as text."""
+    pages = site.documents() | site.pages()
+    headless = r"(?<=\n\n)\|[^\n]*\n(?!\|[-:| ]+\|)"
+    found = [(name, line) for name, text in pages.items() for line in re.findall(headless, text)]
+    assert found == []
+
+
 def test_the_reference_has_every_verb_and_every_name(site: ModuleType) -> None:
     commands = site.command_reference()
     assert [verb for verb in VERBS if f"\n## onyx {verb}\n" not in commands] == []
