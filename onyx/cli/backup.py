@@ -28,7 +28,7 @@ Exit code 74: a store is not whole (onyx store verify says why); 73: it cannot b
 78: not all of the network is here."""
 
 EXAMPLES = """\
-  onyx backup /var/backups                    of the network of ONYX_REGISTRATION
+  onyx backup /var/backups                    of ONYX_REGISTRATION, or the context in use
   onyx backup figure4.tar.zst --data ~/.local/state/onyx/figure4
   onyx restore figure4.tar.zst --data /srv/onyx/figure4
 """

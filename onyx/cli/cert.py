@@ -24,7 +24,7 @@ A PRINCIPAL is user/NAME, source/ID, operator/NAME, broker/ID or registration/ID
 has its file says --credentials FILE, or sets ONYX_CREDENTIALS."""
 
 EXAMPLES = """\
-  onyx cert issue user/ann --out ann.pem       of the network of ONYX_REGISTRATION
+  onyx cert issue user/ann --out ann.pem       of ONYX_REGISTRATION, or the context in use
   onyx cert issue user/ann --out ann.pem --data ~/.local/state/onyx/figure4
   onyx cert issue broker/B4 --out B4.pem --topology figure4.toml     for another machine
   onyx cert list --data ~/.local/state/onyx/figure4

@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from onyx.cli.contexts import read_contexts
 from onyx.cli.network_option import VARIABLE, parse_address
 from onyx.data_directory import DataDirectory
 from onyx.errors import UsageError
@@ -14,7 +15,7 @@ from overlay.topology import load_topology
 
 WHERE = (
     "--data DIR, or --topology FILE with the data directory in it, or set "
-    f"{VARIABLE} to where one runs that you have started"
+    f"{VARIABLE} or use a context (onyx context) of one that you have started"
 )
 
 
@@ -30,8 +31,12 @@ def data_directory_of(arguments: argparse.Namespace) -> DataDirectory:
         return DataDirectory(arguments.data)
     if arguments.topology is not None:
         return DataDirectory(load_topology(arguments.topology).data_directory)
-    if text := os.environ.get(VARIABLE):
-        where = parse_address(text.partition(",")[0], VARIABLE)
+    contexts = read_contexts()
+    text, what = os.environ.get(VARIABLE), VARIABLE
+    if not text and contexts.used:
+        text, what = contexts.named(contexts.used).registration, f"the context {contexts.used}"
+    if text:
+        where = parse_address(text.partition(",")[0], what)
         identity = identity_of(where.host, where.port)
         if identity is None:
             raise UsageError(f"you have started no network at {where}; give {WHERE}")

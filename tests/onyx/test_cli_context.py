@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from onyx.cli.contexts import contexts_file
+from onyx.cli.data_option import data_directory_of
 from onyx.cli.main import build_parser, main
 from onyx.cli.network_option import context_of, registration_address
 from onyx.cli.values import table
@@ -46,6 +47,8 @@ def test_a_context_counts_where_nothing_else_is_said(
     assert found("--registration", "x:9") == ("x:9", None)
     assert main(["context", "use", "here"]) == 0
     assert found()[0] == "127.0.0.1:2,127.0.0.1:3"
+    with pytest.raises(UsageError, match=r"no network at 127\.0\.0\.1:2;"):
+        data_directory_of(build_parser(["backup"]).parse_args(["backup", "x.tar.zst"]))
     monkeypatch.setenv("ONYX_CREDENTIALS", "bob.pem")
     assert found("--context", "prod") == ("h:1", None), "others are said"
     monkeypatch.setenv("ONYX_REGISTRATION", "y:8")
