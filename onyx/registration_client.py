@@ -239,9 +239,9 @@ class RegistrationClient(NetworkClient):
         """Change what is said of a source, given by its id or its name; returns when every broker
         has that, and all profiles have been held against another schema (``SourceInfo.warnings``).
 
-        Messages that were accepted before are what they were.  It keeps its root broker, wherever
-        it says that it is.  RequestFailed "not-authorised" unless it is one's own, or one operates
-        the network.
+        Messages that were accepted before are what they were.  Without a schema they are not
+        validated any more.  It keeps its root broker, wherever it says that it is.  RequestFailed
+        "not-authorised" unless it is one's own, or one operates the network.
         """
         arguments: dict[str, object] = {}
         said = {"rate": rate, "size": size, "validate": validate}
@@ -251,7 +251,7 @@ class RegistrationClient(NetworkClient):
         if schema is not None:
             arguments |= await _schema_arguments(schema)
         elif without_schema:
-            arguments["schema_name"] = ""
+            arguments = {"validate": "off", **arguments, "schema_name": ""}
         return await self.change_source(source, arguments)
 
     async def change_source(self, source: str, about: Mapping[str, object]) -> SourceInfo:

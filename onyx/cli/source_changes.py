@@ -74,7 +74,11 @@ def _add_update(verbs: Subparsers) -> None:
     parser.add_argument("--size", metavar="BYTES", type=not_negative, help="of a message")
     schema = parser.add_mutually_exclusive_group()
     schema.add_argument("--schema", metavar="PATH", type=Path, help="of the messages from now on")
-    schema.add_argument("--no-schema", action="store_true", help="they have none from now on")
+    schema.add_argument(
+        "--no-schema",
+        action="store_true",
+        help="they have none, and are not validated, from now on",
+    )
     parser.add_argument(
         "--validate", metavar="MODE", choices=("off", "report", "reject"), help=VALIDATE_HELP
     )

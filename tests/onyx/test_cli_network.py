@@ -663,6 +663,8 @@ def test_a_source_is_ensured_updated_and_removed_by_its_name(shell: Shell, tmp_p
     )
     assert shell.run("source", "publish", source, message) == 65
     assert "[invalid]" in shell.err
+    (said,) = shell.lines("source", "update", source, "--no-schema")
+    assert said == f"{source} is in version 3, changed: schema, validation"
 
     assert shell.lines("source", "remove", "short-lived") == [f"{source} is removed"]
     assert shell.run("source", "publish", source, message) == 65
