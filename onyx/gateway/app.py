@@ -75,7 +75,8 @@ def application(gateway: Gateway) -> ASGIApp:
 
     async def unrouted(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        refused = Refused(error.status_code, "not-found", error.detail)
+        code = "not-found" if error.status_code == 404 else "method-not-allowed"
+        refused = Refused(error.status_code, code, error.detail)
         if request.url.path.startswith("/v1/"):
             return refused.response()
         return _render(templates, request, "refused.html", refused.status, refused=refused)

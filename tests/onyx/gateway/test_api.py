@@ -64,6 +64,8 @@ def test_a_stream_of_several_profiles_says_how_far_it_is_with_each(
         "bad-event-id"
     )
     assert client.ask("GET", "/v1/results?profile=p0-none").status == 404
+    wrong = client.ask("DELETE", "/v1/status")
+    assert (wrong.status, wrong.said["code"]) == (405, "method-not-allowed")
 
 
 def test_a_profile_that_is_removed_ends_its_stream(client: Client) -> None:
