@@ -1,8 +1,7 @@
 """Bench: how fast a network is just now, as its sources and users see it.
 
 Everything is its own: a source, whose messages have a root element of this run's name, and profiles
-that ask for that, of one user.  At the end the profiles are removed; the source is the same one in
-every run, found by its key.
+that ask for that, of one user.  At the end, however it comes, all of them are removed.
 
 ``publish``   until the root broker has accepted a message, one after the other
 ``deliver``   from there to the one profile that wants it, in the hands of its user

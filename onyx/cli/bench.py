@@ -27,7 +27,7 @@ Publishes messages of its own to a source of its own, and takes them by profiles
 until a message is accepted (publish), is delivered to one profile (deliver) and to many
 (fan_out), many messages under way at once (stream), and until a new profile is live at
 every broker (churn). Nobody else's profile is asked for but those that want everything.
-The profiles are removed at the end; the source stays, and is used by the next run.
+Source and profiles are removed at the end, and when it is interrupted.
 
 --save FILE writes what was measured; --baseline FILE compares with it.
 
