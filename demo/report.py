@@ -17,6 +17,7 @@ from demo.scenario import Scenario
 from demo.traffic import Visit
 from demo.verdict import FAULT_KINDS, Fault
 from onyx.cli.drawing import broker_text
+from onyx.cli.values import columns
 
 FAULTS_SHOWN = 20
 _NAMES_SHOWN = 4
@@ -210,13 +211,9 @@ class Report:
         self._line(self._paint("bold", text))
 
     def _table(self, rows: list[tuple[str, ...]], right: set[int]) -> None:
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        for row in rows:
-            cells = [
-                cell.rjust(width) if column in right else cell.ljust(width)
-                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            self._line(("  " + "  ".join(cells)).rstrip())
+        alignment = ("<>"[column in right] for column in range(len(rows[0])))
+        for line in columns(rows, alignment).splitlines():
+            self._line(f"  {line}")
 
     def _line(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
