@@ -323,8 +323,8 @@ class ClientConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether the other side is there right now."""
-        return self._links.connected(self.peer)
+        """Whether the other side is there right now; links may not know yet that it is not."""
+        return self._transport is not None and self._links.connected(self.peer)
 
     def go_to(self, peer: str, where: Addresses) -> None:
         """Dial another process, which goes on with what was published to this one, and numbers."""

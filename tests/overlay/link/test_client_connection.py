@@ -230,6 +230,7 @@ async def test_a_source_that_starts_again_goes_on_with_the_next_number(tmp_path:
             ) as source:
                 assert await source.publish(b"<a/>", "xml") == expected
                 assert await source.outcome(expected) is None
+            assert not source.connected, "who follows it would wait for nothing, for ever"
             await until(lambda: not core.links.connected("source/s1"))
         assert len(core.taken) == 3
 
