@@ -29,6 +29,7 @@ from onyx.gateway.sessions import Sessions
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
 from onyx.logs import configure_logging, use_logs
+from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
 from overlay.topology import TopologyError, load_topology
@@ -48,6 +49,7 @@ async def run_gateway(
 
     At SIGHUP it logs as ``read_logs`` says, which may raise TopologyError, or stops where that says
     None.  NetworkUnreachable, NotAuthenticated before it is ``ready``."""
+    allow_all_files()
     trials = Trials()
     try:
         async with background_tasks() as nursery:

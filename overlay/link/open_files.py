@@ -19,6 +19,8 @@ OTHER_FILES = 128
 """Kept for what is no connection that was accepted: the store, an archive, links that are dialled,
 those to whom is said why they are not taken."""
 
+ALL_FILES = 65_536
+
 log = logging.getLogger("onyx.process")
 
 
@@ -27,6 +29,15 @@ class Connections(NamedTuple):
 
     clients: int
     links: int
+
+
+def allow_all_files() -> None:
+    """As many as the system allows this process to allow itself: for a gateway, which has its own
+    connection to each broker, and does not know how many there will be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = ALL_FILES if hard == resource.RLIM_INFINITY else min(ALL_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def allow_connections(

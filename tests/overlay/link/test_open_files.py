@@ -8,9 +8,11 @@ import pytest
 
 from overlay.limits import Limits
 from overlay.link.open_files import (
+    ALL_FILES,
     CONNECTIONS_DEFAULT,
     LINK_CONNECTIONS_DEFAULT,
     OTHER_FILES,
+    allow_all_files,
     allow_connections,
 )
 from overlay.topology import TopologyError
@@ -51,6 +53,17 @@ def test_the_soft_limit_is_raised_to_what_is_needed(system: System) -> None:
 def test_each_broker_of_a_large_network_has_its_connection(system: System) -> None:
     assert allow_connections(Limits(), 1_000).links == 2_000
     assert allow_connections(Limits(link_connections_max=7), 1_000).links == 7
+
+
+def test_a_gateway_may_open_what_the_system_allows(system: System) -> None:
+    allow_all_files()
+    assert system.soft == system.hard
+    system.hard = resource.RLIM_INFINITY
+    allow_all_files()
+    assert system.soft == ALL_FILES
+    system.soft = system.hard = 2 * ALL_FILES
+    allow_all_files()
+    assert system.soft == 2 * ALL_FILES
 
 
 def test_it_is_not_lowered(system: System) -> None:
