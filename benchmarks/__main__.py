@@ -21,6 +21,7 @@ from benchmarks.frames import FRAMES_BENCHMARK
 from benchmarks.graph.benchmark import GRAPH
 from benchmarks.graph_figures import GRAPH_FIGURES
 from benchmarks.language import LANGUAGE
+from benchmarks.map.benchmark import MAP
 from benchmarks.match import MATCH
 from benchmarks.network.benchmark import NETWORK
 from benchmarks.operate import OPERATE
@@ -45,6 +46,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     GRAPH,
     GRAPH_FIGURES,
     LANGUAGE,
+    MAP,
     OPERATE,
     PEP,
     PROFILES,

@@ -41,7 +41,7 @@ function takeTick(tick) {
     }
     Object.assign(broker, { state, profiles, published, delivered, refused, waiting });
   }
-  const crossed = links.filter((link) => link.lit).sort((one, other) => other.lit - one.lit).slice(0, 20);
+  const crossed = links.filter((link) => link.lit && now - link.lit < LIT_MS).sort((one, other) => other.lit - one.lit).slice(0, 20);
   canvas.dataset.crossed = crossed.map((link) => `${link.a.id}-${link.b.id}`).join(" ");
   show();
 }

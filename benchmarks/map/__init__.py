@@ -1,0 +1,1 @@
+"""What ``python -m benchmarks map`` takes besides ``benchmarks/map/benchmark.py``."""
