@@ -6,9 +6,10 @@ will do.  A service that has just started waits as long before it says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from overlay.limits import Limits
+from overlay.link.core_context import CoreContext
 from overlay.link.part import Part
 from registration.shape_changes import ShapeChanges
 
@@ -18,15 +19,11 @@ class AbsentBrokers(Part):
 
     section = "processes"
 
-    def __init__(
-        self, shapes: ShapeChanges, connected: Callable[[str], bool], after_s: float
-    ) -> None:
-        """``connected``: whether a peer ("broker/B2") is there; ``after_s`` seconds without one is
-        away."""
+    def __init__(self, context: CoreContext, shapes: ShapeChanges) -> None:
         self.away: set[str] = set()
         self._shapes = shapes
-        self._connected = connected
-        self._after_s = after_s
+        self._connected = context.links.connected
+        self._after_s = context.limits.link_down_after_s
         self._since: dict[str, float] = {}
 
     def take_limits(self, limits: Limits) -> None:

@@ -19,15 +19,13 @@ from dataclasses import dataclass
 
 from overlay.access import ANYTHING, Access, Right, Rule, Token, check_rule
 from overlay.link.catalog_frames import REVOKED_MAX, SERIAL_BYTES
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import AccessAnnounced, Request
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.principal import Principal
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument, number_argument
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.link.token_holders import TokenHolders
 from overlay.topology import Topology
 from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY
@@ -45,32 +43,25 @@ class AccessControl(Part):
     section = "access"
 
     def __init__(
-        self,
-        topology: Topology,
-        links: LinkLayer,
-        rows: RowLog,
-        audit: AuditLog,
-        wall: Callable[[], float],
-        holders: TokenHolders,
-        revoked: Callable[[], frozenset[int]] = frozenset,
+        self, context: CoreContext, audit: AuditLog, revoked: Callable[[], frozenset[int]]
     ) -> None:
-        """``wall``: seconds of the calendar; ``revoked``: the serial numbers of certificates."""
-        self._wall = wall
-        self._holders = holders
+        """``revoked``: the serial numbers of certificates."""
+        self._wall = context.wall
+        self._holders = context.holders
         self._revoked = revoked
         self._revoked_before = revoked()
         self._tokens: dict[str, Token] = {}
         self._version = 0  # of the table
-        self._fixed = topology.access.rules()
-        self._brokers = topology.broker_ids
-        self._links = links
-        self._rows = rows
+        self._fixed = context.topology.access.rules()
+        self._brokers = context.topology.broker_ids
+        self._links = context.links
+        self._rows = context.rows
         self._audit = audit
         self._granted: dict[Rule, None] = {}
         self._told: dict[str, AccessAnnounced] = {}  # in this run, by broker
         self._of: tuple[Access, frozenset[int]] | None = None  # what brokers are to know
         self._announced = AccessAnnounced([], [], [])  # that
-        self.table = holders.table
+        self.table = context.access
         self.may_tell: Callable[[], bool] = lambda: True
         """Whether what was granted is known; it is not while it is found out from brokers."""
         self.verbs = {

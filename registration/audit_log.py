@@ -7,14 +7,14 @@ each goes as well, may keep more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from overlay.access import Right
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.request_server import Result, Verb, number_argument
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 
@@ -43,10 +43,10 @@ class AuditLog(Part):
 
     section = "audit"
 
-    def __init__(self, rows: RowLog, wall: Callable[[], float], say: Callable[[str], None]) -> None:
-        self._rows = rows
-        self._wall = wall
-        self._say = say
+    def __init__(self, context: CoreContext) -> None:
+        self._rows = context.rows
+        self._wall = context.wall
+        self._say = context.say
         self._entries: deque[tuple[str, Entry]] = deque()
         self._last = 0
         self.verbs = {"audit.list": Verb(Right.ADMIN, self._list)}

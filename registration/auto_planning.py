@@ -15,16 +15,16 @@ again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from overlay.backoff import Backoff
+from overlay.link.core_context import CoreContext
 from overlay.link.events import AskPlanner, PlannerAnswered
-from overlay.link.part import Part
+from overlay.link.part import Hearer, Part, hears
 from overlay.link.request_server import Result
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
@@ -92,14 +92,12 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
 
     def __init__(
         self,
-        topology: Topology,
+        context: CoreContext,
         catalog: Catalog,
         placement: PlanPlacement,
         shares: MeasuredShares,
         application: PlanApplication,
         census: PlanCensus,
-        rows: RowLog,
-        wall: Callable[[], float],
         no_planner: str,
     ) -> None:
         """``no_planner``: why the shell cannot plan; "": it can."""
@@ -108,8 +106,8 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._shares = shares
         self._application = application
         self._census = census
-        self._rows = rows
-        self._wall = wall
+        self._rows = context.rows
+        self._wall = context.wall
         self._schemas = SourceSchemas(catalog)
         self._no_planner = no_planner
         self._state = PlanningState.WAITING
@@ -126,7 +124,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._failure = ""
         self._failures = 0  # in a row
         self._failed_at = self._pause = 0.0
-        self.use_topology(topology)
+        self.use_topology(context.topology)
         placement.tell_changed += [shares.plan_changed, application.work_soon, self._plan_changed]
 
     def use_topology(self, topology: Topology) -> None:
@@ -195,15 +193,18 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         elif self._has_settled(reason):
             self.happen(None, event, reason)
 
-    def answered(self, event: PlannerAnswered) -> None:
-        """An answer to a question that is no more of interest is passed over."""
-        if event.key != str(self._asked):
-            return
+    def events(self) -> Iterable[Hearer]:
+        yield hears(PlannerAnswered, self._answered)
+
+    def _answered(self, event: PlannerAnswered) -> bool:
         answer = event.answer
-        if isinstance(answer, PlanMade):
+        if event.key != str(self._asked):
+            pass  # nobody is interested any more
+        elif isinstance(answer, PlanMade):
             self.happen(None, PlanningEvent.MADE, answer)
         elif isinstance(answer, PlanFailed):
             self.happen(None, PlanningEvent.FAILED, answer.reason)
+        return True
 
     def _counted(self, drift: Drift) -> None:
         plan = self._placement.plan

@@ -11,11 +11,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from overlay.access import Right
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
-from overlay.link.principal import Principal
+from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
 from overlay.network_shape import cut_off, kept_down, without_broker
 from overlay.toml_table import did_you_mean
@@ -26,30 +25,24 @@ from registration.drains import Drains
 from registration.shape_changes import ShapeChanges
 
 
-class BrokerRequests:
+class BrokerRequests(Part):
     """Checks and begins it."""
 
     def __init__(
         self,
+        context: CoreContext,
         shapes: ShapeChanges,
         catalog: Catalog,
         drains: Drains,
         audit: AuditLog,
-        principal: Callable[[int], Principal | None],
-        connected: Callable[[str], bool],
     ) -> None:
-        """``principal(connection)`` asks for it; ``connected(peer)``: whether "broker/B2" is
-        there."""
         self._shapes = shapes
         self._catalog = catalog
         self._drains = drains
         self._audit = audit
-        self._principal = principal
-        self._connected = connected
-
-    @property
-    def verbs(self) -> dict[str, Verb]:
-        return {
+        self._principal = context.links.principal
+        self._connected = context.links.connected
+        self.verbs = {
             "broker.drain": Verb(Right.OPERATE, self._drain),
             "broker.progress": Verb(Right.OPERATE, self._progress),
             "broker.lost": Verb(Right.OPERATE, self._lose),

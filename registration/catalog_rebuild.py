@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frame import CATALOG_REPORT, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
@@ -40,9 +41,8 @@ from overlay.link.frames import (
     SourceAnnounced,
     SourceReady,
 )
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import NetworkShape, cut_off, without_broker
@@ -125,24 +125,20 @@ class CatalogRebuild(Part):
 
     section = "rebuild"
 
-    def __init__(
-        self, topology: Topology, catalog: Catalog, links: LinkLayer, rows: RowLog
-    ) -> None:
-        self._topology = topology
+    def __init__(self, context: CoreContext, catalog: Catalog) -> None:
+        self._topology = context.topology
         self._catalog = catalog
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._row: RebuildRow | None = None
         self._asked: set[str] = set()
         self._told: dict[str, BrokerTold] = {}
         self._last = 0  # number of what is kept
-        self._requests: list[tuple[Request, Arrival]] = []
+        self._requests: list[Arrival] = []
         self._said = ""  # what came of it, in this run of the process
         self.reinstate: Callable[[Mapping[str, BrokerTold], Collection[str]], str]
         """Makes what brokers have told what the other parts know; what came of it."""
-        self.take: Callable[[Frame, Arrival], None]
-        """Handles a frame that was kept."""
-        links.is_anew = self._is_anew
+        context.links.is_anew = self._is_anew
 
     def frames(self) -> Iterable[Taker]:
         for kind in (CatalogTold, ProfilesHosted, ProfilesMoving):
@@ -200,7 +196,7 @@ class CatalogRebuild(Part):
         """Nobody waits on a connection that is gone."""
         if self._requests:
             gone = arrival.connection
-            self._requests = [each for each in self._requests if each[1].connection != gone]
+            self._requests = [each for each in self._requests if each.connection != gone]
 
     def flush(self) -> None:
         """Is it whole?"""
@@ -216,8 +212,8 @@ class CatalogRebuild(Part):
         for number in range(1, self._last + 1):
             KEPT.delete(self._rows, number_key(number))
         self._said = self.reinstate(told, lost)
-        for request, arrival in requests:
-            self.take(request, arrival)
+        for arrival in requests:
+            self.hand_on(arrival)
 
     def awaited(self) -> list[str]:
         """The brokers that have not told all yet: of the newest shape that is known, and of those
@@ -279,7 +275,7 @@ class CatalogRebuild(Part):
         if request.verb in ANSWERED:
             return False
         if len(self._requests) < REQUESTS_MAX:
-            self._requests.append((request, arrival))
+            self._requests.append(arrival)
         else:
             detail = f"the catalog is rebuilt, and {REQUESTS_MAX} requests wait for it"
             self._links.refuse(arrival.connection, "busy", detail)

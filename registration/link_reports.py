@@ -8,13 +8,13 @@ away says nothing, so its links stay: its messages wait for it, and trees go rou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import LinkReported, ShapeReached
 from overlay.link.part import Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import Pair, is_connected, is_connected_without
@@ -39,18 +39,11 @@ class LinkReports(Part):
 
     section = "shape"
 
-    def __init__(
-        self,
-        shapes: ShapeChanges,
-        rows: RowLog,
-        audit: AuditLog,
-        connected: Callable[[str], bool],
-    ) -> None:
-        """``connected``: whether a peer ("broker/B2") is there."""
-        self._connected = connected
+    def __init__(self, context: CoreContext, shapes: ShapeChanges, audit: AuditLog) -> None:
+        self._connected = context.links.connected
         self._audit = audit
         self._shapes = shapes
-        self._rows = rows
+        self._rows = context.rows
         self._down: dict[Pair, _ReportRow] = {}
 
     def frames(self) -> Iterable[Taker]:

@@ -10,15 +10,13 @@ broker.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
+from overlay.link.core_context import CoreContext
 from overlay.link.errors import StoreLost
 from overlay.link.events import Flow
 from overlay.link.frames import Hello
-from overlay.link.link_layer import LinkLayer
 from overlay.link.lost_stores import STORE_LOST, lost_detail
 from overlay.link.part import Part
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 
@@ -34,11 +32,10 @@ MET = Table("broker-met", _MetRow)
 class LostCatalog(Part):
     """Looks at the hellos of brokers; durable is only that one was met."""
 
-    def __init__(self, links: LinkLayer, rows: RowLog, data: Path) -> None:
-        """``data``: the data directory of the network."""
-        self._data = data
-        self._links = links
-        self._rows = rows
+    def __init__(self, context: CoreContext) -> None:
+        self._data = context.topology.data_directory
+        self._links = context.links
+        self._rows = context.rows
         self._has_met = False
 
     def restore(self, rows: StoredRows) -> None:

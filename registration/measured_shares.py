@@ -12,12 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.limits import FRAME_HEADROOM_BYTES
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import Result
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.topology import Topology
@@ -54,13 +53,11 @@ class MeasuredShares(Part):
 
     section = "shares"
 
-    def __init__(
-        self, topology: Topology, placement: PlanPlacement, links: LinkLayer, rows: RowLog
-    ) -> None:
-        self._topology = topology
+    def __init__(self, context: CoreContext, placement: PlanPlacement) -> None:
+        self._topology = context.topology
         self._placement = placement
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._told: dict[str, str] = {}  # broker -> the plan that it was told
         self._plan = ""
         self._messages = 0.0

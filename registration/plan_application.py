@@ -15,13 +15,13 @@ catalog is gone through again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from overlay.link.core_context import CoreContext
 from overlay.link.part import Part
 from overlay.link.request_server import Result
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.topology import Topology
@@ -71,21 +71,14 @@ class PlanApplication(Part):
     section = "application"
 
     def __init__(
-        self,
-        topology: Topology,
-        catalog: Catalog,
-        placement: PlanPlacement,
-        moves: Moves,
-        rows: RowLog,
-        connected: Callable[[str], bool],
+        self, context: CoreContext, catalog: Catalog, placement: PlanPlacement, moves: Moves
     ) -> None:
-        """``connected(peer)``: whether "broker/B2" is there."""
-        self.use_topology(topology)
+        self.use_topology(context.topology)
         self._catalog = catalog
         self._placement = placement
         self._moves = moves
-        self._rows = rows
-        self._connected = connected
+        self._rows = context.rows
+        self._connected = context.links.connected
         self._state = State.NEVER
         self._plan = ""
         self._rate = RATE

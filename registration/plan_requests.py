@@ -14,10 +14,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from overlay.access import Right
 from overlay.link.frames import Request
+from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result, Verb, number_argument
 from registration.auto_planning import AutoPlanning
 from registration.measured_shares import MeasuredShares
@@ -30,7 +29,7 @@ RATE_MAX = 10_000.0
 AT_ONCE_MAX = 1_024
 
 
-class PlanRequests:
+class PlanRequests(Part):
     """The verbs about plans."""
 
     def __init__(
@@ -46,10 +45,7 @@ class PlanRequests:
         self._application = application
         self._census = census
         self._auto = auto
-
-    @property
-    def verbs(self) -> Mapping[str, Verb]:
-        return {
+        self.verbs = {
             "plan.use": Verb(Right.OPERATE, self._use),
             "plan.show": Verb(Right.OPERATE, self._show),
             "plan.census": Verb(Right.OPERATE, self._count),

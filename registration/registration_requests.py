@@ -19,18 +19,19 @@ the first one made, and makes nothing twice.  ``source.register`` and ``profile.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
 from overlay.access import Right
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
+from overlay.link.events import DiskRoom
 from overlay.link.frames import Request
-from overlay.link.part import Part, Taker, takes
+from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.request_server import (
     RequestRefused,
-    RequestServer,
     Result,
     Verb,
     location_argument,
@@ -39,7 +40,6 @@ from overlay.link.request_server import (
     policy_argument,
     text_argument,
 )
-from overlay.link.statistics_requests import StatisticsRequests
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
@@ -72,13 +72,12 @@ class RegistrationRequests(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         shapes: ShapeChanges,
         catalog: Catalog,
         news: NewProfiles,
         batches: BatchRequests,
         sources: SourceRequests,
-        server: RequestServer,
-        statistics: StatisticsRequests,
         away: Collection[str],
     ) -> None:
         """``use_topology`` must be called before anything is asked; ``away``: brokers that are not
@@ -89,24 +88,25 @@ class RegistrationRequests(Part):
         self._news = news
         self._batches = batches
         self._catalog = catalog
-        self._server = server
-        self._statistics = statistics
+        self._server = context.server
         self._waiting: dict[str, list[_Waiting]] = {}  # by source or profile
         self._next_deadline = inf  # no later than any of them
         # profile id -> (connection, request, version; 0: until it is gone)
         self._awaiting: dict[str, list[tuple[int, str, int]]] = {}
-
-    @property
-    def verbs(self) -> Mapping[str, Verb]:
-        return {
-            "statistics": Verb(Right.OPERATE, self._statistics.handle),
-            **self._sources.verbs,
+        self.verbs = {
             "source.register": Verb(Right.PUBLISH, self._register_source, as_oneself, adds=True),
             "profile.add": Verb(Right.OWN, self._add_profile, users_named, adds=True),
             "profile.await": Verb(Right.OWN, self._await_profile, self._catalog.profiles_of),
             "profile.list": Verb(Right.OWN, self._list_profiles, users_named),
             "profile.show": Verb(Right.OWN, self._show_profile, self._catalog.profiles_of),
         }
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(DiskRoom, self._note_disk)
+
+    def _note_disk(self, event: DiskRoom) -> bool:
+        self._server.disk_is_short = event.is_short
+        return True
 
     def frames(self) -> Iterable[Taker]:
         yield takes(Request, "client", self._handle, right=Right.KNOWN)  # each verb says what

@@ -70,11 +70,10 @@ class Reinstatement:
         placement: PlanPlacement,
         shares: MeasuredShares,
         audit: AuditLog,
-        take: Callable[[Frame, Arrival], None],
         connected: Callable[[str], bool],
     ) -> None:
-        """``take`` handles a frame as it is handled ever; ``connected(peer)``: whether "broker/B2"
-        is there."""
+        """``connected(peer)``: whether "broker/B2" is there."""
+        self._rebuild = rebuild
         self._catalog = catalog
         self._shapes = shapes
         self._moves = moves
@@ -86,9 +85,8 @@ class Reinstatement:
         self._placement = placement
         self._shares = shares
         self._audit = audit
-        self._take = take
         self._connected = connected
-        rebuild.reinstate, rebuild.take = self.reinstate, take
+        rebuild.reinstate = self.reinstate
         access.may_tell = lambda: not rebuild.is_under_way
 
     def reinstate(self, told: Mapping[str, BrokerTold], lost: Collection[str]) -> str:
@@ -107,7 +105,7 @@ class Reinstatement:
                 self._roots.leave_one(source.source)
         later = [(*each, broker) for broker, of in told.items() for each in of.later]
         for _, frame, broker in sorted(later, key=lambda each: each[0]):
-            self._take(frame, Arrival(0, f"broker/{broker}", frame, REGISTRATION_KEY))
+            self._rebuild.hand_on(Arrival(0, f"broker/{broker}", frame, REGISTRATION_KEY))
         self._shapes.go_on()
         if self._shapes.is_settled:
             self._roots.settle()

@@ -5,7 +5,7 @@ A request with a schema waits until that is read, and is handled again then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 
 from formats.errors import SchemaRefused
@@ -14,7 +14,7 @@ from formats.schema_questions import ReadSchema, SchemaAnswer, SchemaFound
 from overlay.link.arrival import Arrival
 from overlay.link.events import AskSchemaWorker, SchemaAnswered
 from overlay.link.frames import Request
-from overlay.link.part import Part
+from overlay.link.part import Hearer, Part, hears
 from overlay.link.request_server import RequestRefused
 
 WAITING_MAX = 16  # schemas that are being read; each may take 4 s and has up to 4 MB
@@ -52,12 +52,16 @@ class SchemaReading(Part):
         self._waiting[key].append((connection, request))
         return None
 
-    def answered(self, event: SchemaAnswered) -> None:
+    def events(self) -> Iterable[Hearer]:
+        yield hears(SchemaAnswered, self._answered)
+
+    def _answered(self, event: SchemaAnswered) -> bool:
         if len(self._answers) >= ANSWERS_MAX:
             self._answers.clear()
         self._answers[event.key] = event.answer
         for connection, request in self._waiting.pop(event.key, ()):
             self._handle(connection, request)
+        return True
 
     def gone(self, arrival: Arrival) -> None:
         """What is asked is asked; nobody waits on a connection that is gone."""

@@ -14,6 +14,7 @@ from secrets import token_bytes
 
 import trio
 
+from overlay.link.core_context import Surroundings
 from overlay.link.credentials import Credentials
 from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
@@ -57,22 +58,25 @@ async def run_registration(
     no_planner = what_it_lacks(topology)
 
     def make_core(came_further: Progress) -> RegistrationCore:
+        around = Surroundings(
+            clock=ProcessorClock(),
+            wall=time.time,
+            node=vitals.of_node(store, credentials),
+            progress=came_further,
+            say=log.info,
+            caution=limits.cautious_turns,
+            issuer=issuer,
+            mark=mark,
+            epoch=store.epoch,
+        )
         return RegistrationCore(
             topology,
             identity,
             instance,
             store.rows(unread=(OUTBOX,)),
-            vitals.of_node(store, credentials),
-            came_further,
-            ProcessorClock(),
+            around,
             partial(token_bytes, 32),
-            time.time,
-            limits.cautious_turns,
-            log.info,
-            issuer,
             frozenset if credentials is None else lambda: credentials.revoked,
-            mark,
-            store.epoch,
             no_planner,
         )
 

@@ -115,11 +115,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     section = "shape"
 
     def __init__(
-        self,
-        topology: Topology,
-        catalog: Catalog,
-        links: LinkLayer,
-        rows: RowLog,
+        self, topology: Topology, catalog: Catalog, links: LinkLayer, rows: RowLog
     ) -> None:
         """``topology`` is what the process was started with."""
         self._started_with = topology
@@ -141,8 +137,6 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self.tell_settled: Callable[[], None] = lambda: None
         self.is_gone: Callable[[str], bool] = lambda source: False
         """Of a source: whether its root broker was told that it is removed."""
-        self.tell_topology: list[Callable[[Topology], None]] = []
-        """Who places by the network as it is now, and is told when it is another."""
 
     def restore(self, rows: StoredRows) -> None:
         shapes = [
@@ -440,8 +434,9 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def _tell_topology(self) -> None:
         topology = self.topology
-        for tell in self.tell_topology:
-            tell(topology)
+        parts = () if self.agenda is None else self.agenda.parts
+        for part in parts:
+            part.use_topology(topology)
 
     def _put(self, shape: NetworkShape) -> None:
         SHAPE.put(self._rows, str(shape.version), shape.row())

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 
 from overlay.access import Right
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
-from overlay.link.principal import Principal
+from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result, Verb, text_argument
 from overlay.live_settings import SETTINGS, setting_values, starts_needed, with_live_settings
 from overlay.network_shape import (
@@ -38,30 +39,27 @@ TEXT_LENGTH_MAX = 2 * 1024 * 1024  # the largest network, every value written ou
 NAMED = 10  # profiles and sources that a refusal names
 
 
-class ShapeRequests:
+class ShapeRequests(Part):
     """Checks and begins changes of the network's shape."""
 
     def __init__(
         self,
+        context: CoreContext,
         shapes: ShapeChanges,
         catalog: Catalog,
         changed: Callable[[], None],
         audit: AuditLog,
-        principal: Callable[[int], Principal | None],
         change_settings: Callable[[Topology, Topology], None],
     ) -> None:
-        """``changed`` is called when a change has begun; ``principal(connection)`` asks for it;
+        """``changed`` is called when a change has begun;
         ``change_settings`` is told of what was in force, and is."""
         self._change_settings = change_settings
         self._audit = audit
-        self._principal = principal
+        self._principal = context.links.principal
         self._shapes = shapes
         self._catalog = catalog
         self._changed = changed
-
-    @property
-    def verbs(self) -> dict[str, Verb]:
-        return {
+        self.verbs = {
             "topology.apply": Verb(Right.OPERATE, self._apply),
             "topology.progress": Verb(
                 Right.OPERATE, lambda connection, request: self._shapes.progress()

@@ -24,21 +24,20 @@ of any source any more are told to whoever has changed it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from formats import Schema
-from overlay.access import AccessTable
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frame import SOURCE_CHANGES
 from overlay.link.frames import SourceRemoved
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.topology import Topology
+from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY, Catalog, SourceEntry, announcement
 from registration.schema_warnings import schema_warnings, schemas_of
 from registration.shape_changes import ShapeChanges
@@ -94,27 +93,21 @@ class SourceChanges(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         shapes: ShapeChanges,
         catalog: Catalog,
         roots: SourceRoots,
-        links: LinkLayer,
-        rows: RowLog,
-        access: AccessTable,
-        answer: Callable[[int, str, Result], None],
-        is_over: Callable[[], bool],
-        note: Callable[[int, str, str], None],
+        audit: AuditLog,
     ) -> None:
-        """``answer(connection, request, result)``; ``is_over``: the slice of this event;
-        ``note(connection, what, detail)``: for the audit log."""
-        self._note = note
+        self._audit = audit
         self._shapes = shapes
         self._catalog = catalog
         self._roots = roots
-        self._links = links
-        self._rows = rows
-        self._access = access
-        self._answer = answer
-        self._is_over = is_over
+        self._links = context.links
+        self._rows = context.rows
+        self._access = context.access
+        self._answer = context.server.answer
+        self._is_over = context.slice.is_over
         self._updates: dict[str, _Update] = {}  # by request, the oldest first
         self._removals: dict[str, _RemovalRow] = {}  # by request, the oldest first
         self._waiting: dict[str, list[tuple[int, str]]] = {}  # until a source is gone
@@ -172,7 +165,7 @@ class SourceChanges(Part):
             census = self._census(entry, wanted) if "schema" in changed else None
             self._catalog.put_source(wanted)
             detail = f"{entry.source}: {', '.join(changed)}: version {wanted.version}"
-            self._note(connection, "source.update", detail)
+            self._audit.note(self._links.principal(connection), "source.update", detail)
             known = _Update(entry.source, wanted.version, changed, census, [])
             self._remember(request, known)
             if census is not None:
@@ -190,7 +183,7 @@ class SourceChanges(Part):
         if not entry.is_removed:
             self._catalog.put_source(replace(entry, is_removed=True))
             detail = f"{entry.source} ({entry.name})" if entry.name else entry.source
-            self._note(connection, "source.remove", detail)
+            self._audit.note(self._links.principal(connection), "source.remove", detail)
         order = 1 + max((row.order for row in self._removals.values()), default=0)
         if request not in self._removals:
             self._removals[request] = row = _RemovalRow(order, entry.source)

@@ -33,6 +33,7 @@ from formats.graph.iris import find_bad_character, has_scheme
 from formats.schema import SCHEMA_BYTES_MAX
 from overlay.access import Right
 from overlay.link.frames import Request
+from overlay.link.part import Part
 from overlay.link.principal import Principal
 from overlay.link.request_server import (
     RequestRefused,
@@ -69,7 +70,7 @@ FOREVER = ("compression", "base")
 """The settings that cannot be changed: messages that are under way depend on them."""
 
 
-class SourceRequests:
+class SourceRequests(Part):
     """Answers from the catalog, and has sources changed."""
 
     def __init__(

@@ -22,11 +22,10 @@ from formats.graph.closure import TaxonomyClosure
 from formats.graph.syntaxes import GraphSyntax, by_media_type
 from formats.graph.taxonomy import Taxonomy, check_taxonomy, read_taxonomy, union
 from overlay.access import Right
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request, TaxonomiesAnnounced
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.topology import Topology
@@ -66,10 +65,10 @@ class Taxonomies(Part):
 
     section = "taxonomies"
 
-    def __init__(self, topology: Topology, links: LinkLayer, rows: RowLog, audit: AuditLog) -> None:
-        self._brokers = topology.broker_ids
-        self._links = links
-        self._rows = rows
+    def __init__(self, context: CoreContext, audit: AuditLog) -> None:
+        self._brokers = context.topology.broker_ids
+        self._links = context.links
+        self._rows = context.rows
         self._audit = audit
         self._of_name: dict[str, _TaxonomyRow] = {}
         self._read: dict[str, Taxonomy] = {}

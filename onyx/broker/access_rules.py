@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from onyx.broker.control_plane import ControlPlane
 from overlay.access import Access, Right, Rule, Token
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import AccessAnnounced
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from overlay.link.token_holders import TokenHolders
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +37,16 @@ class AccessRules(Part):
     section = "access"
 
     def __init__(
-        self,
-        control: ControlPlane,
-        links: LinkLayer,
-        rows: RowLog,
-        holders: TokenHolders,
-        revoke: Callable[[frozenset[int]], None] = lambda serials: None,
+        self, context: CoreContext, control: ControlPlane, revoke: Callable[[frozenset[int]], None]
     ) -> None:
         """``revoke`` is told which certificates nobody may show any more, by serial number."""
         self._revoke = revoke
-        self._holders = holders
+        self._holders = context.holders
         self._control = control
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._row: _AccessRow | None = None  # as the registration service has said
-        self.table = holders.table
+        self.table = context.access
 
     def frames(self) -> Iterable[Taker]:
         yield takes(AccessAnnounced, "registration", self._handle_announced)

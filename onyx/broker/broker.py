@@ -19,6 +19,7 @@ from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.late_spaces import BODY_SPACE
 from onyx.telemetry.span_exporter import span_exporter
+from overlay.link.core_context import Surroundings
 from overlay.link.credentials import Credentials
 from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
@@ -67,22 +68,25 @@ async def run_broker(
     reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
 
     def make_core(came_further: Progress) -> BrokerCore:
+        around = Surroundings(
+            clock=ProcessorClock(),
+            wall=time.time,
+            node=vitals.of_node(store, credentials),
+            progress=came_further,
+            say=log.info,
+            caution=limits.cautious_turns,
+            issuer=issuer,
+            mark=mark,
+            epoch=store.epoch,
+        )
         return BrokerCore(
             topology,
             broker_id,
             uuid.uuid4().hex,
             store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
-            ProcessorClock(),
+            around,
             archive.statistics if archive else dict,
-            vitals.of_node(store, credentials),
-            time.time,
-            came_further,
-            log.info,
-            limits.cautious_turns,
-            issuer,
             (lambda serials: None) if credentials is None else credentials.revoke,
-            mark,
-            store.epoch,
             None if spans is None else spans.tell,
         )
 

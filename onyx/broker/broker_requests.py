@@ -8,32 +8,26 @@ request the last one is waited for: what was changed before it is live before it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from onyx.broker.archive.archive_reads import ArchiveReads
 from onyx.broker.live_requests import LiveRequests
 from onyx.broker.live_wait import LiveVersion
-from onyx.broker.message_trace import MessageTrace
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
-from onyx.broker.observers import Observers
 from onyx.broker.policy_changes import PolicyChanges
 from onyx.broker.query_plane import QueryPlane
-from onyx.broker.transformation_requests import TransformationRequests
-from onyx.broker.user_budgets import UserBudgets
-from overlay.access import AccessTable, Right
+from onyx.broker.taxonomies import Taxonomies
+from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
-from overlay.link.dead_letters import DeadLetters
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.principal import Principal
 from overlay.link.request_server import (
     NAME_BYTES_MAX,
     RequestRefused,
-    RequestServer,
     Result,
     Verb,
     name_argument,
@@ -43,8 +37,6 @@ from overlay.link.request_server import (
     text_argument,
     texts_argument,
 )
-from overlay.link.row_log import RowLog
-from overlay.link.statistics_requests import StatisticsRequests
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
@@ -58,61 +50,31 @@ class BrokerRequests(Part):
 
     def __init__(
         self,
-        links: LinkLayer,
+        context: CoreContext,
         query: QueryPlane,
         moves: ProfileMoves,
-        observers: Observers,
-        trace: MessageTrace,
-        transformation: TransformationRequests,
-        finish: Callable[[], None],
-        statistics: Callable[[], Result],
-        limits: Limits,
-        rows: RowLog,
-        dead: DeadLetters,
-        access: AccessTable,
-        reads: ArchiveReads,
-        said_in: Callable[[str], str],
+        taxonomies: Taxonomies,
         policies: PolicyChanges,
-        budgets: UserBudgets,
     ) -> None:
-        """``finish`` delivers the messages that came before a request; ``said_in`` a text: with
-        what the taxonomies say (Taxonomies)."""
-        self._said_in = said_in
-        self._policies = policies
-        self._finish = finish
         self._query = query
         self._moves = moves
-        self._limits = limits
-        self._server = RequestServer(
-            links,
-            "a broker",
-            {
-                "statistics": Verb(Right.OPERATE, StatisticsRequests(statistics, links).handle),
-                "sync": Verb(Right.KNOWN, self._sync),
-                "dump": Verb(Right.OPERATE, self._dump),
-                "observe": Verb(Right.OPERATE, observers.handle_observe),
-                "routing.show": Verb(Right.OPERATE, self._show_routing),
-                "trace": Verb(Right.OPERATE, trace.handle),
-                "trace.carried": Verb(Right.OPERATE, trace.handle_carried),
-                "transform.show": Verb(Right.OPERATE, transformation.handle),
-                "profile.list": Verb(Right.OPERATE, self._list_profiles),
-                "profile.dearest": Verb(Right.OPERATE, budgets.handle_dearest),
-                "profile.show": Verb(Right.OWN, self._show_profile, self._profiles_of),
-                "profile.update": Verb(Right.OWN, self._update_profile, self._profiles_of),
-                "profile.remove": Verb(Right.OWN, self._remove_profile, self._profiles_of),
-                "profile.update_many": Verb(Right.OWN, self._update_many, self._profiles_of),
-                "profile.remove_many": Verb(Right.OWN, self._remove_many, self._profiles_of),
-                "profile.policy": Verb(Right.OWN, self._policy, self._profiles_of),
-                "profile.live": Verb(Right.OWN, self._await_live, self._profiles_of),
-                **dead.verbs,
-                **reads.verbs,
-            },
-            access,
-            rows.__len__,
-            dead.answer_failed,
-            CHANGING,
-        )
-        self.verbs = self._server.verbs
+        self._taxonomies = taxonomies
+        self._policies = policies
+        self._limits = context.limits
+        self._server = context.server
+        self.verbs = {
+            "sync": Verb(Right.KNOWN, self._sync),
+            "dump": Verb(Right.OPERATE, self._dump),
+            "routing.show": Verb(Right.OPERATE, self._show_routing),
+            "profile.list": Verb(Right.OPERATE, self._list_profiles),
+            "profile.show": Verb(Right.OWN, self._show_profile, self._profiles_of),
+            "profile.update": Verb(Right.OWN, self._update_profile, self._profiles_of),
+            "profile.remove": Verb(Right.OWN, self._remove_profile, self._profiles_of),
+            "profile.update_many": Verb(Right.OWN, self._update_many, self._profiles_of),
+            "profile.remove_many": Verb(Right.OWN, self._remove_many, self._profiles_of),
+            "profile.policy": Verb(Right.OWN, self._policy, self._profiles_of),
+            "profile.live": Verb(Right.OWN, self._await_live, self._profiles_of),
+        }
         self._live = LiveRequests(query.waits, self._server.answer)
         query.tell_live.append(self._live.answer_live)
 
@@ -189,10 +151,10 @@ class BrokerRequests(Part):
 
     def _update_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
-        self._finish()
+        self._query.finish()
         text = text_argument(request, "text", self._limits.profile_length_max)
         try:
-            changed = self._query.update(profile, self._said_in(text))
+            changed = self._query.update(profile, self._taxonomies.said_in(text))
         except ProfileRefused as refusal:
             raise profile_refused(refusal) from refusal
         result: Result = {"profile": profile, "version": changed.version}
@@ -200,7 +162,7 @@ class BrokerRequests(Part):
 
     def _remove_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
-        self._finish()
+        self._query.finish()
         gone = self._query.remove(profile)
         result: Result = {"profile": profile, "removed": True}
         return self._wait(connection, request, result, gone)
@@ -226,7 +188,7 @@ class BrokerRequests(Part):
             try:
                 self._check_here(profile)
                 is_suspended = profile in self._query.suspensions.why
-                text = self._said_in(asked)
+                text = self._taxonomies.said_in(asked)
                 if hosted is not None and (hosted.text != text or is_suspended):
                     changes.append((place, profile, check_profile(text)))
             except RequestRefused as refusal:
@@ -238,7 +200,7 @@ class BrokerRequests(Part):
                 refused.append([place, "profile-refused", str(refusal)])
         if is_bad and request.arguments.get("skip_refused") is not True:
             changes, versions = [], [0] * len(profiles)
-        self._finish()
+        self._query.finish()
         changed = self._query.update_all([(profile, parsed) for _, profile, parsed in changes])
         for (place, _, _), live in zip(changes, changed, strict=True):
             versions[place] = live.version
@@ -256,7 +218,7 @@ class BrokerRequests(Part):
                 going[profile] = None
             except RequestRefused as refusal:
                 refused.append([place, refusal.code, str(refusal)])
-        self._finish()
+        self._query.finish()
         gone = self._query.remove_all(list(going))
         result: Result = {"refused": refused}
         return self._wait(connection, request, result, gone[-1]) if gone else result

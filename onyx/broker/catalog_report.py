@@ -26,6 +26,7 @@ from onyx.broker.shape.source_releases import release_sources
 from onyx.broker.taxonomies import Taxonomies
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     CatalogTold,
@@ -35,10 +36,8 @@ from overlay.link.frames import (
     ProfilesMoving,
     SourceReady,
 )
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.portions import PORTION_BYTES, PORTION_TEXTS
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from registration.catalog import REGISTRATION_KEY, announcement
@@ -70,6 +69,7 @@ class CatalogReport(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
         query: QueryPlane,
         moves: ProfileMoves,
@@ -79,8 +79,6 @@ class CatalogReport(Part):
         taxonomies: Taxonomies,
         watch: LinkWatch,
         stages: ShapeStages,
-        links: LinkLayer,
-        rows: RowLog,
     ) -> None:
         self._control = control
         self._query = query
@@ -91,8 +89,8 @@ class CatalogReport(Part):
         self._taxonomies = taxonomies
         self._watch = watch
         self._stages = stages
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._wanted: _WantedRow | None = None
         self._left: deque[str] = deque()  # profiles that are still to be told
         self._highest = 0

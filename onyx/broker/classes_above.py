@@ -12,11 +12,12 @@ looked at when that is over, those that are suspended when their text is given a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.taxonomies import Taxonomies
+from overlay.link.core_context import CoreContext
 from overlay.link.part import Part
 from overlay.link.stored_rows import StoredRows
 from yfilter.errors import ProfileRefused
@@ -33,19 +34,12 @@ class ClassesAbove(Part):
     section = "taxonomies"
 
     def __init__(
-        self,
-        query: QueryPlane,
-        moves: ProfileMoves,
-        taxonomies: Taxonomies,
-        finish: Callable[[], None],
-        is_over: Callable[[], bool],
+        self, context: CoreContext, query: QueryPlane, moves: ProfileMoves, taxonomies: Taxonomies
     ) -> None:
-        """``finish`` delivers the messages that came before a change; ``is_over``: the slice."""
         self._query = query
         self._moves = moves
         self._taxonomies = taxonomies
-        self._finish = finish
-        self._is_over = is_over
+        self._is_over = context.slice.is_over
         self._left: list[str] = []  # to be looked at
         self._moving: dict[str, None] = {}  # when they do not move any more
         self._updated = self._too_many = 0
@@ -110,7 +104,7 @@ class ClassesAbove(Part):
             return None
 
     def _update(self, changes: list[tuple[str, Profile]]) -> None:
-        self._finish()
+        self._query.finish()
         self._updated += len(changes)
         unclaimed = [(p, self._query.profiles[p].unclaimed_since) for p, _ in changes]
         self._query.update_all(changes)

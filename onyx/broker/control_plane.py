@@ -38,6 +38,7 @@ from formats.graph.striping import Closure
 from onyx.broker.gone_sources import GoneSources
 from onyx.broker.known_shapes import KnownShapes
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import (
     SourceAnnounced,
     SourceChanged,
@@ -45,9 +46,7 @@ from overlay.link.frames import (
     SourceReady,
     TreeReady,
 )
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.routing.branches import Branch
@@ -93,13 +92,13 @@ class ControlPlane(Part):
 
     section = "control"
 
-    def __init__(self, identity: str, topology: Topology, links: LinkLayer, rows: RowLog) -> None:
-        self.identity = identity
-        self.shapes = KnownShapes(identity, topology, rows)
+    def __init__(self, context: CoreContext) -> None:
+        self.identity = context.identity
+        self.shapes = KnownShapes(context.identity, context.topology, context.rows)
         self.sources: dict[str, SourceEntry] = {}
         self.validated: set[str] = set()  # sources whose messages are held against their schema
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._current = ""  # the tree that messages published here go down, once one is in use
         self.closure: Callable[[str], Closure | None] = _unclosed  # by tree; see taxonomies.py
         self.tell_used: list[Callable[[str], None]] = []  # that tree, before anything goes down it
@@ -109,7 +108,7 @@ class ControlPlane(Part):
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
         self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
         self._former: dict[str, Mapping[bytes, Dictionary]] = {}  # by source, of those in use
-        self.gone_sources = GoneSources(rows)
+        self.gone_sources = GoneSources(context.rows)
         self.kept_between: Callable[[], tuple[int, int]] = lambda: (1, 0)
         """The first and the last record of the delivery log."""
 

@@ -20,7 +20,7 @@ and nobody gets any of it.  One that has ended another broker goes on from there
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -35,7 +35,7 @@ from formats.graph.striped import GRAPH_NAMESPACE
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
+from onyx.broker.deliveries.result_maker import results_bytes_max
 from onyx.broker.last_numbers import LastNumbers
 from onyx.broker.local_deliveries import (
     LARGE_BYTES,
@@ -49,20 +49,19 @@ from onyx.broker.message_spans import MessageSpans
 from onyx.broker.message_validation import MessageValidation
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
-from onyx.broker.packing.codebook import Codebook, wire_format_of
-from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
-from onyx.broker.packing.give_backs import GiveBacks
-from onyx.broker.packing.link_formats import LinkFormats
+from onyx.broker.packing.codebook import wire_format_of
 from onyx.broker.packing.parcel import Parcel
+from onyx.broker.packing.parts import PackingParts
 from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.publish_quota import PublishQuota
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.transformation import Cut
-from overlay.access import AccessTable, Right
+from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
-from overlay.link.dead_letters import REFUSED, DeadLetters
-from overlay.link.events import Flow
+from overlay.link.core_context import CoreContext
+from overlay.link.dead_letters import REFUSED
+from overlay.link.events import DiskRoom, Flow
 from overlay.link.frames import (
     AcceptedBefore,
     Message,
@@ -72,10 +71,8 @@ from overlay.link.frames import (
     Refused,
     Undecoded,
 )
-from overlay.link.link_layer import LinkLayer
-from overlay.link.part import FrameRefused, Part, Taker, takes
-from overlay.link.row_log import RowLog
-from overlay.link.slices import Slice, never
+from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
+from overlay.link.slices import never
 from overlay.link.stored_rows import StoredRows
 from overlay.link.work_mark import BEHIND
 from overlay.routing.message_sample import SAMPLE_EVERY
@@ -104,35 +101,30 @@ class DataPlane(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
-        links: LinkLayer,
-        trained: CompressionDictionaries,
-        observers: Observers,
-        rows: RowLog,
+        packing: PackingParts,
         query: QueryPlane,
         moves: ProfileMoves,
         mailboxes: Mailboxes,
-        maker: ResultMaker,
         shares: MatchShares,
-        clock: Callable[[], float],
-        slice_: Slice,
-        dead: DeadLetters,
-        access: AccessTable,
+        observers: Observers,
         keys: PublishKeys,
-        hand_on: Callable[[Arrival], None],
+        archive: ArchiveFeed,
         spans: MessageSpans,
     ) -> None:
-        """``clock``: seconds of processor time; ``slice_``: of the event under way; ``hand_on`` a
-        message that was held until it was validated."""
-        self._is_over = slice_.is_over
-        self._dead = dead
+        self._is_over = context.slice.is_over
+        self._dead = context.dead
         self._spans = spans
         self._keys = keys
-        self._maker = maker
+        self._maker = mailboxes.maker
         self._control = control
-        self._links = links
+        self._links = context.links
         self._matcher = query.matcher
-        self._trained = trained
+        self._trained = packing.trained
+        self._codebook = packing.codebook
+        self._give_backs = packing.give_backs
+        self._formats = packing.formats
         self._observers = observers
         self._query = query
         self._shares = shares
@@ -140,30 +132,27 @@ class DataPlane(Part):
         self._counters: Counter[str] = Counter()
         self._latency = MessageLatency(spans.wall)
         self.local = LocalDeliveries(
-            *(rows, query, moves, mailboxes, maker, shares, observers),
-            *(self._counters, clock, self._decided, dead, access, self._latency),
+            *(context, query, moves, mailboxes, shares, observers),
+            *(self._counters, self._decided, self._latency),
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
-        self._codebook = Codebook(control, trained)
         self._published = self._codebook.of_published()
-        self.last_numbers = LastNumbers(rows, control.gone_sources)
+        query.finish = self.finish
+        self.last_numbers = LastNumbers(context.rows, control.gone_sources)
         self._kind: type[Message] = Message  # of what is handled from the parent
-        self.give_backs = GiveBacks(control, links, rows, self._codebook)
-        self.formats = LinkFormats(control, links, trained, self.give_backs, clock)
-        self.archive = ArchiveFeed(control.topology.archive, self._codebook)
-        self.limits = control.topology.limits
-        self.quota = PublishQuota(self.limits, links, access)
+        self.archive = archive
+        self.limits = context.limits
+        self.quota = PublishQuota(context)
         self._room = results_bytes_max(self.limits.link)
         self.validation = MessageValidation(
-            *(control, links, self.quota, observers, dead, slice_.is_over),
-            *(self._open_published, hand_on),
+            context, control, self.quota, observers, self._open_published
         )
         self._messages: Counter[str] = Counter()  # published here, by source
         self._bytes: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()  # by code
         self.crossings: Counter[str] = Counter()  # messages sent, by child link
         self._crossing_bytes: Counter[str] = Counter()
-        dead.replays[REFUSED] = lambda letter: {"format": letter.format, "data": letter.data}
+        self._dead.replays[REFUSED] = lambda letter: {"format": letter.format, "data": letter.data}
 
     def frames(self) -> Iterable[Taker]:
         for kind in (Publish, PublishOnce):
@@ -172,6 +161,9 @@ class DataPlane(Part):
         yield takes(Message, "parent", self._handle_message, is_aside=True)
         yield takes(MessageAgain, "parent", self._handle_message, is_aside=True)
         yield takes(Undecoded, "child", self._handle_undecoded)
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(DiskRoom, self.quota.note_disk)
 
     def _handle_publish(self, frame: Publish, arrival: Arrival) -> None:
         """A source's message, the ``sequence``-th of it; refused to the source when it is bad."""
@@ -245,7 +237,7 @@ class DataPlane(Part):
         """
         self._counters["received"] += 1
         self._kind = type(frame)
-        comes_again = self._kind is MessageAgain and self.give_backs.comes_again(frame)
+        comes_again = self._kind is MessageAgain and self._give_backs.comes_again(frame)
         if self._kind is Message and frame.hops > 1 and not self.last_numbers.is_new(frame):
             self._counters["passed_over"] += 1
             return
@@ -268,7 +260,7 @@ class DataPlane(Part):
                 self._spans.begin(parcel, "hop")
             taken = self._match(parcel)
         except (MessageRefused, DecodeError) as refusal:
-            if comes_again or not self.give_backs.give_back(frame, refusal):
+            if comes_again or not self._give_backs.give_back(frame, refusal):
                 self._counters["abandoned"] += 1
             return
         except MatchLimitExceeded as exceeded:
@@ -320,7 +312,7 @@ class DataPlane(Part):
 
     def _handle_undecoded(self, frame: Undecoded, arrival: Arrival) -> None:
         """A child gives back a message that it could not read."""
-        if not self.give_backs.handle_undecoded(frame, arrival.sender):
+        if not self._give_backs.handle_undecoded(frame, arrival.sender):
             self._counters["abandoned"] += 1
 
     def take_limits(self, limits: Limits) -> None:
@@ -330,7 +322,7 @@ class DataPlane(Part):
 
     def restore(self, rows: StoredRows) -> None:
         """What was deferred is looked at when everything is there."""
-        self.give_backs.restore(rows)
+        self._give_backs.restore(rows)
         self.last_numbers.restore(rows)
         self.local.restore(rows, self._reopen)
         if self.deferred:
@@ -367,8 +359,8 @@ class DataPlane(Part):
             "end_to_end": self._latency.delivered.statistics(),
             "disk_is_short": self.quota.disk_is_short,
             **self._codebook.statistics(),
-            **self.give_backs.statistics(),
-            **self.formats.statistics(),
+            **self._give_backs.statistics(),
+            **self._formats.statistics(),
             **self._maker.statistics(),
         }
 
@@ -478,7 +470,7 @@ class DataPlane(Part):
         )
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
-        packing = self.formats.packing_for(cut.parcel, child)
+        packing = self._formats.packing_for(cut.parcel, child)
         payload = cut.parcel.packed(packing)
         kind = self._kind if parcel.hops else Message
         frame = kind(
@@ -494,7 +486,7 @@ class DataPlane(Part):
             headers=parcel.headers,
         )
         # What comes behind one that was given back must not be known below before that is stored.
-        is_early = parcel.hops > 0 and kind is Message and not self.give_backs.awaits(parcel.root)
+        is_early = parcel.hops > 0 and kind is Message and not self._give_backs.awaits(parcel.root)
         self._links.send(f"broker/{child}", parcel.root, frame, is_early=is_early)
         size = len(payload) + len(frame.pieces)
         self.crossings[child] += 1

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from formats import trained_version
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import urgent_of
-from onyx.broker.packing.codebook import Codebook, is_media_type, wire_format_of
-from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
-from onyx.broker.packing.link_formats import LinkFormats
+from onyx.broker.packing.codebook import is_media_type, wire_format_of
 from onyx.broker.packing.parcel import Parcel
+from onyx.broker.packing.parts import PackingParts
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.frames import Message
 from yfilter.matches import Match
@@ -31,18 +30,12 @@ class DryRun:
 class DryRuns:
     """It has a codebook of its own, whose counts are of no message's way."""
 
-    def __init__(
-        self,
-        control: ControlPlane,
-        query: QueryPlane,
-        formats: LinkFormats,
-        trained: CompressionDictionaries,
-    ) -> None:
+    def __init__(self, control: ControlPlane, query: QueryPlane, packing: PackingParts) -> None:
         self._control = control
         self._matcher = query.matcher
         self._transformation = query.transformation
-        self._formats = formats
-        self._codebook = Codebook(control, trained)
+        self._formats = packing.formats
+        self._codebook = packing.aside
         self.published = self._codebook.of_published()
 
     def run(self, frame: Message) -> DryRun:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.data_plane import DataPlane
 from onyx.broker.observers import Figures
+from onyx.broker.packing.link_formats import LinkFormats
 from onyx.broker.query_plane import QueryPlane
 from overlay.link.events import Flow
 from overlay.link.link_layer import LinkLayer
 
 
 def figures_of(
-    control: ControlPlane, links: LinkLayer, data: DataPlane, query: QueryPlane, waiting_bytes: int
+    links: LinkLayer,
+    control: ControlPlane,
+    formats: LinkFormats,
+    data: DataPlane,
+    query: QueryPlane,
 ) -> Figures:
     """All of a broker; what that costs grows with its neighbours alone."""
     counted = data.statistics()
@@ -24,7 +29,7 @@ def figures_of(
                 for channel in links.channels_to(f"broker/{broker}")
                 if channel.flow is Flow.MESSAGE
             ),
-            data.formats.format_of(broker),
+            formats.format_of(broker),
             links.connected(f"broker/{broker}"),
         ]
         for broker in sorted(control.shapes.neighbours())
@@ -32,6 +37,6 @@ def figures_of(
     return {
         **{name: counted.get(name, 0) for name in ("published", "delivered", "refused")},
         "profiles": len(query.profiles),
-        "waiting_bytes": waiting_bytes,
+        "waiting_bytes": query.waiting_bytes,
         "links": of_links,
     }

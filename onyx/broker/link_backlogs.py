@@ -17,8 +17,8 @@ from collections.abc import Mapping
 
 from onyx.broker.control_plane import ControlPlane
 from overlay.limits import Limits
+from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.stored_rows import StoredRows
 
@@ -29,10 +29,10 @@ class LinkBacklogs(Part):
 
     section = "data"
 
-    def __init__(self, control: ControlPlane, links: LinkLayer, limits: Limits) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
-        self._links = links
-        self._limits = limits
+        self._links = context.links
+        self._limits = context.limits
         self._behind: set[str] = set()  # neighbours that were away and have not caught up
         # Of each channel with something waiting: what waited at a time and has not all gone since.
         self._waits: dict[tuple[str, Flow, str], tuple[int, float]] = {}

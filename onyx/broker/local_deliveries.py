@@ -30,17 +30,16 @@ from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.match_shares import MatchShares
 from onyx.broker.message_latency import MessageLatency
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.observers import Observers
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
-from overlay.access import AccessTable
-from overlay.link.dead_letters import INTERNAL, DeadLetters, said_of
+from overlay.link.core_context import CoreContext
+from overlay.link.dead_letters import INTERNAL, said_of
 from overlay.link.frames import Delivery
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import number_key
 from overlay.link.slices import SLICE_SECONDS
 from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import CoreFailed, suspect_message
@@ -117,36 +116,32 @@ class LocalDeliveries:
 
     def __init__(
         self,
-        rows: RowLog,
+        context: CoreContext,
         query: QueryPlane,
         moves: ProfileMoves,
         mailboxes: Mailboxes,
-        maker: ResultMaker,
         shares: MatchShares,
         observers: Observers,
         counters: Counter[str],
-        clock: Callable[[], float],
         decided: Decided,
-        dead: DeadLetters,
-        access: AccessTable,
         latency: MessageLatency,
     ) -> None:
-        """``clock``: seconds of processor time; ``decided`` is told of what was undecided."""
-        self._rows = rows
-        self._access = access
+        """``decided`` is told of what was undecided."""
+        self._rows = context.rows
+        self._access = context.access
         self._matcher = query.matcher
         self._profiles = query.profiles
         self._transformation = query.transformation
         self._moves = moves
         self._mailboxes = mailboxes
-        self._maker = maker
+        self._maker = mailboxes.maker
         self._shares = shares
         self._observers = observers
         self._counters = counters
-        self._clock = clock
+        self._clock = context.clock
         self._decided = decided
         self._latency = latency
-        self._dead = dead
+        self._dead = context.dead
         self.waiting: deque[_Deferred] = deque()
         self.waiting_bytes = 0
         self.undecided: Counter[str] = Counter()

@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from onyx.broker.control_plane import ControlPlane
 from onyx.broker.hosted_profiles import HostedProfile
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import PartitionsMatched, PlanInForce
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from registration.catalog import REGISTRATION_KEY
@@ -49,19 +49,14 @@ class MatchShares(Part):
     section = "shares"
 
     def __init__(
-        self,
-        identity: str,
-        profiles: Mapping[str, HostedProfile],
-        links: LinkLayer,
-        rows: RowLog,
-        registration: str,
+        self, context: CoreContext, control: ControlPlane, profiles: Mapping[str, HostedProfile]
     ) -> None:
-        """``profiles``: those of this broker; ``registration``: the peer that is reported to."""
-        self._identity = identity
+        """``profiles``: those of this broker."""
+        self._identity = context.identity
         self._profiles = profiles
-        self._links = links
-        self._rows = rows
-        self._registration = registration
+        self._links = context.links
+        self._rows = context.rows
+        self._registration = control.registration
         self._plan, self._text = "", b""
         self.placer: Placer | None = None  # None: nothing is counted
         self._own_dont_care: list[int] = []

@@ -15,10 +15,14 @@ from onyx.broker.control_plane import ControlPlane
 from onyx.broker.dry_runs import DryRuns
 from onyx.broker.link_reasons import why_not, why_taken
 from onyx.broker.query_plane import QueryPlane
+from overlay.access import Right
+from overlay.limits import Limits
 from overlay.link.frames import Message, Request
+from overlay.link.part import Part
 from overlay.link.request_server import (
     RequestRefused,
     Result,
+    Verb,
     name_argument,
     number_argument,
 )
@@ -31,7 +35,7 @@ from yfilter.errors import MatchLimitExceeded
 PROFILES_SHOWN = 100
 
 
-class MessageTrace:
+class MessageTrace(Part):
     """The verbs ``trace`` and ``trace.carried`` of a broker.
 
     Both take ``source``, whose message it would be, and ``message`` in ``format`` (text unless
@@ -42,8 +46,15 @@ class MessageTrace:
         self._control = control
         self._query = query
         self._dry = dry
+        self.verbs = {
+            "trace": Verb(Right.OPERATE, self._trace),
+            "trace.carried": Verb(Right.OPERATE, self._carried),
+        }
 
-    def handle(self, connection: int, request: Request) -> Result:
+    def take_limits(self, limits: Limits) -> None:
+        self._dry.published.hold_to(limits.message)
+
+    def _trace(self, connection: int, request: Request) -> Result:
         """Who of the children would get the message and why, and the profiles here that match."""
         message = self._message(request)
         tree = message.root
@@ -72,7 +83,7 @@ class MessageTrace:
             ],
         }
 
-    def handle_carried(self, connection: int, request: Request) -> Result:
+    def _carried(self, connection: int, request: Request) -> Result:
         """``link``: a child; the answer is the arguments to ask it with, less ``source``."""
         message, link = self._message(request), name_argument(request, "link")
         if link not in self._control.children(message.root):

@@ -25,11 +25,10 @@ from onyx.broker.packing.codebook import is_media_type
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.publish_quota import PublishQuota
 from overlay.link.arrival import Arrival
-from overlay.link.dead_letters import DeadLetters
+from overlay.link.core_context import CoreContext
 from overlay.link.events import AskSchemaWorker, Flow, SchemaAnswered
 from overlay.link.frames import Publish
-from overlay.link.link_layer import LinkLayer
-from overlay.link.part import Part
+from overlay.link.part import Hearer, Part, hears
 from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.unfinished_frames import UnfinishedFrames
 from overlay.link.work_mark import AT, MARK
@@ -88,25 +87,20 @@ class MessageValidation(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
-        links: LinkLayer,
         quota: PublishQuota,
         observers: Observers,
-        dead: DeadLetters,
-        is_over: Callable[[], bool],
         open_: Callable[[Publish, int], Parcel],
-        hand_on: Callable[[Arrival], None],
     ) -> None:
-        """``open_`` a message with its number; ``hand_on`` one whose turn it is; ``is_over``: the
-        slice of the event under way."""
+        """``open_`` a message with its number."""
         self._control = control
-        self._links = links
+        self._links = context.links
         self._quota = quota
         self._observers = observers
-        self._dead = dead
-        self._is_over = is_over
+        self._dead = context.dead
+        self._is_over = context.slice.is_over
         self._open = open_
-        self._hand_on = hand_on
         self._lines: dict[str, _Line] = {}  # by source
         self._asked: dict[str, _Question] = {}  # by source, which may be gone meanwhile
         self._room = UnfinishedFrames(HELD_BYTES_MAX)
@@ -149,7 +143,10 @@ class MessageValidation(Part):
             if refuses:
                 raise MessageRefused("invalid", found.reason, found.line, found.column)
 
-    def answered(self, event: SchemaAnswered) -> None:
+    def events(self) -> Iterable[Hearer]:
+        yield hears(SchemaAnswered, self._answered)
+
+    def _answered(self, event: SchemaAnswered) -> bool:
         about, found = self._asked.pop(event.key).about, event.answer
         findings: Iterable[Finding] = ()
         if isinstance(found, MessagesChecked):
@@ -159,6 +156,7 @@ class MessageValidation(Part):
         for held, finding in zip(about, findings, strict=False):  # of the others it is asked again
             held.decide(finding)
         self._do_soon(event.key)
+        return True
 
     def begin_anew(self, source: str, code: str, detail: str) -> None:
         """Its schema is another, or it is gone: what is held comes again, on another connection, or
@@ -281,7 +279,7 @@ class MessageValidation(Part):
         else:
             self._drop(source)
         self._links.journal(arrival.peer).settle(Flow.MESSAGE, arrival.key)
-        self._hand_on(arrival)
+        self.hand_on(arrival)
         self._turn = None
         return True
 

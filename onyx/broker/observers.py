@@ -20,11 +20,12 @@ from typing import Any
 from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.packing.parcel import Parcel
+from overlay.access import Right
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Observed, Request
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result
+from overlay.link.request_server import RequestRefused, Result, Verb
 from overlay.link.slices import SLICE_SECONDS
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
@@ -103,25 +104,19 @@ class Observers(Part):
 
     section = "observers"
 
-    def __init__(
-        self,
-        identity: str,
-        links: LinkLayer,
-        clock: Callable[[], float] = lambda: 0.0,
-        wall: Callable[[], float] = lambda: 0.0,
-    ) -> None:
-        """``clock``: seconds of processor time, ``wall``: of the calendar."""
-        self._identity = identity
-        self._links = links
-        self._clock = clock
-        self._wall = wall
+    def __init__(self, context: CoreContext) -> None:
+        self._identity = context.identity
+        self._links = context.links
+        self._clock = context.clock
+        self._wall = context.wall
+        self.verbs = {"observe": Verb(Right.OPERATE, self._observe)}
         self.connections: dict[int, Observer] = {}  # none: nothing need be noted
         self.figures: Callable[[], Figures] = dict
         self._for_figures: set[int] = set()  # of the connections
         self._told: Figures = {}
         self._told_at = -inf
 
-    def handle_observe(self, connection: int, request: Request) -> Result:
+    def _observe(self, connection: int, request: Request) -> Result:
         """``kinds``, ``sources``, ``links``, ``profiles`` and a ``path`` say what is wanted, and
         ``events_max`` how much of it a second; what is not said is all.  Or ``figures``.  The
         last request counts."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frame import POLICIES
 from overlay.link.frames import DeliveryPolicies
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import RequestRefused
 from registration.catalog import REGISTRATION_KEY
@@ -22,10 +23,10 @@ from registration.catalog import REGISTRATION_KEY
 class PolicyChanges(Part):
     """``change`` as a user says."""
 
-    def __init__(self, mailboxes: Mailboxes, links: LinkLayer, registration: str) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane, mailboxes: Mailboxes) -> None:
         self._mailboxes = mailboxes
-        self._links = links
-        self._registration = registration
+        self._links = context.links
+        self._registration = control.registration
 
     def frames(self) -> Iterable[Taker]:
         yield takes(DeliveryPolicies, "registration", self._handle)

@@ -4,9 +4,10 @@ its disk is short, nothing."""
 from __future__ import annotations
 
 from formats import MessageRefused
-from overlay.access import AccessTable, Right
+from overlay.access import Right
 from overlay.limits import Limits
-from overlay.link.link_layer import LinkLayer
+from overlay.link.core_context import CoreContext
+from overlay.link.events import DiskRoom
 
 
 class PublishQuota:
@@ -16,11 +17,11 @@ class PublishQuota:
     operate the network, or runs without TLS, has no bound.
     """
 
-    def __init__(self, limits: Limits, links: LinkLayer, access: AccessTable) -> None:
+    def __init__(self, context: CoreContext) -> None:
         self.disk_is_short = False
-        self.take_limits(limits)
-        self._links = links
-        self._access = access
+        self.take_limits(context.limits)
+        self._links = context.links
+        self._access = context.access
         self._left: dict[tuple[str, str], tuple[float, float]] = {}  # how much, and when
 
     def take_limits(self, limits: Limits) -> None:
@@ -31,9 +32,10 @@ class PublishQuota:
         self._has_rates = any(self._rates.values())
         self.is_on = self._has_rates or self.disk_is_short
 
-    def note_disk(self, is_short: bool) -> None:
-        self.disk_is_short = is_short
-        self.is_on = self._has_rates or is_short
+    def note_disk(self, event: DiskRoom) -> bool:
+        self.disk_is_short = event.is_short
+        self.is_on = self._has_rates or event.is_short
+        return True
 
     def check(self, connection: int, size: int, now: float) -> None:
         """MessageRefused for a message of so many bytes: "disk-full" where no more is taken,

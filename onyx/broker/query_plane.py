@@ -24,6 +24,7 @@ from onyx.broker.suspensions import Suspensions
 from onyx.broker.transformation import Transformation
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import (
     LiveMarker,
     LiveReached,
@@ -35,11 +36,9 @@ from overlay.link.frames import (
     ProfilesPlaced,
     RoutingDelta,
 )
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.portions import portions
 from overlay.link.query_frames import PROFILES_MAX
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import INTERESTS, PROFILES, StoredRows
 from overlay.link.tables import Table
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
@@ -76,27 +75,24 @@ class QueryPlane(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
-        links: LinkLayer,
-        rows: RowLog,
         mailboxes: Mailboxes,
         matcher: Matcher,
         transformation: Transformation,
-        wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``wall``: seconds of the calendar."""
         self.matcher = matcher
         self.transformation = transformation
         self.table = RoutingTable(matcher)
         self.profiles: dict[str, HostedProfile] = {}
-        self.suspensions = Suspensions(rows, matcher)
+        self.suspensions = Suspensions(context.rows, matcher)
         self._control = control
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = rows = context.rows
         self._hosted = HostedRows(rows)
         self._mailboxes = mailboxes
-        self._wall = wall
-        self._bounds = _table_bounds(control.topology.limits)
+        self._wall = context.wall
+        self._bounds = _table_bounds(context.limits)
         self.waits = LiveWaits(rows, lambda root: control.tree(root).path(control.identity)[:-1])
         # Whether the table has the profiles' routing queries; there may be nobody to tell.
         self._is_mapping = False
@@ -107,7 +103,11 @@ class QueryPlane(Part):
         """Who else wants to know that a version is live."""
         self.tell_added: list[Callable[[str], None]] = []
         """Who wants to know that a profile has come, or has a new text."""
+        self.finish: Callable[[], None] = lambda: None
+        """Delivers the messages that came before a change."""
+        control.kept_between = mailboxes.kept_between
         transformation.parsed = self._parsed
+        mailboxes.maker.text_of = self.text_of
         mailboxes.user_of = self._user_of
 
     def take_limits(self, limits: Limits) -> None:
@@ -166,6 +166,11 @@ class QueryPlane(Part):
         for marker in self._behind:
             self._links.send(f"broker/{self._control.parent(marker.root)}", marker.root, marker)
         self._behind.clear()
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of the results that wait for users, each once."""
+        return self._mailboxes.stored_bytes
 
     # --- local profiles -------------------------------------------------------------------
 

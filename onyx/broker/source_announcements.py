@@ -18,6 +18,7 @@ from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.shape.source_releases import MOVED
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frames import (
     Skipped,
@@ -28,7 +29,6 @@ from overlay.link.frames import (
     SourceRemoved,
     TreeReady,
 )
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 from registration.catalog import REGISTRATION_KEY
 
@@ -40,6 +40,7 @@ class SourceAnnouncements(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
         query: QueryPlane,
         trained: CompressionDictionaries,
@@ -47,7 +48,6 @@ class SourceAnnouncements(Part):
         validation: MessageValidation,
         keys: PublishKeys,
         last_numbers: LastNumbers,
-        links: LinkLayer,
         is_long_gone: Callable[[str, float], bool],
     ) -> None:
         """``is_long_gone(neighbour, now)``: nobody waits for it."""
@@ -55,7 +55,7 @@ class SourceAnnouncements(Part):
         self._validation = validation
         self._keys = keys
         self._last_numbers = last_numbers
-        self._links = links
+        self._links = context.links
         self._is_long_gone = is_long_gone
         self._control = control
         self._query = query

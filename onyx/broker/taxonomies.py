@@ -27,10 +27,9 @@ from formats.graph.closure import TaxonomyClosure
 from formats.graph.taxonomy import Taxonomy
 from onyx.broker.control_plane import ControlPlane
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import TaxonomiesAnnounced, TaxonomiesInForce
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from yfilter.graph.graph_query import with_classes_above
@@ -64,10 +63,10 @@ class Taxonomies(Part):
 
     section = "taxonomies"
 
-    def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._in_force: dict[str, _InForceRow] = {}  # by tree
         self._payloads: dict[str, bytes] = {}  # by digest
         self._closures: dict[str, TaxonomyClosure] = {}  # by digest, as they are needed

@@ -30,10 +30,9 @@ from onyx.broker.former_versions import FormerVersions
 from onyx.broker.packing.parcel import Parcel
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import NeedsDelta
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.nodes import Transformation as Mode
@@ -43,7 +42,6 @@ from overlay.transformation.needs_table import NeedsTable
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import ProfileRefused
-from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher, Transforming
 from yfilter.matches import Delivered, Match, ProfileMatch
@@ -89,22 +87,15 @@ SINCE = Table("need-since", dict[str, int])
 class Transformation(Part):
     """The needs of one broker, and what is done about them."""
 
-    def __init__(
-        self,
-        control: ControlPlane,
-        links: LinkLayer,
-        rows: RowLog,
-        matcher: Matcher,
-        evaluation: EvaluationLimits,
-    ) -> None:
-        """``matcher``: it is told of the needs of links, and leaves the rest out; ``evaluation``:
-        what a former text may cost."""
+    def __init__(self, context: CoreContext, control: ControlPlane, matcher: Matcher) -> None:
+        """``matcher``: it is told of the needs of links, and leaves the rest out."""
         self.parsed: Callable[[str], Profile | None] = lambda profile: None
         self._control = control
         self._matcher = matcher
-        self._evaluation = evaluation
-        self._links = links
-        self._rows = rows
+        seconds = context.limits.evaluation_ms_max / 1000  # for a former text
+        self._evaluation = replace(matcher.limits.evaluation, seconds_max=seconds)
+        self._links = context.links
+        self._rows = rows = context.rows
         self.is_on = self._has_parts = False
         self.table = NeedsTable(matcher, control.topology.limits.needs_max_bytes)
         self._reflection = Reflection(rows)

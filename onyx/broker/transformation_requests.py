@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.transformation import Transformation
+from overlay.access import Right
 from overlay.link.frames import Request
-from overlay.link.request_server import RequestRefused, Result, name_argument
+from overlay.link.part import Part
+from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
 from overlay.routing.branches import Branch
 from overlay.tree_name import root_of
 from yfilter.projection.needs_query import as_xquery
@@ -14,14 +16,15 @@ from yfilter.projection.profile_needs import RDF_XML
 QUERY_LENGTH_MAX = 256 * 1024  # characters
 
 
-class TransformationRequests:
+class TransformationRequests(Part):
     """The verb ``transform.show`` of a broker."""
 
     def __init__(self, control: ControlPlane, transformation: Transformation) -> None:
         self._control = control
         self._transformation = transformation
+        self.verbs = {"transform.show": Verb(Right.OPERATE, self._show)}
 
-    def handle(self, connection: int, request: Request) -> Result:
+    def _show(self, connection: int, request: Request) -> Result:
         """``link``: the neighbour; ``root``, if it is given: of one tree only."""
         link, here = name_argument(request, "link"), self._control.identity
         if link not in self._control.shapes.neighbours():

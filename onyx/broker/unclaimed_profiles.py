@@ -8,12 +8,13 @@ A profile is *claimed* for good when a connection attaches to it, and when it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.query_plane import QueryPlane
 from overlay.limits import Limits
+from overlay.link.core_context import CoreContext
 from overlay.link.part import Part
 
 LOOKED_AT_ONCE = 2_000  # profiles; then others have their turn
@@ -26,22 +27,14 @@ class UnclaimedProfiles(Part):
     section = "query"
 
     def __init__(
-        self,
-        query: QueryPlane,
-        mailboxes: Mailboxes,
-        moves: ProfileMoves,
-        age_s_max: int,
-        wall: Callable[[], float],
-        say: Callable[[str], None],
+        self, context: CoreContext, query: QueryPlane, mailboxes: Mailboxes, moves: ProfileMoves
     ) -> None:
-        """``age_s_max``: how long; 0: for ever.  ``wall``: seconds of the calendar; ``say``: to
-        people."""
         self._query = query
         self._mailboxes = mailboxes
         self._moves = moves
-        self._age_s_max = age_s_max
-        self._wall = wall
-        self._say = say
+        self._age_s_max = context.limits.unclaimed_profile_s_max  # 0: for ever
+        self._wall = context.wall
+        self._say = context.say
         self._left: list[str] = []  # to be looked at in this round
         self._next_round = 0.0
         self._removed = 0

@@ -19,10 +19,12 @@ from operator import itemgetter
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.query_plane import QueryPlane
+from overlay.access import Right
 from overlay.limits import Limits
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import Result, number_argument
+from overlay.link.request_server import Result, Verb, number_argument
 from overlay.state_table import StateMachine, StateTable
 
 BURST_SECONDS = 10.0  # for so long what a user has a second may be saved
@@ -63,17 +65,24 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     section = "budgets"
 
     def __init__(
-        self, query: QueryPlane, mailboxes: Mailboxes, per_second: float, for_message: float
+        self,
+        context: CoreContext,
+        query: QueryPlane,
+        mailboxes: Mailboxes,
+        last: Callable[[], tuple[str, int]],
     ) -> None:
-        """Seconds of processor time: of a user, a second; of a profile, a message."""
+        """``last``: the message that met local profiles last, as (source, number)."""
         self._query = query
         self._mailboxes = mailboxes
-        self._per_second = per_second
-        self._for_message = for_message
+        # seconds of processor time: of a user, a second; of a profile, a message
+        self._per_second = context.limits.principal_processor_ms_s_max / 1000
+        self._for_message = context.limits.evaluation_ms_max / 1000
         self._accounts: dict[str, _Account] = {}  # by user, whoever was charged last at the end
         self._told: dict[str, tuple[str, int, str, str]] = {}  # by profile: a message, code and why
-        self.last: Callable[[], tuple[str, int]] = lambda: ("", 0)
-        """The message that met local profiles last: (source, number)."""
+        self._last = last
+        late = mailboxes.maker.late
+        late.tell_cost, late.seconds_for = self.spent, self.seconds_for
+        self.verbs = {"profile.dearest": Verb(Right.OPERATE, self._show_dearest)}
 
     def take_limits(self, limits: Limits) -> None:
         self._per_second = limits.principal_processor_ms_s_max / 1000
@@ -155,7 +164,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     def tick(self, now: float) -> None:
         """What was spent on the way, and who has taken less for a while."""
         for profiles, seconds in self._query.matcher.take_costs(COUNTED_SECONDS):
-            self.spent(*self.last(), profiles, seconds)
+            self.spent(*self._last(), profiles, seconds)
         for user in [user for user, account in self._accounts.items() if account.is_slowed]:
             account = self._accounts[user]
             if account.spent - (now - account.at) * self._per_second < self._most / 4:
@@ -173,7 +182,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
             said = without_results(code, why)
             self._mailboxes.deliver_message(source, number, [(boxes, said)], None)
 
-    def handle_dearest(self, connection: int, request: Request) -> Result:
+    def _show_dearest(self, connection: int, request: Request) -> Result:
         """The ``count`` profiles that have taken most processor time, each with its user and the
         seconds, since the account of its user was full."""
         count = number_argument(request, "count", 10)

@@ -3,6 +3,8 @@
 ::
 
     frame ──> the part that takes it       ``frames``: which, and from whom
+    asked ──> the part that answers it     ``verbs``
+    event ──> the part that waits for it   ``events``: of those that are not the link layer's
     rows  ──> the parts that stored them   ``streams`` and ``restore``, once, at a restart
     time  ──> parts that wait for it       ``tick``
               parts that have asked        ``flush`` and ``work``, see Agenda
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from overlay.access import Right
@@ -22,11 +25,16 @@ from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.events import Action, Event
 from overlay.link.frame import Frame
+from overlay.link.request_server import Verb
 from overlay.link.slices import never
 from overlay.link.stored_rows import StoredRows, Stream
+from overlay.topology import Topology
 
 F = TypeVar("F", bound=Frame)
+E = TypeVar("E", bound=Event)
 
+Hearer = tuple[type[Any], Callable[[Any], bool]]
+"""A kind of event, and what is told of one: whether it was waited for."""
 
 OUTSIDE = frozenset({"client", "source", "subscriber"})
 """Roles that no process of the network has."""
@@ -72,15 +80,26 @@ def takes(
     return Taker(kind, senders, take, is_aside, right)
 
 
+def hears(kind: type[E], hear: Callable[[E], bool]) -> Hearer:
+    """``hear`` says whether the event is for it; if not, others are asked."""
+    return kind, hear
+
+
 class Part:
     """The base of all parts."""
 
     section = ""
     """Of the core's statistics; parts may share one."""
+    verbs: Mapping[str, Verb] = MappingProxyType({})
+    """What may be asked of it."""
     agenda: Agenda | None = None
 
     def frames(self) -> Iterable[Taker]:
         """The frames that it takes; asked for once."""
+        return ()
+
+    def events(self) -> Iterable[Hearer]:
+        """What it has asked the shell for comes as these; asked for once."""
         return ()
 
     def streams(self) -> Iterable[Stream]:
@@ -109,6 +128,9 @@ class Part:
         """Others than at the start are in force from now on, of those that may change while a
         network runs (``live_settings.py``)."""
 
+    def use_topology(self, topology: Topology) -> None:
+        """The network has other brokers, as the parts of the registration service are told."""
+
     # --- what it has to do ----------------------------------------------------------------
 
     def flush_soon(self) -> None:
@@ -126,6 +148,11 @@ class Part:
         if self.agenda is not None:
             self.agenda.working.add(self)
 
+    def hand_on(self, arrival: Arrival) -> None:
+        """To the part that takes its frame: it was held until now."""
+        assert self.agenda is not None
+        self.agenda.hand_on(arrival)
+
     def ask_shell(self, action: Action) -> None:
         """Behind the rows and frames of this call."""
         if self.agenda is not None:
@@ -135,15 +162,20 @@ class Part:
 class Agenda:
     """What the parts of a core have to do: they say so themselves, so that nobody else is asked."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        """``parts`` have their turns in this order."""
+    def __init__(
+        self, parts: Sequence[Part], hand_on: Callable[[Arrival], None] = lambda arrival: None
+    ) -> None:
+        """``parts`` have their turns in this order; ``hand_on``: see Part."""
         self.parts = parts
+        self.hand_on = hand_on
         self.due: set[Part] = set()
         self.due_at_end: set[Part] = set()
         self.working: set[Part] = set()
         self._next = 0  # the place of the part that works first
         self.events: deque[Event] = deque()  # that the core has still to handle
         self.actions: list[Action] = []
+        self.redirecting: list[Callable[[list[Action]], list[Action]]] = []
+        """Takes the frames of a call that are not for the shell, and leaves the others."""
         self.now = 0.0  # of the event under way
         self.is_busy = (
             True  # more events may wait; False at the end of a batch behind which none do
@@ -159,6 +191,21 @@ class Agenda:
         for taker in (taker for part in self.parts for taker in part.frames()):
             if found.setdefault(taker.kind, taker) is not taker:
                 raise ValueError(f"two parts take {taker.kind.__name__}")
+        return found
+
+    def hearers(self) -> Mapping[type[Event], Sequence[Callable[[Any], bool]]]:
+        """Who waits for what; several may wait for a kind of event."""
+        found: dict[type[Event], list[Callable[[Any], bool]]] = {}
+        for kind, hear in (hearer for part in self.parts for hearer in part.events()):
+            found.setdefault(kind, []).append(hear)
+        return found
+
+    def verbs(self) -> Mapping[str, Verb]:
+        """Who answers what; ValueError where two do."""
+        found: dict[str, Verb] = {}
+        for name, verb in (each for part in self.parts for each in part.verbs.items()):
+            if found.setdefault(name, verb) is not verb:
+                raise ValueError(f"two parts answer {name!r}")
         return found
 
     def streams(self) -> list[Stream]:

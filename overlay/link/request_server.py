@@ -64,22 +64,21 @@ class RequestServer:
         self,
         links: LinkLayer,
         who: str,
-        verbs: Mapping[str, Verb],
         access: AccessTable,
-        changes: Callable[[], int] = lambda: 0,
-        failed: Failing | None = None,
+        changes: Callable[[], int],
+        failed: Failing,
         unsafe: Collection[str] = (),
     ) -> None:
         """``who`` is named in the refusal of an unknown verb ("a broker").
 
         ``failed`` is told of a verb that has raised what nobody expected before the count of
-        ``changes`` to the store has changed; where it is not, or of the verbs ``unsafe``, which
-        change other things first, the error goes on.
+        ``changes`` to the store has changed; of the verbs ``unsafe``, which change other things
+        first, the error goes on.
         """
         self._links = links
         self._who = who
         self.access = access
-        self.verbs = verbs
+        self.verbs: dict[str, Verb] = {}  # those of all parts
         self._changes = changes
         self._failed = failed
         self._unsafe = unsafe
@@ -109,7 +108,7 @@ class RequestServer:
             self._links.reply(connection, Response(request=request.request, ok=False, result=error))
         except Exception as unexpected:
             is_changed = request.verb in self._unsafe or self._changes() != before
-            if self._failed is None or is_changed:
+            if is_changed:
                 raise
             self._failed(connection, request, unexpected)
         else:

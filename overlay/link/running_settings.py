@@ -35,18 +35,13 @@ class RunningSettings(Part):
 
     section = "settings"
 
-    def __init__(
-        self,
-        file: Topology,
-        rows: RowLog,
-        tell: Callable[[Topology], None] = lambda topology: None,
-    ) -> None:
-        """``file``: what the process was started with; ``tell`` is told when others are in
-        force, besides the parts and the shell."""
+    def __init__(self, file: Topology, rows: RowLog) -> None:
+        """``file``: what the process was started with."""
         self.now = file
         self._file = live_values(file)
         self._rows = rows
-        self._tell = tell
+        self.tell: Callable[[Topology], None] = lambda topology: None
+        """Is told when others are in force, besides the parts and the shell."""
         self._is_stored = False
 
     def restore(self, rows: StoredRows) -> None:
@@ -81,7 +76,7 @@ class RunningSettings(Part):
         self.now = wanted
         if self.agenda is not None:
             self.agenda.take_limits(wanted.limits)
-        self._tell(wanted)
+        self.tell(wanted)
         self.ask_shell(TakeSettings(wanted, tuple(taken)))
 
     def _forget(self) -> None:

@@ -83,7 +83,7 @@ class BranchTable(ABC, Generic[Entry, News, AnyBelow, AnyUpward]):
     """Of one kind of entries; ``News`` is what an Upward gives of a change."""
 
     def __init__(self) -> None:
-        self._trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
+        self.trees: dict[str, tuple[Branch, ...]] = {}  # root -> the children's branches
         self._own: dict[str, Branch] = {}  # root -> own branch; none where this is the root
         self._below: dict[Branch, AnyBelow] = {}  # a child's branch
         self._upward: dict[str, AnyUpward] = {}  # own branch -> what its parent knows
@@ -104,10 +104,10 @@ class BranchTable(ABC, Generic[Entry, News, AnyBelow, AnyUpward]):
         ``own``: this broker's branch on it, None at the root broker, which has nobody to tell;
         ``below``: its children's.  There is nothing to tell where another tree has the branch.
         """
-        if root in self._trees:
+        if root in self.trees:
             return {}
-        self._trees[root] = tuple(below)
-        for branch in self._trees[root]:
+        self.trees[root] = tuple(below)
+        for branch in self.trees[root]:
             self.keep_child(branch)
         if own is None:
             return {}
@@ -133,7 +133,7 @@ class BranchTable(ABC, Generic[Entry, News, AnyBelow, AnyUpward]):
     def _forget(self, trees: Collection[str], is_alive: Callable[[str], bool]) -> Forgotten[Entry]:
         """Forget trees, and the branches that no tree that ``is_alive`` has."""
         for root in trees:
-            del self._trees[root]
+            del self.trees[root]
             self._own.pop(root, None)
         told, wanted = {}, {}
         for own in [b for b in self._branches.values() if not any(map(is_alive, b.roots))]:
@@ -202,14 +202,14 @@ class BranchTable(ABC, Generic[Entry, News, AnyBelow, AnyUpward]):
 
     def behind(self, root: str, link: str) -> AnyBelow | None:
         """What is wanted behind a link on a tree; None where the tree does not have it."""
-        for branch in self._trees.get(root, ()):
+        for branch in self.trees.get(root, ()):
             if branch.broker == link:
                 return self._below[branch]
         return None
 
     def aggregate(self, root: str) -> set[Entry]:
         """All that this broker stands for on a tree; its parent has been told what covers it."""
-        return set(self._local).union(*(self._below[one].entries for one in self._trees[root]))
+        return set(self._local).union(*(self._below[one].entries for one in self.trees[root]))
 
     def told(self, root: str) -> set[Entry]:
         """What the parent on a tree knows; nothing at the root broker."""

@@ -62,7 +62,7 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
     def __init__(self, matcher: Matcher) -> None:
         super().__init__()
         self._matcher = matcher
-        self._closed: set[str] = set()  # trees on which no message comes any more
+        self.closed: set[str] = set()  # trees on which no message comes any more
         self._sample = MessageSample()
         self.pool = PatternPool()
 
@@ -75,21 +75,21 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
     @property
     def roots(self) -> tuple[str, ...]:
         """The trees that are open, each by its name, in order of opening."""
-        return tuple(root for root in self._trees if root not in self._closed)
+        return tuple(root for root in self.trees if root not in self.closed)
 
     def is_open(self, root: str) -> bool:
-        return root in self._trees and root not in self._closed
+        return root in self.trees and root not in self.closed
 
     def close_tree(self, root: str) -> None:
         """No message comes on a tree any more.  What is known of its branches stays until it is
         certain that no other tree needs them, at this broker or at its neighbours."""
-        if root in self._trees:
-            self._closed.add(root)
+        if root in self.trees:
+            self.closed.add(root)
 
     def forget_closed(self, is_alive: Callable[[str], bool]) -> Forgotten[Conjunction]:
         """Forget the trees that are closed, and the branches that no tree that ``is_alive`` has."""
-        closed = list(self._closed)
-        self._closed.clear()
+        closed = list(self.closed)
+        self.closed.clear()
         return self._forget(closed, is_alive)
 
     def set_budget(self, branch: str, budget: Budget) -> Delta:
@@ -124,9 +124,7 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
         """A message is one of the sample; the links that it is to be sent over for that."""
         if root in self._own:
             self._sample.add(message)
-        return [
-            branch.broker for branch in self._trees.get(root, ()) if self._below[branch].entries
-        ]
+        return [branch.broker for branch in self.trees.get(root, ()) if self._below[branch].entries]
 
     @property
     def is_working(self) -> bool:
@@ -157,7 +155,7 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
     def is_wanted(self, root: str) -> bool:
         """Whether anybody here or behind a child link wants messages of a tree."""
         return bool(self._local) or any(
-            self._below[branch].entries for branch in self._trees.get(root, ())
+            self._below[branch].entries for branch in self.trees.get(root, ())
         )
 
     def wanted_on(self, branch: Branch) -> Collection[Conjunction]:
@@ -168,10 +166,10 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
         """``table_bytes`` of the entries, ``told_bytes`` of what the parents keep for this broker;
         ``shared_entries``: how many more there would be, did each tree have its own."""
         entries = sum(len(below.entries) for below in self._below.values())
-        of_trees = (self._below[branch] for below in self._trees.values() for branch in below)
+        of_trees = (self._below[branch] for below in self.trees.values() for branch in below)
         trees = sum(len(below.entries) for below in of_trees)
         return {
-            "trees": len(self._trees),
+            "trees": len(self.trees),
             "branches": len(self._upward),
             "child_branches": len(self._below),
             "distinct_disjuncts": len(self.pool),
@@ -186,7 +184,7 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
     def dump(self) -> str:
         """The table as the paper draws it: root, link and routing query, a disjunct a line."""
         lines = []
-        for root, below in self._trees.items():
+        for root, below in self.trees.items():
             lines.append(f"tree of {root}")
             for branch in sorted(below, key=lambda branch: branch.broker):
                 lines.append(f"  {branch.broker}:")

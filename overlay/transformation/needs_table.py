@@ -90,7 +90,7 @@ class NeedsTable(BranchTable[Need, None, LinkNeeds, NeedSet]):
 
     def forget_dead(self, is_alive: Callable[[str], bool]) -> Forgotten[Need]:
         """Forget the trees that are not alive, and the branches of which no tree is."""
-        return self._forget([root for root in self._trees if not is_alive(root)], is_alive)
+        return self._forget([root for root in self.trees if not is_alive(root)], is_alive)
 
     def take(self) -> dict[str, NeedDelta]:
         """By own branch, what the parents must be told since the last time."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from overlay.link.core_context import Surroundings
 from overlay.link.events import AskPlanner, PlannerAnswered, TimePassed
 from overlay.link.frames import (
     PartitionsMatched,
@@ -61,7 +62,9 @@ class Planning(Setting):
 
     def _new_core(self, instance: str, rows: Iterable[tuple[str, str, bytes]]) -> RegistrationCore:
         core = (self.topology, self.identity, instance, rows)
-        return RegistrationCore(*core, wall=lambda: self.wall, no_planner=self.lacks)
+        return RegistrationCore(
+            *core, around=Surroundings(wall=lambda: self.wall), no_planner=self.lacks
+        )
 
     def ask(self, verb: str, **arguments: object) -> Result:
         answer = self.client.ask(verb, **arguments)

@@ -42,7 +42,7 @@ class Odd(Setting):
         self.values = OddValues(random, NAMES, TEXTS, (b"<nitf/>", DTD, TEXTS[3].encode()))
         self.client.ask("profile.add", text="/nitf")
         self.client.ask("source.register", name="news")
-        takers = self.core._takers.values()
+        takers = self.core.takers.values()
         self.kinds = [taker.kind for taker in takers if "broker" in taker.senders]
 
     def send_odd(self) -> Frame | None:

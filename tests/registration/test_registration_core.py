@@ -9,6 +9,7 @@ import pytest
 
 from formats import SchemaRefused
 from formats.schema_questions import ReadSchema, SchemaFound
+from overlay.link.core_context import Surroundings
 from overlay.link.events import DiskRoom, SchemaAnswered, TimePassed
 from overlay.link.frames import (
     PlaceProfiles,
@@ -44,7 +45,7 @@ class Setting:
 
     def _new_core(self, instance: str, rows: Iterable[tuple[str, str, bytes]]) -> RegistrationCore:
         core = (self.topology, self.identity, instance, rows)
-        return RegistrationCore(*core, clock=self._clock, wall=lambda: self.wall)
+        return RegistrationCore(*core, Surroundings(clock=self._clock, wall=lambda: self.wall))
 
     @property
     def core(self) -> RegistrationCore:

@@ -18,7 +18,7 @@ from overlay.topology import Topology
 PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
 
 TINY: dict[str, tuple[float, ...]] = {
-    "onyx.broker.broker_core.LATE_MESSAGES": (1,),
+    "onyx.broker.deliveries.parts.LATE_MESSAGES": (1,),
     "onyx.broker.former_versions.FORMER_MAX": (0, 1),
     "onyx.broker.local_deliveries.DEFERRED_BYTES_MAX": (0,),
     "onyx.broker.local_deliveries.LARGE_BYTES": (1,),

@@ -24,6 +24,7 @@ from formats.graph.syntaxes import GraphSyntax
 from formats.media_types import XML, publish_format
 from formats.publication import read_publication
 from onyx.broker.broker_core import BrokerCore
+from overlay.link.core_context import Surroundings
 from overlay.link.frames import Response
 from overlay.link.limits import LinkLimits
 from overlay.link.slices import SLICE_SECONDS
@@ -125,15 +126,16 @@ class Scenario:
     def new_broker(self, broker: str, instance: str, rows: Rows) -> Core:
         """Its core, at a start."""
         epoch = self.net.nodes[f"broker/{broker}"].epoch
-        arguments = self.topology, broker, instance, rows, self._clock()
-        return self.witness.watched(BrokerCore(*arguments, epoch=epoch))
+        arguments = self.topology, broker, instance, rows
+        return self.witness.watched(
+            BrokerCore(*arguments, Surroundings(self._clock(), epoch=epoch))
+        )
 
     def new_registration(self, registration: str, instance: str, rows: Rows) -> Core:
         return RegistrationCore(
             *(self.topology, registration, instance, rows),
-            clock=self._clock(),
+            Surroundings(self._clock(), epoch=self.net.nodes[f"registration/{registration}"].epoch),
             new_secret=lambda: Random(self.seed).randbytes(32),
-            epoch=self.net.nodes[f"registration/{registration}"].epoch,
         )
 
     def new_disk(self, peer: str) -> Disk:

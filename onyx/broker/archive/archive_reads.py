@@ -6,15 +6,14 @@ when it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from onyx.broker.control_plane import ControlPlane
 from overlay.access import Right
-from overlay.archive import ArchiveOptions
+from overlay.link.core_context import CoreContext
 from overlay.link.events import ArchiveRead, ReadArchive
 from overlay.link.frames import Request, Response
-from overlay.link.link_layer import LinkLayer
-from overlay.link.part import Part
+from overlay.link.part import Hearer, Part, hears
 from overlay.link.principal import Principal
 from overlay.link.request_server import (
     RequestRefused,
@@ -31,18 +30,22 @@ class ArchiveReads(Part):
     """``archive.read`` with ``source``, ``since`` and ``until`` (seconds of the epoch), ``after``
     (``next`` of the page before): ``lines`` as an archive has them, and ``next``, "" at the end."""
 
-    def __init__(self, control: ControlPlane, options: ArchiveOptions, links: LinkLayer) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
-        self._has_archive = options.directory is not None
-        self._links = links
+        self._has_archive = context.topology.archive.directory is not None
+        self._links = context.links
         self._waiting: dict[str, tuple[int, str]] = {}  # connection and request, by key
         self._last = 0
         self.verbs = {"archive.read": Verb(Right.READ_ARCHIVE, self._read, self._about)}
 
-    def answered(self, event: ArchiveRead) -> None:
+    def events(self) -> Iterable[Hearer]:
+        yield hears(ArchiveRead, self._answered)
+
+    def _answered(self, event: ArchiveRead) -> bool:
         connection, request = self._waiting.pop(event.key)
         result = {"lines": event.lines, "next": event.next}
         self._links.reply(connection, Response(request, ok=True, result=result))
+        return True
 
     def _about(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
         source = str(request.arguments.get("source", ""))

@@ -383,6 +383,10 @@ class DeliveryLog:
         DELIVERIES.put(self._rows, number_key(position), row)
         self._forget(record)
 
+    def kept_between(self) -> tuple[int, int]:
+        """The positions of the first and the last record that somebody holds."""
+        return next(iter(self.records), self.last + 1), self.last
+
     def statistics(self, now: float) -> dict[str, object]:
         """``oldest_s``: for how many seconds the oldest record has waited; 0: there is none."""
         oldest = next(iter(self.records.values()), None)

@@ -23,7 +23,6 @@ from onyx.broker.deliveries.delivery_log import (
     Group,
     Message,
     ReadStore,
-    Record,
     Results,
 )
 from onyx.broker.deliveries.former_texts import TEXTS, FormerTexts
@@ -37,6 +36,7 @@ from onyx.broker.deliveries.mailbox import (
 from onyx.broker.deliveries.mailbox_rows import MAILBOXES, MailboxRows
 from onyx.broker.deliveries.overflow import MailboxLimits, Overflow
 from onyx.broker.deliveries.policies import Policies
+from onyx.broker.deliveries.portions import Portions
 from onyx.broker.deliveries.rejections import Rejections
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
@@ -59,7 +59,7 @@ from overlay.link.events import Evaluated, RowsRead
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.lost_stores import STORE_LOST, lost_detail
-from overlay.link.part import Part
+from overlay.link.part import Hearer, Part, hears
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
@@ -84,15 +84,17 @@ class Mailboxes(Part):
         wall: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """``slice_``: of the event; ``dead`` keeps what is rejected for good; ``wall``: seconds."""
-        self._rows = rows
+        self.maker = maker
         self._slice = slice_
         self._bounds = bounds
         self._wall = wall
         self._log = DeliveryLog(rows, limits.journal_memory_bytes)
+        self.kept_between = self._log.kept_between
         self._boxes: dict[str, Mailbox] = {}
         self._mailbox_rows = MailboxRows(rows, self._boxes)
         self._texts = FormerTexts(rows)
         self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
+        self._portions = Portions(self._log, self._lines)
         self.silence = Silence(lambda box: self._release(box, box.empty()))
         self._overflow = Overflow(bounds, self._boxes, self._log, self._drop)
         self.policies = Policies(
@@ -112,6 +114,10 @@ class Mailboxes(Part):
         self._waiting = self._waiting_bytes = 0  # deliveries in all mailboxes together
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(RowsRead, self.handle_read)
+        yield hears(Evaluated, self.handle_evaluated)
 
     def streams(self) -> Iterable[Stream]:
         yield streamed(DELIVERIES, self._log.restore)
@@ -371,18 +377,21 @@ class Mailboxes(Part):
         if self._mailbox_rows.begin_writing():
             self.work_soon()
 
-    def handle_read(self, rows: RowsRead) -> None:
-        """Rows of READ_SPACES."""
+    def handle_read(self, rows: RowsRead) -> bool:
+        if rows.space not in READ_SPACES:
+            return False
         self.flush_soon()
         self._log.put_back(rows)
         self._rejections.bury()
         self._lines.resume()
+        return True
 
-    def handle_evaluated(self, event: Evaluated) -> None:
+    def handle_evaluated(self, event: Evaluated) -> bool:
         """What takes long has been evaluated."""
         self.flush_soon()
         self._lines.late.answered(event)
         self._lines.resume()
+        return True
 
     def make_stored(self, read: ReadStore) -> Iterator[tuple[int, int]]:
         """For another release: make results that wait and store them in place of their messages;
@@ -456,34 +465,8 @@ class Mailboxes(Part):
     def portion(self, profile: str, after: int, bytes_max: int) -> list[tuple[int, Delivery]]:
         """(number, delivery) of the next ones behind ``after``, some bytes of them; none where the
         next one has to be read, which is asked for then."""
-        box = self.box(profile)
-        found: list[tuple[int, Delivery]] = []
-        records: list[Record] = []
-        size = 0
-        for number, position in box.waiting(after):
-            record = self._log.records[position]
-            if record.results(box.index) is None and record.message is not None:
-                self._lines.make(record, position, [box])
-            results = record.results(box.index)
-            if results is None:
-                if not found:
-                    ahead = (position for _, position in box.waiting(number - 1))
-                    self._lines.read_ahead(box.index, ahead)
-                    self.flush_soon()
-                break
-            what = record.source, record.number, results.lengths, results.payload
-            found.append((number, Delivery(profile, *what)))
-            records.append(record)
-            size += len(results.payload)
-            if size >= bytes_max:
-                break
-        for record in records:
-            self._log.let_go(record)
-        return found
-
-    def kept_between(self) -> tuple[int, int]:
-        """The positions of the first and the last record that somebody holds."""
-        return next(iter(self._log.records), self._log.last + 1), self._log.last
+        self.flush_soon()
+        return self._portions.of(self.box(profile), after, bytes_max)
 
     @property
     def stored_bytes(self) -> int:

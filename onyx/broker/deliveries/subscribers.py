@@ -12,6 +12,7 @@ from onyx.broker.moves.releases import moved_detail
 from onyx.broker.query_plane import QueryPlane
 from overlay.access import Right
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.errors import ProtocolError
 from overlay.link.frames import Attach, Rejected, Taken
 from overlay.link.part import FrameRefused, Part, Taker, takes
@@ -22,14 +23,14 @@ class Subscribers(Part):
 
     def __init__(
         self,
-        identity: str,
+        context: CoreContext,
         mailboxes: Mailboxes,
         query: QueryPlane,
         moves: ProfileMoves,
         access: AccessRules,
     ) -> None:
         self._access = access
-        self._identity = identity
+        self._identity = context.identity
         self._mailboxes = mailboxes
         self._query = query
         self._moves = moves

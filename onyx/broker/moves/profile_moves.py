@@ -15,8 +15,8 @@ from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Delivery, PlaceProfile
-from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
@@ -28,7 +28,6 @@ from overlay.link.move_frames import (
     WatershedReached,
 )
 from overlay.link.part import FrameRefused, Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from yfilter.errors import ProfileRefused
 
@@ -41,23 +40,13 @@ class ProfileMoves(Part):
     section = "moves"
 
     def __init__(
-        self,
-        control: ControlPlane,
-        query: QueryPlane,
-        mailboxes: Mailboxes,
-        links: LinkLayer,
-        rows: RowLog,
+        self, context: CoreContext, control: ControlPlane, query: QueryPlane, mailboxes: Mailboxes
     ) -> None:
         self._query = query
-        self.watersheds = Watersheds(control, links, rows)
-        self.leaving = Releases(
-            query, mailboxes, links, rows, self.watersheds, control.registration
-        )
         self._mailboxes = mailboxes
-        bytes_max = control.topology.limits.delivery_backlog_bytes_max
-        self.coming = Standbys(
-            query, mailboxes, links, rows, self.watersheds, control.registration, bytes_max
-        )
+        self.watersheds = Watersheds(context, control)
+        both = context, query, mailboxes, self.watersheds, control.registration
+        self.leaving, self.coming = Releases(*both), Standbys(*both)
 
         query.tell_live.append(self.coming.handle_live)
         self.is_busy = False  # whether ``intercepts`` has to be asked about deliveries

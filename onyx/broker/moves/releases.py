@@ -19,8 +19,8 @@ from enum import StrEnum
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import Delivery, PlaceProfile
-from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
@@ -28,7 +28,6 @@ from overlay.link.move_frames import (
     ProfileReleased,
     ReleaseProfile,
 )
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
@@ -82,18 +81,17 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
 
     def __init__(
         self,
+        context: CoreContext,
         query: QueryPlane,
         mailboxes: Mailboxes,
-        links: LinkLayer,
-        rows: RowLog,
         watersheds: Watersheds,
         registration: str,
     ) -> None:
         """``registration`` is the peer that leads."""
         self._query = query
         self._mailboxes = mailboxes
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._watersheds = watersheds
         self._registration = registration
         self._releases: dict[str, _Release] = {}

@@ -29,9 +29,9 @@ from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.live_wait import LiveVersion
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.query_plane import QueryPlane
+from overlay.link.core_context import CoreContext
 from overlay.link.delivery_frames import Ephemeral
 from overlay.link.frames import Delivery
-from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
@@ -41,7 +41,7 @@ from overlay.link.move_frames import (
     StandBy,
     StandingBy,
 )
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
@@ -132,23 +132,20 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
 
     def __init__(
         self,
+        context: CoreContext,
         query: QueryPlane,
         mailboxes: Mailboxes,
-        links: LinkLayer,
-        rows: RowLog,
         watersheds: Watersheds,
         registration: str,
-        backlog_bytes_max: int,
     ) -> None:
-        """``registration`` is the peer that leads; ``backlog_bytes_max`` bounds the results that
-        are kept of one profile."""
+        """``registration`` is the peer that leads."""
         self._query = query
         self._mailboxes = mailboxes
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._watersheds = watersheds
         self._registration = registration
-        self._backlog_bytes_max = backlog_bytes_max
+        self._backlog_bytes_max = context.limits.delivery_backlog_bytes_max
         self._standbys: dict[str, _Standby] = {}
         self._settling: dict[str, dict[str, int]] = {}  # the watersheds of those that were taken
         self._counters: Counter[str] = Counter()

@@ -22,11 +22,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from onyx.broker.control_plane import ControlPlane
+from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
-from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import WatershedMarker, WatershedReached
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
@@ -71,10 +70,10 @@ WATERSHEDS = Table("watershed", Watershed)
 class Watersheds(StateMachine[str, Finding, WatershedEvent]):
     """The watersheds that one broker has asked for, by name; durable."""
 
-    def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._watersheds: dict[str, Watershed] = {}
         self._unmarked: dict[str, set[str]] = {}  # root brokers to which no marker is on its way
         self._marker = 0  # of what is begun with this event

@@ -47,10 +47,9 @@ from onyx.broker.packing.format_choice import CANDIDATES
 from onyx.broker.packing.message_samples import MessageSamples
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import DictionaryHeld, DictionaryTrained
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.nodes import AUTO
@@ -86,10 +85,10 @@ class CompressionDictionaries(Part):
 
     section = "compression"
 
-    def __init__(self, control: ControlPlane, links: LinkLayer, rows: RowLog) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._limits = control.topology.limits.training
         self._given: dict[tuple[str, WireFormat], CompressionDictionary] = {}
         self._trained: dict[tuple[str, WireFormat], list[_Version]] = {}  # oldest first

@@ -23,10 +23,10 @@ from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
+from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frames import Message, MessageAgain, Undecoded
-from overlay.link.link_layer import LinkLayer
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 
@@ -46,12 +46,10 @@ GIVEN_BACK = Table("given-back", _GivenBackRow)
 class GiveBacks:
     """Messages given back, to the parent and by the children."""
 
-    def __init__(
-        self, control: ControlPlane, links: LinkLayer, rows: RowLog, codebook: Codebook
-    ) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane, codebook: Codebook) -> None:
         self._control = control
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._codebook = codebook
         self._counters: Counter[str] = Counter()
         self.lacking: set[tuple[str, str]] = set()  # (child, source): it has no dictionaries of it

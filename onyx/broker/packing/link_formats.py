@@ -12,17 +12,16 @@ takes::
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from formats import WireFormat
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, takes_words
-from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.format_choice import CANDIDATES, FormatChoice
 from onyx.broker.packing.format_costs import measure_costs
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.packing.parcel import Packing, Parcel
-from overlay.link.link_layer import LinkLayer
+from overlay.link.core_context import CoreContext
 from overlay.nodes import AUTO, Link
 
 
@@ -31,18 +30,16 @@ class LinkFormats:
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
-        links: LinkLayer,
-        trained: CompressionDictionaries,
+        measuring: Codebook,
         give_backs: GiveBacks,
-        clock: Callable[[], float],
     ) -> None:
-        """``clock``: seconds of processor time, for links that choose."""
         self._control = control
-        self._links = links
+        self._links = context.links
         self._give_backs = give_backs
-        self._clock = clock
-        self._measuring = Codebook(control, trained)  # its counts are of no message's way
+        self._clock = context.clock
+        self._measuring = measuring
         self._choices: dict[str, FormatChoice] = {}
         self._counters: Counter[str] = Counter()
 

@@ -15,12 +15,13 @@ frame is ``TreeEnded``.  How far it has been read is durable, for each broker th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.delta_portions import row_key
 from overlay.link.channels import SendingChannel
+from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow, RowsRead
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -31,10 +32,8 @@ from overlay.link.frames import (
     TaxonomiesInForce,
     TreeEnded,
 )
-from overlay.link.link_layer import LinkLayer
 from overlay.link.move_frames import WatershedReached
-from overlay.link.part import Part
-from overlay.link.row_log import RowLog
+from overlay.link.part import Hearer, Part, hears
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.routing.broadcast_tree import BroadcastTree
@@ -63,14 +62,12 @@ class Bypasses(Part):
 
     section = "trees"
 
-    def __init__(
-        self, control: ControlPlane, links: LinkLayer, rows: RowLog, backlog_bytes_max: int
-    ) -> None:
-        """``backlog_bytes_max``: waiting for a broker on a tree, before more is read for it."""
+    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._shapes = control.shapes
-        self._links = links
-        self._rows = rows
-        self._backlog_bytes_max = backlog_bytes_max
+        self._links = context.links
+        self._rows = context.rows
+        # waiting for a broker on a tree, before more is read for it
+        self._backlog_bytes_max = context.limits.link_backlog_bytes_max
         self._copied: dict[tuple[str, str, str], int] = {}  # by tree, lost child, and who gets it
         self._reading: tuple[str, str, str] | None = None  # tree, lost child, first row
         self._passed_on = 0
@@ -95,7 +92,10 @@ class Bypasses(Part):
                 self.ask_shell(asked)
                 return
 
-    def handle_read(self, event: RowsRead) -> bool:
+    def events(self) -> Iterable[Hearer]:
+        yield hears(RowsRead, self._handle_read)
+
+    def _handle_read(self, event: RowsRead) -> bool:
         """What was asked for; False if somebody else has asked."""
         if self._reading is None or self._reading[2] != event.first:
             return False

@@ -22,10 +22,10 @@ from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.tree_versions import TreeVersions
+from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frame import GOING_ROUND
 from overlay.link.frames import PassedOn
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 
 
@@ -45,14 +45,14 @@ class KeptMessages(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
-        links: LinkLayer,
         query: QueryPlane,
         trees: TreeVersions,
         give_backs: GiveBacks,
     ) -> None:
         self._control = control
-        self._links = links
+        self._links = links = context.links
         self._query = query
         self._trees = trees
         self._give_backs = give_backs

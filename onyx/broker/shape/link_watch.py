@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 
 from onyx.broker.control_plane import ControlPlane
 from overlay.limits import Limits
+from overlay.link.core_context import CoreContext
 from overlay.link.frames import LinkReported
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from registration.catalog import REGISTRATION_KEY
 
@@ -25,8 +25,8 @@ class LinkWatch(Part):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
-        links: LinkLayer,
         is_whole: Callable[[str], bool],
         is_behind: Callable[[str], bool],
     ) -> None:
@@ -35,7 +35,7 @@ class LinkWatch(Part):
         self._is_whole = is_whole
         self._is_behind = is_behind
         self._control = control
-        self._links = links
+        self._links = context.links
         self._after_s = control.topology.limits.link_down_after_s
         self._since: dict[str, tuple[bool, float]] = {}  # by neighbour: here or not, since when
         self._reported: dict[str, bool] = {}

@@ -17,11 +17,10 @@ from onyx.broker.shape.source_releases import release_sources
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.arrival import Arrival
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
+from overlay.link.core_context import CoreContext
 from overlay.link.events import DialPeers
 from overlay.link.frames import ShapeAgreed, ShapeAnnounced, ShapeReached, ShapeSettled
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
@@ -63,11 +62,10 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
         query: QueryPlane,
         trees: TreeVersions,
-        links: LinkLayer,
-        rows: RowLog,
         change_settings: Callable[[Topology, Topology], None],
     ) -> None:
         """``change_settings`` is told what the network was told before, and is told now."""
@@ -76,8 +74,8 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         self._shapes = control.shapes
         self._query = query
         self._trees = trees
-        self._links = links
-        self._rows = rows
+        self._links = context.links
+        self._rows = context.rows
         self._reached = _ReachedRow(0, SETTLED)  # as the registration service was told
 
     def frames(self) -> Iterable[Taker]:

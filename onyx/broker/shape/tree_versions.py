@@ -40,6 +40,7 @@ from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.query_plane import QueryPlane
 from onyx.broker.shape.bypasses import Bypasses
 from onyx.broker.shape.held_frames import HeldFrames
+from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frames import (
     BranchReady,
@@ -48,9 +49,8 @@ from overlay.link.frames import (
     TreeBegun,
     TreeEnded,
 )
-from overlay.link.link_layer import Arrival, LinkLayer
+from overlay.link.link_layer import Arrival
 from overlay.link.part import Part, Taker, takes
-from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
@@ -101,29 +101,25 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
 
     def __init__(
         self,
+        context: CoreContext,
         control: ControlPlane,
         query: QueryPlane,
         trained: CompressionDictionaries,
         give_backs: GiveBacks,
         bypasses: Bypasses,
-        links: LinkLayer,
-        rows: RowLog,
-        hand_on: Callable[[Arrival], None],
-        ended: Callable[[str], None],
     ) -> None:
-        """``hand_on`` takes what was held; ``ended`` hears of a tree that has ended here."""
         self._control = control
         self._shapes = control.shapes
         self._query = query
         self._trained = trained
         self._give_backs = give_backs
         self._bypasses = bypasses
-        self._links = links
-        self._rows = rows
-        self._hand_on = hand_on
+        self._links = context.links
+        self._rows = context.rows
         control.tell_ready = self.heard
-        self._tell_ended = ended
-        self._held = HeldFrames(rows)
+        self.tell_ended: list[Callable[[str], None]] = []
+        """Who wants to know that a tree has ended here."""
+        self._held = HeldFrames(context.rows)
         self._awaited: dict[str, set[str]] = {}  # new tree -> children whose BranchReady is missing
         self.ending: set[str] = set()  # no more comes but what was given back, or is held
         self._ended: set[str] = set()  # as long as their origin is known
@@ -408,7 +404,8 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         for below in self._control.children(tree):
             self._links.send(f"broker/{below}", tree, TreeEnded(root=tree))
         self._query.close_tree(tree)
-        self._tell_ended(tree)
+        for tell in self.tell_ended:
+            tell(tree)
         if self._awaited.pop(tree, None) is not None:
             SETTING_UP.delete(self._rows, tree)
         self._give_backs.end_tree(tree)
@@ -427,7 +424,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         """What was held of a tree that waits no longer."""
         while (arrival := self._held.first(tree)) and not self.must_wait(tree, arrival):
             self._held.drop_first(tree)
-            self._hand_on(arrival)
+            self.hand_on(arrival)
         self.end_if_complete(tree)
 
     def _forget(self, tree: str) -> None:

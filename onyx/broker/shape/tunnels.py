@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from onyx.broker.control_plane import ControlPlane
 from onyx.broker.shape.link_watch import LinkWatch
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import CoreContext
 from overlay.link.events import (
     Action,
     CloseConnection,
@@ -32,7 +33,6 @@ from overlay.link.events import (
     SendData,
 )
 from overlay.link.frames import Relayed
-from overlay.link.link_layer import LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.principal import Principal, is_name
 
@@ -55,12 +55,12 @@ class Tunnels(Part):
 
     section = "trees"
 
-    def __init__(self, control: ControlPlane, links: LinkLayer, watch: LinkWatch) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane, watch: LinkWatch) -> None:
         self._control = control
-        self._links = links
+        self._links = context.links
         self._watch = watch
         self.open: dict[str, _Tunnel] = {}  # by the broker at the other end
-        self.opened = 0
+        self._opened = 0
         self._counters: Counter[str] = Counter()
 
     def frames(self) -> Iterable[Taker]:
@@ -106,7 +106,7 @@ class Tunnels(Part):
             for tunnel in list(self.open.values()):
                 self._close(tunnel)
 
-    def carry(self, actions: Iterable[Action]) -> list[Action]:
+    def _redirect(self, actions: Iterable[Action]) -> list[Action]:
         """The actions that are for the shell; what is for tunnels is on its way."""
         left = []
         for action in actions:
@@ -130,9 +130,11 @@ class Tunnels(Part):
         )
 
     def _open(self, broker: str, number: int, dialled: str) -> _Tunnel:
-        self.opened += 1
+        if not self._opened and self.agenda is not None:
+            self.agenda.redirecting.append(self._redirect)
+        self._opened += 1
         self._counters["opened"] += 1
-        tunnel = self.open[broker] = _Tunnel(broker, number, -self.opened)
+        tunnel = self.open[broker] = _Tunnel(broker, number, -self._opened)
         principal = Principal("broker", broker)  # so the registration service says, who knows
         self._tell_links(ConnectionOpened(tunnel.connection, dialled, principal))
         return tunnel

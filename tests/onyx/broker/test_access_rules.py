@@ -9,6 +9,7 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore, Rows
 from overlay.access import AccessOptions, Right, Rule, Token
+from overlay.link.core_context import Surroundings
 from overlay.link.errors import ProtocolError
 from overlay.link.events import TimePassed
 from overlay.link.frames import (
@@ -86,11 +87,11 @@ def of_an_issuer(token: str) -> Principal:
 @pytest.mark.parametrize("process", ["broker", "registration"])
 def test_a_token_of_another_issuer_is_a_user_until_it_ends(process: str) -> None:
     wall = 0.0
-    more: dict[str, Any] = {"wall": lambda: wall, "issuer": of_an_issuer}
+    around = Surroundings(wall=lambda: wall, issuer=of_an_issuer)
     core = (
-        BrokerCore(FIGURE4, "B4", "run", **more)
+        BrokerCore(FIGURE4, "B4", "run", around=around)
         if process == "broker"
-        else RegistrationCore(FIGURE4, FIGURE4.registration[0].id, "run", **more)
+        else RegistrationCore(FIGURE4, FIGURE4.registration[0].id, "run", around=around)
     )
     beside = Beside(f"{process}/{core.identity}", core)
     ann, early = (

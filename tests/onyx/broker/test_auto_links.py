@@ -9,6 +9,7 @@ from typing import Any
 from formats import WireFormat, encode, parse_text
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.packing.format_choice import MEASURED_LEAST
+from overlay.link.core_context import Surroundings
 from overlay.link.frames import Message, Undecoded
 from overlay.topology import Topology, parse_topology
 from tests.beside import Beside
@@ -45,7 +46,8 @@ class Ticking(Setting):
         super().__init__(topology(of_link))
         ticks: Iterator[float] = (number * step for number in count())
         self.beside = Beside(
-            "broker/B4", BrokerCore(self.topology, "B4", "run1", (), lambda: next(ticks))
+            "broker/B4",
+            BrokerCore(self.topology, "B4", "run1", (), Surroundings(lambda: next(ticks))),
         )
         self.registration = self.beside.peer("registration", "r1")
         self.brokers = {name: self.beside.peer("broker", name) for name in ("B1", "B5")}

@@ -10,6 +10,7 @@ import pytest
 
 from formats import MessageLimits, WireFormat, decode, encode, parse_text
 from onyx.broker.broker_core import BrokerCore, Rows
+from overlay.link.core_context import Surroundings
 from overlay.link.events import TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -60,7 +61,7 @@ class Setting:
         }
 
     def new_core(self, instance: str, rows: Rows = ()) -> BrokerCore:
-        return BrokerCore(self.topology, self.identity, instance, rows, self._clock)
+        return BrokerCore(self.topology, self.identity, instance, rows, Surroundings(self._clock))
 
     @property
     def core(self) -> BrokerCore:

@@ -19,6 +19,7 @@ from onyx.broker.packing.parcel import Parcel
 from onyx.broker.query_plane import QueryPlane
 from onyx.node_deaths import ProcessDied
 from overlay.link.arrival import Arrival
+from overlay.link.core_context import Surroundings
 from overlay.link.dead_letters import FAILURES_MAX, FELLED_MAX, KEPT_MAX, PASSED_MAX, keep_aside
 from overlay.link.events import Action, BatchHandled, CallAtEnd, ConnectionLost, Delete, Put
 from overlay.link.frame import PROTOCOL_VERSION
@@ -85,7 +86,7 @@ class Falling(Setting):
         self.beside._busy = False
         self.beside._waiting.clear()
         self.beside.core = BrokerCore(
-            *(self.topology, "B4", "run2", self.beside.stored()), caution=caution
+            *(self.topology, "B4", "run2", self.beside.stored()), Surroundings(caution=caution)
         )
         self.beside.peers.clear()
         for peer in self.peers:

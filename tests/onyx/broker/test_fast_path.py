@@ -9,6 +9,7 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.local_deliveries import LARGE_BYTES
+from overlay.link.core_context import Surroundings
 from overlay.link.events import Action, CallAgain, CalledAgain, Flow, SendData
 from overlay.link.frame_codec import FrameDecoder, decode
 from overlay.link.frames import Ack, Deliveries, Delivery, Message, Publish, Refused, Request
@@ -175,7 +176,7 @@ class Root(Setting):
 
     def die(self) -> None:
         rows = self.beside.stored()
-        self.watched = Watched(BrokerCore(FIGURE4, "B4", "run2", rows, Slow()))
+        self.watched = Watched(BrokerCore(FIGURE4, "B4", "run2", rows, Surroundings(Slow())))
         self.watched.rows = dict(self.beside.rows)
         self.beside = self.watched
         self.registration = self.beside.peer("registration", "R1")

@@ -8,6 +8,7 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore, Rows
 from onyx.broker.message_spans import SpanRecord, Traceparent, parsed_traceparent
+from overlay.link.core_context import Surroundings
 from overlay.link.errors import ProtocolError
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import Message, Publish
@@ -33,7 +34,7 @@ class Traced(Setting):
     def new_core(self, instance: str, rows: Rows = ()) -> BrokerCore:
         tell = self.told.append
         what = self.topology, self.identity, instance, rows
-        return BrokerCore(*what, wall=self._wall, tell_span=tell)
+        return BrokerCore(*what, around=Surroundings(wall=self._wall), tell_span=tell)
 
     def _wall(self) -> float:
         self.time += 1.0

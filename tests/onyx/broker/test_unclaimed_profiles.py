@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from onyx.broker.broker_core import BrokerCore, Rows
+from overlay.link.core_context import Surroundings
 from overlay.link.events import TimePassed
 from overlay.link.frames import PlaceProfiles, ProfilesChanged, Request
 from overlay.link.move_frames import ProfileReleased, ReleaseProfile
@@ -29,8 +30,7 @@ class Aging(Setting):
     def new_core(self, instance: str, rows: Rows = ()) -> BrokerCore:
         return BrokerCore(
             *(self.topology, self.identity, instance, rows),
-            wall=lambda: self.wall,
-            say=self.said.append,
+            Surroundings(wall=lambda: self.wall, say=self.said.append),
         )
 
     def add(self, *profiles: str) -> None:

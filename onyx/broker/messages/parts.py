@@ -1,0 +1,53 @@
+"""MessageParts: the way of messages through this broker, and of their sources."""
+
+from __future__ import annotations
+
+from onyx.broker.archive.archive_feed import ArchiveFeed
+from onyx.broker.archive.archive_reads import ArchiveReads
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.data_plane import DataPlane
+from onyx.broker.deliveries.mailboxes import Mailboxes
+from onyx.broker.message_spans import MessageSpans
+from onyx.broker.moves.profile_moves import ProfileMoves
+from onyx.broker.observers import Observers
+from onyx.broker.packing.parts import PackingParts
+from onyx.broker.profiles.parts import ProfileParts
+from onyx.broker.publish_keys import PublishKeys
+from onyx.broker.shape.parts import ShapeParts
+from onyx.broker.source_announcements import SourceAnnouncements
+from overlay.link.core_context import CoreContext
+from overlay.topology import Topology
+
+
+class MessageParts:
+    def __init__(
+        self,
+        context: CoreContext,
+        control: ControlPlane,
+        packing: PackingParts,
+        mailboxes: Mailboxes,
+        profiles: ProfileParts,
+        moves: ProfileMoves,
+        shape: ShapeParts,
+        observers: Observers,
+        spans: MessageSpans,
+    ) -> None:
+        query, keys = profiles.query, PublishKeys(context.limits, context.rows, context.wall)
+        archive = ArchiveFeed(context.topology.archive, packing.codebook)
+        self.data = data = DataPlane(
+            *(context, control, packing, query, moves, mailboxes, profiles.shares),
+            *(observers, keys, archive, spans),
+        )
+        shape.trees.tell_ended.append(data.last_numbers.end_tree)
+        announcements = SourceAnnouncements(
+            *(context, control, query, packing.trained, moves, data.validation, keys),
+            *(data.last_numbers, shape.watch.is_long_gone),
+        )
+        self.parts = (
+            data.validation,  # what it takes is flushed with the rest
+            keys,  # before what is restored is decided
+            *(data, announcements, archive, ArchiveReads(context, control)),
+        )
+
+    def use_settings(self, now: Topology) -> None:
+        self.data.archive.take_options(now.archive)

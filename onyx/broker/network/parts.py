@@ -1,0 +1,18 @@
+"""NetworkParts: what all other parts of a broker look things up in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onyx.broker.access_rules import AccessRules
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.taxonomies import Taxonomies
+from overlay.link.core_context import CoreContext
+
+
+class NetworkParts:
+    def __init__(self, context: CoreContext, revoke: Callable[[frozenset[int]], None]) -> None:
+        self.control = ControlPlane(context)
+        self.access = AccessRules(context, self.control, revoke)
+        self.taxonomies = Taxonomies(context, self.control)
+        self.parts = self.control, self.access, self.taxonomies

@@ -1,0 +1,20 @@
+"""PackingParts: how messages are written on links."""
+
+from __future__ import annotations
+
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.packing.codebook import Codebook
+from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
+from onyx.broker.packing.give_backs import GiveBacks
+from onyx.broker.packing.link_formats import LinkFormats
+from overlay.link.core_context import CoreContext
+
+
+class PackingParts:
+    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
+        self.trained = CompressionDictionaries(context, control)
+        self.codebook = Codebook(control, self.trained)
+        self.aside = Codebook(control, self.trained)  # its counts are of no message's way
+        self.give_backs = GiveBacks(context, control, self.codebook)
+        self.formats = LinkFormats(context, control, self.aside, self.give_backs)
+        self.parts = (self.trained,)

@@ -1,0 +1,1 @@
+"""Profiles, and what all links want: the query plane."""

@@ -1,0 +1,22 @@
+"""ProfileParts: profiles of this broker, and what all its links want."""
+
+from __future__ import annotations
+
+from onyx.broker.control_plane import ControlPlane
+from onyx.broker.deliveries.parts import DeliveryParts
+from onyx.broker.match_shares import MatchShares
+from onyx.broker.query_plane import QueryPlane
+from onyx.broker.transformation import Transformation
+from overlay.link.core_context import CoreContext
+
+
+class ProfileParts:
+    def __init__(
+        self, context: CoreContext, control: ControlPlane, deliveries: DeliveryParts
+    ) -> None:
+        matcher, mailboxes = deliveries.matcher, deliveries.mailboxes
+        self.transformation = Transformation(context, control, matcher)
+        self.query = QueryPlane(context, control, mailboxes, matcher, self.transformation)
+        self.shares = MatchShares(context, control, self.query.profiles)
+        # needs are numbered by event, ahead of the rest
+        self.parts = self.shares, self.transformation, self.query

@@ -1,0 +1,1 @@
+"""Who takes results, and what they may take."""
