@@ -41,7 +41,7 @@ class StandBy(QueryFrame):
     type: ClassVar[str] = "stand-by"
 
     profile: Name
-    move: int
+    move: SequenceNumber
     user: Name
     text: Annotated[Text, BODY]
     version: int
@@ -56,7 +56,7 @@ class StandingBy(QueryFrame):
     type: ClassVar[str] = "standing-by"
 
     profile: Name
-    move: int
+    move: SequenceNumber
     version: int
 
 
@@ -69,7 +69,7 @@ class ReleaseProfile(QueryFrame):
     type: ClassVar[str] = "release-profile"
 
     profile: Name
-    move: int
+    move: SequenceNumber
     version: int
 
 
@@ -87,7 +87,7 @@ class ProfileReleased(QueryFrame):
     type: ClassVar[str] = "profile-released"
 
     profile: Name
-    move: int
+    move: SequenceNumber
     version: int
     acknowledged: SequenceNumber
     floor: SequenceNumber
@@ -105,7 +105,7 @@ class HandoverWanted(QueryFrame):
     type: ClassVar[str] = "handover-wanted"
 
     profile: Name
-    move: int
+    move: SequenceNumber
     after: SequenceNumber
 
 
@@ -122,7 +122,7 @@ class HandedOver(QueryFrame):
     type: ClassVar[str] = "handed-over"
 
     profile: Name
-    move: int
+    move: SequenceNumber
     position: SequenceNumber
     ends: bool
     source: Name
@@ -142,7 +142,7 @@ class ProfileTaken(QueryFrame):
     type: ClassVar[str] = "profile-taken"
 
     profile: Name
-    move: int
+    move: SequenceNumber
     version: int
 
 
@@ -155,7 +155,7 @@ class MoveEnded(QueryFrame):
     type: ClassVar[str] = "move-ended"
 
     profile: Name
-    move: int
+    move: SequenceNumber
 
 
 @on_the_wire

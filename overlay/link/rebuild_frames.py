@@ -78,5 +78,5 @@ class ProfilesMoving(QueryFrame):
 
     type: ClassVar[str] = "profiles-moving"
 
-    coming: Annotated[list[tuple[Name, int, int]], Bound(PROFILES_MAX), BODY]
-    leaving: Annotated[list[tuple[Name, int, int, bool]], Bound(PROFILES_MAX), BODY]
+    coming: Annotated[list[tuple[Name, SequenceNumber, int]], Bound(PROFILES_MAX), BODY]
+    leaving: Annotated[list[tuple[Name, SequenceNumber, int, bool]], Bound(PROFILES_MAX), BODY]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import random
 import subprocess
-import tarfile
+import zipfile
 from collections.abc import Callable
 from compileall import compile_dir
 from dataclasses import dataclass, field
@@ -40,12 +40,12 @@ def former_code(folder: Path) -> str:
     except HistoryMissing:
         former = FORMER
     try:
-        packed = _git("archive", former, *PACKAGES)
+        packed = _git("archive", "--format=zip", former, *PACKAGES)
     except HistoryMissing:
         _git("fetch", "--quiet", "--depth=1", "origin", former)
-        packed = _git("archive", former, *PACKAGES)
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(folder, filter="data")
+        packed = _git("archive", "--format=zip", former, *PACKAGES)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        archive.extractall(folder)
     compile_dir(folder, quiet=2)  # as an installation has it
     return former
 
