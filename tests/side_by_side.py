@@ -9,6 +9,7 @@ time.
 from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 TOGETHER = ("tests/registration/spark/", "tests/onyx/test_", "tests/benchmarks/test_network.py")
 APART = ("tests/simulation/",)
@@ -22,3 +23,19 @@ class SideBySide(LoadScopeScheduling):
             return nodeid
         file = nodeid.partition("::")[0]
         return "processes" if file.startswith(TOGETHER) else file
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """A test that ended its process is not run again, as it would most likely end the next."""
+        workload = self.assigned_work[node]
+        others = {each: work for each, work in self.assigned_work.items() if each is not node}
+        self.assigned_work = {node: workload}
+        crashed: str | None = super().remove_node(node)
+        self.assigned_work = others
+        for scope, unit in workload.items():
+            if crashed in unit:
+                unit[crashed] = True
+            if all(unit.values()):
+                self.workqueue.pop(scope, None)
+        for each in others:
+            self._reschedule(each)
+        return crashed
