@@ -78,7 +78,7 @@ from overlay.link.lone_error import lone_error
 from overlay.link.message_headers import Headers
 from overlay.link.observed_events import ObservedEvents
 from overlay.link.outcomes import Outcomes
-from overlay.link.question import Question
+from overlay.link.question import Questions
 from overlay.link.subscription import Shared, Subscription
 from overlay.nodes import Address, Addresses
 
@@ -149,7 +149,7 @@ class ClientConnection:
         self._transport: Connection | None = None
         self._connections = 0
         self._failure: RemoteError | None = None
-        self._questions: dict[str, Question] = {}
+        self._questions = Questions()
         self._outcomes = Outcomes(limits.outcomes_max)
         self._subscription = Subscription()
         self._inboxes: dict[int, Inbox] = {}  # by slot
@@ -172,14 +172,13 @@ class ClientConnection:
         RemoteError with the code of the answer; ConnectionFailed if the connection is not there
         or is lost meanwhile.
         """
-        self._check_failure()
-        transport = self._transport
-        if transport is None or not self._links.connected(self.peer):
-            raise ConnectionFailed(f"{verb}: not connected to {said(self._where)}")
         request = request or uuid.uuid4().hex
-        self.send_acknowledgements()
-        question = self._questions[request] = Question()
-        try:
+        async with self._questions.asked(request) as question:
+            self._check_failure()
+            transport = self._transport
+            if transport is None or not self._links.connected(self.peer):
+                raise ConnectionFailed(f"{verb}: not connected to {said(self._where)}")
+            self.send_acknowledgements()
             self._links.reply(transport.number, Request(request, verb, arguments))
             self._carry_out()
             while (answer := question.answer) is None:
@@ -188,8 +187,6 @@ class ClientConnection:
                 self._check_failure()
                 question.changed = trio.Event()
                 await question.changed.wait()
-        finally:
-            del self._questions[request]
         if not answer.ok:
             code, message = answer.result.get("code", ""), answer.result.get("message", "")
             raise RemoteError(str(code), str(message), answer.result)
@@ -432,10 +429,7 @@ class ClientConnection:
             for said in self._subscription.attachments():
                 self._links.reply(arrival.connection, said)
         elif isinstance(frame, Response):
-            question = self._questions.get(frame.request)
-            if question is not None:
-                question.answer = frame
-                question.changed.set()
+            self._questions.answer(frame)
         elif isinstance(frame, Observed):
             self._observed.extend(frame.events)
             while len(self._observed) > self._limits.observed_max:
@@ -543,8 +537,7 @@ class ClientConnection:
             self._was = now
             self._moved_on.set()
             self._moved_on = trio.Event()
-            for question in self._questions.values():
-                question.changed.set()
+            self._questions.tell_all()
         if self._failure is not None and self._inboxes:
             for inbox in list(self._inboxes.values()):
                 self.detach(inbox, self._failure)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,15 +15,9 @@ from onyx.cli.main import main
 from onyx.launcher import RunningNetwork
 from overlay.nodes import Address, BrokerNode, Link, Place
 from overlay.topology import Topology, parse_topology, to_toml
-from tests.onyx.networks import SAFETY_SECONDS, is_running
+from tests.onyx.networks import is_running
 
 NORTH, SOUTH, FAR = (10.0, 0.0), (30.0, 0.0), (-60.0, 0.0)  # where B1, B3 and B4 are
-
-
-@pytest.fixture(autouse=True)
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(2 * SAFETY_SECONDS):
-        yield
 
 
 def mesh(data_directory: Path) -> Topology:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,8 @@ from onyx.publisher_journal import PublisherJournal
 from onyx.registration_client import NetworkClient
 from onyx.results import Results
 from overlay.link.client_connection import ClientConnection, ClientLimits
-from tests.onyx.networks import SAFETY_SECONDS
 
 NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
-
-
-@pytest.fixture(autouse=True)
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(SAFETY_SECONDS):
-        yield
 
 
 def report(city: str, temperature: int) -> bytes:

@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import trio
 
 from onyx import DataSource, User, launch
 from onyx.registration_client import NetworkClient
 from tests.formats.test_schema_worker import GOOD, PATTERN, TRIED
-from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.networks import small_topology as topology_in
 
 FAULT = """
@@ -38,12 +36,6 @@ def faulty_update(self, profile, text):
 DataPlane._match, QueryPlane.update = faulty_match, faulty_update
 """
 """Imported by every process of the network when it starts."""
-
-
-@pytest.fixture(autouse=True)
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(SAFETY_SECONDS):
-        yield
 
 
 async def test_a_broker_with_a_fault_goes_on_without_what_meets_it(

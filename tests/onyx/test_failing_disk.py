@@ -3,7 +3,6 @@ that are new."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,8 @@ from onyx import DataSource, User, launch
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
 from overlay.backoff import Backoff
-from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.networks import small_topology as topology_in
 from tests.overlay.link.faulty_disk import faulty_disk
-
-
-@pytest.fixture(autouse=True)
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(SAFETY_SECONDS):
-        yield
 
 
 async def test_a_broker_comes_back_on_a_new_file_and_nothing_is_lost(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 
@@ -21,7 +20,6 @@ from demo.planet import planet_message
 from onyx import DataSource, RegistrationClient, RequestFailed, User
 from onyx.blocking import DataSource as BlockingDataSource
 from onyx.cli.main import main
-from tests.onyx.networks import SAFETY_SECONDS
 
 TURTLE = "text/turtle"
 NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
@@ -44,12 +42,6 @@ PROFILES = [
 NUMBER = 24
 
 
-@pytest.fixture
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(SAFETY_SECONDS):
-        yield
-
-
 def expected(profile: str, data: bytes, media_type: str) -> list[bytes]:
     """Canonical results, by another implementation."""
     if is_graph_profile(profile):
@@ -66,7 +58,6 @@ def canonical(result: bytes) -> bytes:
     return bytes(etree.tostring(etree.fromstring(result), method="c14n"))
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_graph_and_document_profiles_get_what_each_is_to_get(registration: str) -> None:
     random = Random(1812)
     messages = [planet_message(random, number) for number in range(NUMBER)]
@@ -114,7 +105,6 @@ TOPICS = b"""@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix : <
 :Fog rdfs:subClassOf :Weather . :Weather rdfs:subClassOf :Topic . :bay a :%s ."""
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_profiles_follow_the_taxonomies(registration: str) -> None:
     """What is of a class or of one above it, as these are when it is published."""
     async with RegistrationClient(registration) as client, User(registration, "olga") as user:
@@ -160,7 +150,6 @@ async def test_profiles_follow_the_taxonomies(registration: str) -> None:
         await client.remove_taxonomy("topics")
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_relative_iris_are_relative_to_what_the_source_says(registration: str) -> None:
     text = "SELECT ?x ?y { ?x <http://b.example/p> ?y }"
     rdf_xml = (
@@ -195,7 +184,6 @@ async def test_relative_iris_are_relative_to_what_the_source_says(registration: 
         await user.remove_profile(profile)
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_a_graph_that_is_none_is_refused_with_the_place(registration: str) -> None:
     source = await DataSource.register(registration)
     async with source:

@@ -24,17 +24,11 @@ from onyx.errors import (
 )
 from overlay.backoff import Backoff
 from overlay.topology import TopologyError, load_topology
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, is_running, open_files
+from tests.onyx.networks import RunningProcess, is_running, open_files
 from tests.onyx.networks import small_topology as topology_in
 from tests.onyx.networks import small_topology_text as topology_text
 
 NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
-
-
-@pytest.fixture(autouse=True)
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(SAFETY_SECONDS):
-        yield
 
 
 async def test_a_killed_broker_comes_back_and_no_message_is_lost_or_doubled(

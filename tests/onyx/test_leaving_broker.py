@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,17 +13,10 @@ from onyx import DataSource, User, launch
 from onyx.cli.main import main
 from overlay.routing.broadcast_tree import broadcast_tree
 from overlay.topology import load_topology
-from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.test_changing_network import NORTH, SOUTH, Traffic, mesh
 from tests.survival.separate_nodes import SeparateNodes
 
 CODE = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(3 * SAFETY_SECONDS):
-        yield
 
 
 async def say(*words: str) -> int:

@@ -5,22 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import trio
 
 from onyx import DataSource, RequestFailed, User, launch
 from onyx.data_directory import DataDirectory
-from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.networks import small_topology as topology_in
-
-
-@pytest.fixture(autouse=True)
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(SAFETY_SECONDS):
-        yield
 
 
 async def test_who_was_told_more_than_the_store_has_is_told_so(tmp_path: Path) -> None:

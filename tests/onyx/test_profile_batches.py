@@ -5,25 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import trio
 
 from onyx import DataSource, NewProfile, ProfilesNotAccepted, User, launch
 from onyx.blocking import User as BlockingUser
 from onyx.profile_batches import BATCH_PROFILES, cut
-from tests.onyx.networks import SAFETY_SECONDS, small_topology
+from tests.onyx.networks import small_topology
 from tests.onyx.test_cli_network import Shell, shell, write
 
 __all__ = ["shell"]
-
-
-@pytest.fixture
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(2 * SAFETY_SECONDS):
-        yield
 
 
 def test_cut_by_number_length_and_kind() -> None:
@@ -32,7 +24,6 @@ def test_cut_by_number_length_and_kind() -> None:
     assert list(cut([1, 1, 2, 1], lambda item: 1, lambda item: item)) == [[1, 1], [2], [1]]
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_many_are_added_changed_and_removed(registration: str) -> None:
     async with User(registration, "many") as user:
         texts = [f"//many/n{number}" for number in range(2_500)]
@@ -52,7 +43,6 @@ async def test_many_are_added_changed_and_removed(registration: str) -> None:
         assert await user.profiles() == []
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_a_refused_one_refuses_its_batch_or_is_left_out(registration: str) -> None:
     async with User(registration, "picky") as user:
         texts = ["/a", "/a[", "/b"]
@@ -68,7 +58,6 @@ async def test_a_refused_one_refuses_its_batch_or_is_left_out(registration: str)
             pass
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_each_may_have_a_user_and_a_place_of_its_own(registration: str) -> None:
     async with User(registration, "one") as user:
         asked = [NewProfile("//u", "two"), NewProfile("//u", location=(30.0, 0.0)), "//u"]
@@ -80,7 +69,6 @@ async def test_each_may_have_a_user_and_a_place_of_its_own(registration: str) ->
             pass
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_the_same_key_adds_once_whatever_dies_meanwhile(tmp_path: Path) -> None:
     texts = [f"//n{number}" for number in range(6 * BATCH_PROFILES)]
     async with (
@@ -99,7 +87,6 @@ async def test_the_same_key_adds_once_whatever_dies_meanwhile(tmp_path: Path) ->
         assert len(set(ids)) == len(ids) == len(texts)
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_who_waits_no_longer_is_told_who_is_missing(tmp_path: Path) -> None:
     async with (
         launch(small_topology(tmp_path, brokers=2), write_line=lambda line: None) as network,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import trio
 
 from onyx import DataSource, User
 from onyx.rule_sets import import_rules, read_rule_set
-from tests.onyx.networks import SAFETY_SECONDS
 from tests.onyx.test_cli_network import Shell, shell, write
 
 __all__ = ["shell"]
@@ -26,13 +23,6 @@ RULES = """<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xs
 BAD = RULES.replace("</rule>", '<assert id="now" test="@day > current-date()"/></rule>')
 
 
-@pytest.fixture
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(2 * SAFETY_SECONDS):
-        yield
-
-
-@pytest.mark.usefixtures("safety_net")
 async def test_messages_are_checked_on_their_way(registration: str, tmp_path: Path) -> None:
     rules = read_rule_set(write(tmp_path / "bills.sch", RULES))
     source = await DataSource.register(registration)

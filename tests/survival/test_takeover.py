@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,16 +15,10 @@ from onyx.errors import EXIT_BUSY, UserError
 from onyx.registration_client import NetworkClient
 from overlay.stores import StoreOptions
 from overlay.topology import parse_topology
-from tests.onyx.networks import SAFETY_SECONDS, is_running, small_topology_text
+from tests.onyx.networks import is_running, small_topology_text
 from tests.postgres import LEASE_SECONDS, Postgres
 from tests.survival.replicas import replicated_postgres
 from tests.survival.standbys import standbys
-
-
-@pytest.fixture(autouse=True)
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(3 * SAFETY_SECONDS):
-        yield
 
 
 async def test_who_is_killed_is_replaced_by_its_standby(postgres: Postgres, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import shutil
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
@@ -24,7 +24,7 @@ from onyx.telemetry.metrics import Metrics
 from overlay.admin import AdminOptions
 from overlay.link.histogram import BOUNDS, Histogram
 from overlay.link.vitals import Vitals
-from tests.onyx.networks import SAFETY_SECONDS, small_topology
+from tests.onyx.networks import small_topology
 
 RULES = Path(__file__).resolve().parents[3] / "docs" / "alerts.yml"
 SELDOM = {
@@ -47,12 +47,6 @@ def measured(text: str, node: str = "B1") -> dict[Sample, float]:
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
-
-
-@pytest.fixture
-async def safety_net() -> AsyncIterator[None]:
-    with trio.fail_after(SAFETY_SECONDS):
-        yield
 
 
 def test_times_are_counted_up_to_each_bound() -> None:
@@ -92,7 +86,6 @@ async def scraped(address: str) -> str:
     return body.decode()
 
 
-@pytest.mark.usefixtures("safety_net")
 async def test_every_metric_is_measured_in_a_network_that_runs(tmp_path: Path) -> None:
     topology = replace(small_topology(tmp_path / "data", 2), admin=AdminOptions(port_offset=0))
     async with launch(topology) as network:
@@ -139,7 +132,6 @@ async def test_every_metric_is_measured_in_a_network_that_runs(tmp_path: Path) -
 
 
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
-@pytest.mark.usefixtures("safety_net")
 async def test_prometheus_scrapes_a_network_and_alerts(tmp_path: Path) -> None:
     """The network runs without TLS, of which there is an alert."""
     topology = replace(small_topology(tmp_path / "data", 1), admin=AdminOptions(port_offset=0))

@@ -47,6 +47,29 @@ async def test_calls(tmp_path: Path) -> None:
                     nursery.start_soon(echo, number)
 
 
+async def test_who_asks_the_same_again_meanwhile_is_answered_too(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with (
+        network.run("B"),
+        open_client("127.0.0.1", network.ports["B"], role="client", identity="c1") as client,
+    ):
+        answers: list[int] = []
+
+        async def echo(number: int) -> None:
+            answer = await client.call("echo", {"n": number}, request="the same")
+            assert answer == {"n": number}
+            answers.append(number)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(20):
+                nursery.start_soon(echo, number)
+        assert sorted(answers) == list(range(20))
+
+        with trio.move_on_after(0):
+            await client.call("silent", {}, request="the same")
+        await echo(20)
+
+
 async def test_observed_events(tmp_path: Path) -> None:
     network = Network(tmp_path)
     async with (
