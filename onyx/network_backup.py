@@ -239,6 +239,8 @@ def _unpack(file: Path, into: Path | None) -> Manifest:
                     sums[place] = _taken(content, member, into)
                 else:
                     raise StoreUnusable(f"{file}: {place!r} is nothing that a backup has")
+            while plain.read(BLOCK_BYTES):  # what looked like the end of the tar may be a damage
+                pass
     except (tarfile.TarError, ZstdError, EOFError, msgspec.MsgspecError) as error:
         raise StoreUnusable(f"{file} is damaged at {place}: {error}") from None
     if manifest is None:
