@@ -1,15 +1,14 @@
 """What it costs a broker that somebody reads its metrics once a second.
 
-Two networks of one broker each, with the same profiles: one has an admin address, which is scraped,
-the other has none.  They take turns with the same messages, as fast as they take them; compared is
-the processor time of the broker's process for a message.
+One broker takes the same messages in rounds, as fast as it takes them; in every second round it is
+scraped.  Compared is the processor time of its process for a message, each round with its
+neighbour: two processes of the same program differ by more than a scrape costs.  What a broker
+counts it counts whether anybody reads it or not.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -20,7 +19,6 @@ from benchmarks.benchmark import WrongAnswers
 from onyx import DataSource, User, launch
 from onyx.launcher import RunningNetwork
 from onyx.registration_client import NetworkClient
-from overlay.admin import AdminOptions
 from overlay.topology import Topology, parse_topology
 
 SCRAPE_SECONDS = 1.0
@@ -34,64 +32,58 @@ ASKED_FOR = 10  # different values, of which each message has one
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Microseconds of the broker's processor time for a message, in the round that took least, as
-    other work on a machine only adds; how often it was scraped, and milliseconds of one such when
-    the broker has nothing else to do."""
+    """Microseconds of the broker's processor time for a message, by round, scraped and not, pairs
+    that follow each other; how often it was scraped, and milliseconds of one such when the broker
+    has nothing else to do."""
 
-    scraped_us: float
-    plain_us: float
+    scraped_us: list[float]
+    plain_us: list[float]
     scrapes: int
     scrape_ms: float
 
+    @property
+    def ratios(self) -> list[float]:
+        """Of each pair of rounds."""
+        return [a / b for a, b in zip(self.scraped_us, self.plain_us, strict=True)]
+
 
 def measure(rounds: int, messages: int, profiles: int) -> Overhead:
-    """Rounds of so many messages, with so many profiles; WrongAnswers where a scrape gives none."""
+    """Pairs of rounds of so many messages, with so many profiles; WrongAnswers where a scrape gives
+    none."""
     return trio.run(_measure, rounds, messages, profiles)
 
 
-@dataclass(slots=True)
-class _Side:
-    """One network; ``admin`` is "" where it has none."""
-
-    source: DataSource
-    pid: int
-    admin: str
-    times: list[float]
-
-
 async def _measure(rounds: int, messages: int, profiles: int) -> Overhead:
-    scrapes = 0
     with tempfile.TemporaryDirectory(prefix="onyx-metrics-") as place:
-        data = Path(place)
-        async with (
-            _side(data / "plain", profiles, None) as plain,
-            _side(data / "scraped", profiles, AdminOptions(port_offset=0)) as scraped,
-        ):
-            for number in range(rounds + 1):
-                for side in (plain, scraped):
-                    took, count = await _round(side, messages)
-                    scrapes += count
-                    if number:  # the first fills caches
-                        side.times.append(took / messages * 1e6)
-            before = _cpu_seconds(scraped.pid)
-            async with _Scraper(scraped.admin) as scraper:
-                for _ in range(IDLE_SCRAPES):
-                    await scraper.scrape()
-            scrape_ms = (_cpu_seconds(scraped.pid) - before) / IDLE_SCRAPES * 1e3
-    return Overhead(min(scraped.times), min(plain.times), scrapes, scrape_ms)
+        topology = _topology(Path(place))
+        async with launch(topology, write_line=lambda line: None) as network:
+            source = await DataSource.register(network.registration)
+            async with source, User(network.registration, "ann") as user:
+                wanted = [f"//m[n = {n % ASKED_FOR}][k = {n}]" for n in range(profiles)]
+                async for _ in user.add_profiles(wanted):
+                    pass
+                return await _rounds(network, source, rounds, messages)
 
 
-@asynccontextmanager
-async def _side(data: Path, profiles: int, admin: AdminOptions | None) -> AsyncIterator[_Side]:
-    topology = replace(_topology(data), admin=admin)
-    async with launch(topology, write_line=lambda line: None) as network:
-        source = await DataSource.register(network.registration)
-        async with source, User(network.registration, "ann") as user:
-            wanted = [f"//m[n = {number % ASKED_FOR}][k = {number}]" for number in range(profiles)]
-            async for _ in user.add_profiles(wanted):
-                pass
-            where = "" if admin is None else await _admin(network)
-            yield _Side(source, network.pids["B1"], where, [])
+async def _rounds(
+    network: RunningNetwork, source: DataSource, rounds: int, messages: int
+) -> Overhead:
+    pid, admin = network.pids["B1"], await _admin(network)
+    found = Overhead([], [], 0, 0.0)
+    await _round(source, pid, "", messages)  # the first fills caches
+    scrapes = 0
+    for number in range(rounds):
+        sides = [("", found.plain_us), (admin, found.scraped_us)]
+        for where, times in reversed(sides) if number % 2 else sides:
+            took, count = await _round(source, pid, where, messages)
+            times.append(took / messages * 1e6)
+            scrapes += count
+    before = _cpu_seconds(pid)
+    async with _Scraper(admin) as scraper:
+        for _ in range(IDLE_SCRAPES):
+            await scraper.scrape()
+    scrape_ms = (_cpu_seconds(pid) - before) / IDLE_SCRAPES * 1e3
+    return replace(found, scrapes=scrapes, scrape_ms=scrape_ms)
 
 
 async def _admin(network: RunningNetwork) -> str:
@@ -103,35 +95,36 @@ def _topology(data: Path) -> Topology:
     return parse_topology(
         f'name = "metrics"\ndata_directory = "{data}"\n'
         '[registration]\nid = "R1"\nlisten = "127.0.0.1:0"\n'
-        '[[broker]]\nid = "B1"\nlisten = "127.0.0.1:0"\n',
+        '[[broker]]\nid = "B1"\nlisten = "127.0.0.1:0"\n'
+        "[admin]\nport_offset = 0\n",
         "metrics.toml",
     )
 
 
-async def _round(side: _Side, messages: int) -> tuple[float, int]:
-    """Seconds of processor time, and how many scrapes."""
+async def _round(source: DataSource, pid: int, admin: str, messages: int) -> tuple[float, int]:
+    """Seconds of processor time, and how many scrapes; ``admin`` is "" where nobody scrapes."""
     scrapes = 0
 
     async def scrape() -> None:
         nonlocal scrapes
-        async with _Scraper(side.admin) as scraper:
+        async with _Scraper(admin) as scraper:
             while True:
                 await scraper.scrape()
                 scrapes += 1
-                next_at = _cpu_seconds(side.pid) + SCRAPE_SECONDS
-                while _cpu_seconds(side.pid) < next_at:
+                next_at = _cpu_seconds(pid) + SCRAPE_SECONDS
+                while _cpu_seconds(pid) < next_at:
                     await trio.sleep(LOOK_SECONDS)
 
-    before = _cpu_seconds(side.pid)
+    before = _cpu_seconds(pid)
     texts = [f"<m><n>{n % ASKED_FOR}</n><k>{n}</k></m>".encode() for n in range(messages)]
     async with trio.open_nursery() as nursery:
-        if side.admin:
+        if admin:
             nursery.start_soon(scrape)
-        outcomes = [outcome.accepted async for outcome in side.source.publish_all(texts)]
+        outcomes = [outcome.accepted async for outcome in source.publish_all(texts)]
         nursery.cancel_scope.cancel()
     if not all(outcomes):
         raise WrongAnswers("a message was refused")
-    return _cpu_seconds(side.pid) - before, scrapes
+    return _cpu_seconds(pid) - before, scrapes
 
 
 class _Scraper:
