@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.late_spaces import BODY_SPACE
+from onyx.broker.deliveries.late_spaces import BODY_SPACE
 from onyx.data_directory import DataDirectory
 from onyx.errors import UnreadableInput
 from onyx.node_store import opened_store

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from onyx.broker.late_spaces import LATE_SPACES
+from onyx.broker.deliveries.late_spaces import LATE_SPACES
 from onyx.data_directory import DataDirectory
 from onyx.errors import StoreUnusable
 from onyx.listening import NodeProcess

@@ -10,7 +10,7 @@
 
 All together are one: what is above a class is what any of them says.  Every change has a number,
 the ``version``; each broker is told what all say, and root brokers close messages by it from then
-on (onyx/broker/taxonomies.py).
+on (onyx/broker/network/taxonomies.py).
 """
 
 from __future__ import annotations

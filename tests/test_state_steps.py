@@ -19,13 +19,13 @@ from unittest import mock
 
 import pytest
 
-from onyx.broker.live_wait import LiveVersion
 from onyx.broker.moves.releases import ReleaseEvent, Releases
 from onyx.broker.moves.standbys import StandbyEvent, Standbys
 from onyx.broker.moves.watersheds import WatershedEvent, Watersheds
+from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.shape.shape_stages import ShapeStage, ShapeStages, StageEvent
 from onyx.broker.shape.tree_versions import TreeEvent, TreeVersions
-from onyx.broker.user_budgets import BURST_SECONDS, AccountEvent, UserBudgets
+from onyx.broker.users.user_budgets import BURST_SECONDS, AccountEvent, UserBudgets
 from overlay.link.catalog_frames import HELD, SETTLED
 from overlay.link.events import PlannerAnswered, Put, TimePassed
 from overlay.link.frame import Frame

@@ -17,7 +17,7 @@ import trio
 
 from onyx.broker.archive.message_archive import MessageArchive
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.late_spaces import BODY_SPACE
+from onyx.broker.deliveries.late_spaces import BODY_SPACE
 from onyx.telemetry.span_exporter import span_exporter
 from overlay.link.core_context import Surroundings
 from overlay.link.credentials import Credentials

@@ -21,23 +21,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from formats import WireFormat
-from onyx.broker.broker_requests import CHANGING
-from onyx.broker.data_plane import not_evaluated
 from onyx.broker.deliveries.delivery_log import ReadStore
 from onyx.broker.deliveries.parts import DeliveryParts
-from onyx.broker.local_deliveries import DEFERRED_BYTES_MAX
-from onyx.broker.message_spans import MessageSpans, TellSpan
+from onyx.broker.messages.data_plane import not_evaluated
+from onyx.broker.messages.local_deliveries import DEFERRED_BYTES_MAX
+from onyx.broker.messages.message_spans import MessageSpans, TellSpan
+from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.parts import MessageParts
+from onyx.broker.messages.source_announcements import REMOVED
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.parts import NetworkParts
-from onyx.broker.observers import Observers
 from onyx.broker.packing.parts import PackingParts
 from onyx.broker.profiles.parts import ProfileParts
+from onyx.broker.requests.broker_requests import CHANGING
 from onyx.broker.requests.parts import RequestParts
-from onyx.broker.senders import ORDERED, OVER, place_of_sender
 from onyx.broker.shape.parts import ShapeParts
+from onyx.broker.shape.senders import ORDERED, OVER, place_of_sender
 from onyx.broker.shape.source_releases import MOVED
-from onyx.broker.source_announcements import REMOVED
 from onyx.broker.users.parts import UserParts
 from overlay.link.arrival import Arrival
 from overlay.link.core import Core, Rows

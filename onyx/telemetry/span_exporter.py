@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from onyx.broker.message_spans import SpanRecord
+from onyx.broker.messages.message_spans import SpanRecord
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource

@@ -12,7 +12,7 @@ does behind its own commit.  So one that dies in between gets the message again:
 - Order is kept: nothing overtakes what waits for the same connection behind a commit.
 - At most EARLY_MAX of a connection have left that are not committed, so a new run knows how many
   numbers of its channels it may have lost (``SendingChannel.base``).
-- Who gets them knows the last number of each source (onyx/broker/last_numbers.py).
+- Who gets them knows the last number of each source (onyx/broker/messages/last_numbers.py).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from tests.onyx.networks import small_topology as topology_in
 
 FAULT = """
 import faulthandler, os, signal
-from onyx.broker.data_plane import DataPlane
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.messages.data_plane import DataPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 
 match, update = DataPlane._match, QueryPlane.update
 

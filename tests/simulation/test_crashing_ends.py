@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onyx.broker.publish_keys import PublishKeys
+from onyx.broker.messages.publish_keys import PublishKeys
 from tests.simulation.crashing_ends import CrashingEnds
 from tests.simulation.seeds import seeds
 

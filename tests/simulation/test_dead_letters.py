@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from onyx.broker.data_plane import DataPlane
+from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.packing.parcel import Parcel
 from overlay.link import dead_letters
 from tests.simulation.scenario import Scenario

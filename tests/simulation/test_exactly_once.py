@@ -152,7 +152,7 @@ def test_the_simulation_really_disturbs_and_really_delivers() -> None:
 
 def test_messages_that_are_worked_on_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """As large ones are; of half of the seeds slices end."""
-    monkeypatch.setattr("onyx.broker.data_plane.LARGE_BYTES", 1)
+    monkeypatch.setattr("onyx.broker.messages.data_plane.LARGE_BYTES", 1)
     for seed in range(1, 21):
         right(seed)
 

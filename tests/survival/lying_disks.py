@@ -25,8 +25,8 @@ from random import Random
 import trio
 
 from onyx import DataSource, User
-from onyx.broker.hosted_profiles import HOSTED
-from onyx.broker.late_spaces import BODY_SPACE
+from onyx.broker.deliveries.late_spaces import BODY_SPACE
+from onyx.broker.profiles.hosted_profiles import HOSTED
 from onyx.data_source import Pipeline
 from onyx.errors import RequestFailed
 from overlay.link.lost_stores import STORE_LOST

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from overlay.access import Right
 from overlay.link.core_context import CoreContext
 from overlay.link.events import ArchiveRead, ReadArchive

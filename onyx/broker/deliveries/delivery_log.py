@@ -31,7 +31,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import msgpack
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
-from onyx.broker.late_spaces import BODY_SPACE
+from onyx.broker.deliveries.late_spaces import BODY_SPACE
 from overlay.link.errors import StoreDamaged, StoreError
 from overlay.link.events import ReadRows, RowsRead
 from overlay.link.frame_codec import ResultsEncoder

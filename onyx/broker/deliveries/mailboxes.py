@@ -26,6 +26,7 @@ from onyx.broker.deliveries.delivery_log import (
     Results,
 )
 from onyx.broker.deliveries.former_texts import TEXTS, FormerTexts
+from onyx.broker.deliveries.late_spaces import BODY_SPACE
 from onyx.broker.deliveries.lines import Lines
 from onyx.broker.deliveries.mailbox import (
     SHARERS_MAX,
@@ -40,7 +41,6 @@ from onyx.broker.deliveries.portions import Portions
 from onyx.broker.deliveries.rejections import Rejections
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
-from onyx.broker.late_spaces import BODY_SPACE
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters

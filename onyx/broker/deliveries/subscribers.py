@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from onyx.broker.access_rules import AccessRules
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.network.access_rules import AccessRules
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

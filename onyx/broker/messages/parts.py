@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.archive.archive_reads import ArchiveReads
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.data_plane import DataPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.message_spans import MessageSpans
+from onyx.broker.messages.data_plane import DataPlane
+from onyx.broker.messages.message_spans import MessageSpans
+from onyx.broker.messages.observers import Observers
+from onyx.broker.messages.publish_keys import PublishKeys
+from onyx.broker.messages.source_announcements import SourceAnnouncements
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.observers import Observers
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.parts import PackingParts
 from onyx.broker.profiles.parts import ProfileParts
-from onyx.broker.publish_keys import PublishKeys
 from onyx.broker.shape.parts import ShapeParts
-from onyx.broker.source_announcements import SourceAnnouncements
 from overlay.link.core_context import CoreContext
 from overlay.topology import Topology
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.releases import Releases
 from onyx.broker.moves.standbys import Standbys
 from onyx.broker.moves.watersheds import Watersheds
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

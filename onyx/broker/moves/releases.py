@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Delivery, PlaceProfile
 from overlay.link.move_frames import (

@@ -26,9 +26,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.live_wait import LiveVersion
 from onyx.broker.moves.watersheds import Watersheds
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.live_wait import LiveVersion
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.core_context import CoreContext
 from overlay.link.delivery_frames import Ephemeral
 from overlay.link.frames import Delivery

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX

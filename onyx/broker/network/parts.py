@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onyx.broker.access_rules import AccessRules
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.taxonomies import Taxonomies
+from onyx.broker.network.access_rules import AccessRules
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.taxonomies import Taxonomies
 from overlay.link.core_context import CoreContext
 
 

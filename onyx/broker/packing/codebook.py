@@ -27,7 +27,7 @@ from formats import (
 )
 from formats.graph.rdf_xml import graph_of_document
 from formats.publication import read_publication
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from overlay.limits import taken_limits
 

@@ -42,7 +42,7 @@ from formats import (
     WireFormat,
     train,
 )
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.format_choice import CANDIDATES
 from onyx.broker.packing.message_samples import MessageSamples
 from overlay.limits import Limits

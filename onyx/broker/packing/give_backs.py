@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from formats import DecodeError, FormatError, MessageRefused, WireFormat
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.core_context import CoreContext

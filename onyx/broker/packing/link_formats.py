@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from formats import WireFormat
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, takes_words
 from onyx.broker.packing.format_choice import CANDIDATES, FormatChoice
 from onyx.broker.packing.format_costs import measure_costs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks

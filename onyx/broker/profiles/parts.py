@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.parts import DeliveryParts
-from onyx.broker.match_shares import MatchShares
-from onyx.broker.query_plane import QueryPlane
-from onyx.broker.transformation import Transformation
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.match_shares import MatchShares
+from onyx.broker.profiles.query_plane import QueryPlane
+from onyx.broker.profiles.transformation import Transformation
 from overlay.link.core_context import CoreContext
 
 

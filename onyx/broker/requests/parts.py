@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from onyx.broker.broker_requests import BrokerRequests
-from onyx.broker.catalog_report import CatalogReport
-from onyx.broker.classes_above import ClassesAbove
-from onyx.broker.dry_runs import DryRuns
-from onyx.broker.figures import figures_of
-from onyx.broker.message_trace import MessageTrace
+from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.parts import MessageParts
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.parts import NetworkParts
-from onyx.broker.observers import Observers
 from onyx.broker.packing.parts import PackingParts
 from onyx.broker.profiles.parts import ProfileParts
+from onyx.broker.requests.broker_requests import BrokerRequests
+from onyx.broker.requests.catalog_report import CatalogReport
+from onyx.broker.requests.classes_above import ClassesAbove
+from onyx.broker.requests.dry_runs import DryRuns
+from onyx.broker.requests.figures import figures_of
+from onyx.broker.requests.message_trace import MessageTrace
+from onyx.broker.requests.transformation_requests import TransformationRequests
 from onyx.broker.shape.parts import ShapeParts
-from onyx.broker.transformation_requests import TransformationRequests
 from onyx.broker.users.parts import UserParts
 from overlay.link.core_context import CoreContext
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.delta_portions import row_key
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.delta_portions import row_key
 from overlay.link.channels import SendingChannel
 from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow, RowsRead

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.give_backs import GiveBacks
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.core_context import CoreContext

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onyx.broker.link_backlogs import LinkBacklogs
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.parts import NetworkParts
 from onyx.broker.packing.parts import PackingParts
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.bypasses import Bypasses
 from onyx.broker.shape.kept_messages import KeptMessages
+from onyx.broker.shape.link_backlogs import LinkBacklogs
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.shape.tree_versions import TreeVersions

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.source_releases import release_sources
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.arrival import Arrival

@@ -6,7 +6,7 @@ It says through which message it has taken all, and closes the door; its tree en
 
 from __future__ import annotations
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from overlay.link.events import Flow
 from overlay.link.frames import SourceReleased
 from overlay.link.link_layer import LinkLayer

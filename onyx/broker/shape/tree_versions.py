@@ -34,10 +34,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.bypasses import Bypasses
 from onyx.broker.shape.held_frames import HeldFrames
 from overlay.link.core_context import CoreContext

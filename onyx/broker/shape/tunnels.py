@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.shape.link_watch import LinkWatch
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from onyx.broker.data_plane import DataPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.subscribers import Subscribers
+from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.parts import NetworkParts
-from onyx.broker.policy_changes import PolicyChanges
-from onyx.broker.query_plane import QueryPlane
-from onyx.broker.unclaimed_profiles import UnclaimedProfiles
-from onyx.broker.user_budgets import UserBudgets
+from onyx.broker.profiles.query_plane import QueryPlane
+from onyx.broker.users.policy_changes import PolicyChanges
+from onyx.broker.users.unclaimed_profiles import UnclaimedProfiles
+from onyx.broker.users.user_budgets import UserBudgets
 from overlay.link.core_context import CoreContext
 
 

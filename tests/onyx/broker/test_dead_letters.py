@@ -10,13 +10,13 @@ import pytest
 
 from formats import ElementStream
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.data_plane import NOT_EVALUATED, DataPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import ResultMaker
-from onyx.broker.local_deliveries import Given, LocalDeliveries
-from onyx.broker.match_shares import MatchShares
+from onyx.broker.messages.data_plane import NOT_EVALUATED, DataPlane
+from onyx.broker.messages.local_deliveries import Given, LocalDeliveries
 from onyx.broker.packing.parcel import Parcel
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.match_shares import MatchShares
+from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.node_deaths import ProcessDied
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import Surroundings

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from onyx.broker import user_budgets
+from onyx.broker.users import user_budgets
 from overlay.link.delivery_frames import Delivery
 from overlay.link.events import TimePassed
 from tests.beside import Peer, SubscriberPeer

@@ -8,7 +8,7 @@ import msgpack
 import pytest
 
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.local_deliveries import LARGE_BYTES
+from onyx.broker.messages.local_deliveries import LARGE_BYTES
 from overlay.link.core_context import Surroundings
 from overlay.link.events import Action, CallAgain, CalledAgain, Flow, SendData
 from overlay.link.frame_codec import FrameDecoder, decode

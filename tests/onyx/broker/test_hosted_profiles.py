@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from onyx.broker import hosted_profiles
-from onyx.broker.hosted_profiles import HOSTED, HostedProfile, HostedRows
+from onyx.broker.profiles import hosted_profiles
+from onyx.broker.profiles.hosted_profiles import HOSTED, HostedProfile, HostedRows
 from overlay.link.events import Delete, Put
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows

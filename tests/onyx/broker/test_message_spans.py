@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from onyx.broker.broker_core import BrokerCore, Rows
-from onyx.broker.message_spans import SpanRecord, Traceparent, parsed_traceparent
+from onyx.broker.messages.message_spans import SpanRecord, Traceparent, parsed_traceparent
 from overlay.link.core_context import Surroundings
 from overlay.link.errors import ProtocolError
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from onyx.broker.publish_keys import BLOCK_KEYS, BLOCKS_AN_AGE, PUBLISH_KEYS, PublishKeys
+from onyx.broker.messages.publish_keys import BLOCK_KEYS, BLOCKS_AN_AGE, PUBLISH_KEYS, PublishKeys
 from overlay.limits import Limits
 from overlay.link.errors import StoreError
 from overlay.link.events import Put
@@ -205,7 +205,7 @@ def test_what_is_refused_in_the_end_is_tried_again_as_well(monkeypatch: pytest.M
         yield from ()
         raise MatchLimitExceeded("match-limit", "too much")
 
-    monkeypatch.setattr("onyx.broker.data_plane.LARGE_BYTES", 1)
+    monkeypatch.setattr("onyx.broker.messages.data_plane.LARGE_BYTES", 1)
     monkeypatch.setattr(beside.core.data.local, "given", fails)
     beside.publish("a", b"<other/>")
     beside.publish("a", b"<other/>")

@@ -9,8 +9,8 @@ import pytest
 
 from formats import WireFormat, encode, parse_text
 from formats.schema_questions import MessagesChecked, answer
-from onyx.broker import message_validation
-from onyx.broker.data_plane import DataPlane
+from onyx.broker.messages import message_validation
+from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.dead_letters import keep_aside
 from overlay.link.events import AskSchemaWorker, Delete, Flow, Put, SchemaAnswered

@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from onyx import DataSource, User, launch
-from onyx.broker.message_latency import LATENCY_EVERY
+from onyx.broker.messages.message_latency import LATENCY_EVERY
 from onyx.registration_client import NetworkClient
 from onyx.telemetry.metric_table import METRICS
 from onyx.telemetry.metrics import Metrics

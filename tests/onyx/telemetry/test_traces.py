@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from onyx import DataSource, User, launch
-from onyx.broker.message_spans import SpanRecord
+from onyx.broker.messages.message_spans import SpanRecord
 from onyx.telemetry import span_exporter
 from onyx.telemetry.span_exporter import SPANS_MAX, SpanExporter
 from tests.onyx.networks import SAFETY_SECONDS, small_topology

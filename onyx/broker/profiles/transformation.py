@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from formats import ElementStream
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.delta_portions import delta_portions, row_key
-from onyx.broker.former_versions import FormerVersions
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.parcel import Parcel
+from onyx.broker.profiles.delta_portions import delta_portions, row_key
+from onyx.broker.profiles.former_versions import FormerVersions
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

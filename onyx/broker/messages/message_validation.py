@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 from formats import DecodeError, MessageRefused, SchemaRefused, Validation, Violation, WireFormat
 from formats.schema_questions import CheckMessages, Finding, MessagesChecked
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.observers import Observers
+from onyx.broker.messages.observers import Observers
+from onyx.broker.messages.publish_quota import PublishQuota
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import is_media_type
 from onyx.broker.packing.parcel import Parcel
-from onyx.broker.publish_quota import PublishQuota
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.events import AskSchemaWorker, Flow, SchemaAnswered

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from formats import trained_version
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.data_plane import urgent_of
+from onyx.broker.messages.data_plane import urgent_of
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import is_media_type, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.packing.parts import PackingParts
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.frames import Message
 from yfilter.matches import Match
 

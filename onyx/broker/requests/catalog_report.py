@@ -13,17 +13,17 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from onyx.broker.access_rules import AccessRules
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.live_wait import LiveVersion
-from onyx.broker.match_shares import MatchShares
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.policy_changes import PolicyChanges
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.network.access_rules import AccessRules
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.taxonomies import Taxonomies
+from onyx.broker.profiles.live_wait import LiveVersion
+from onyx.broker.profiles.match_shares import MatchShares
+from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.shape.source_releases import release_sources
-from onyx.broker.taxonomies import Taxonomies
+from onyx.broker.users.policy_changes import PolicyChanges
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

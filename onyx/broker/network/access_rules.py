@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from overlay.access import Access, Right, Rule, Token
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.transformation import Transformation
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.transformation import Transformation
 from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.part import Part

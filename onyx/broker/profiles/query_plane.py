@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from onyx.broker.child_routes import ChildRoutes
-from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.delta_portions import delta_portions, row_key
-from onyx.broker.hosted_profiles import HOSTED, HostedProfile, HostedRows
-from onyx.broker.live_wait import LiveVersion, LiveWaits
-from onyx.broker.suspensions import Suspensions
-from onyx.broker.transformation import Transformation
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.child_routes import ChildRoutes
+from onyx.broker.profiles.delta_portions import delta_portions, row_key
+from onyx.broker.profiles.hosted_profiles import HOSTED, HostedProfile, HostedRows
+from onyx.broker.profiles.live_wait import LiveVersion, LiveWaits
+from onyx.broker.profiles.suspensions import Suspensions
+from onyx.broker.profiles.transformation import Transformation
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from formats import FormatError, MessageRefused, WireFormat
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.dry_runs import DryRuns
-from onyx.broker.link_reasons import why_not, why_taken
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.query_plane import QueryPlane
+from onyx.broker.requests.dry_runs import DryRuns
+from onyx.broker.requests.link_reasons import why_not, why_taken
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.frames import Message, Request

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from overlay.limits import Limits
 from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow

@@ -30,12 +30,12 @@ from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.match_shares import MatchShares
-from onyx.broker.message_latency import MessageLatency
+from onyx.broker.messages.message_latency import MessageLatency
+from onyx.broker.messages.observers import Observers
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.observers import Observers
 from onyx.broker.packing.parcel import Parcel
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.match_shares import MatchShares
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.core_context import CoreContext
 from overlay.link.dead_letters import INTERNAL, said_of
 from overlay.link.frames import Delivery

@@ -18,7 +18,7 @@ from operator import itemgetter
 
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.core_context import CoreContext

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.last_numbers import LastNumbers
-from onyx.broker.message_validation import MessageValidation
+from onyx.broker.messages.last_numbers import LastNumbers
+from onyx.broker.messages.message_validation import MessageValidation
+from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.moves.profile_moves import ProfileMoves
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
-from onyx.broker.publish_keys import PublishKeys
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.source_releases import MOVED
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

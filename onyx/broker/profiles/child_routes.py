@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.delta_portions import row_key
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.delta_portions import row_key
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table

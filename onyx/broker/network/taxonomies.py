@@ -25,7 +25,7 @@ from hashlib import sha256
 from formats import Compression, FormatError, decompress
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.taxonomy import Taxonomy
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import TaxonomiesAnnounced, TaxonomiesInForce

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from onyx.broker.live_wait import LiveVersion, LiveWaits
+from onyx.broker.profiles.live_wait import LiveVersion, LiveWaits
 from overlay.link.frames import Request
 from overlay.link.request_server import RequestRefused, Result, number_argument
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
+from onyx.broker.network.control_plane import ControlPlane
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext

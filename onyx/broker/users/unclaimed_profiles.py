@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.limits import Limits
 from overlay.link.core_context import CoreContext
 from overlay.link.part import Part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onyx.broker.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.frames import (
     DictionaryTrained,

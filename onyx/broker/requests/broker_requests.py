@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from onyx.broker.live_requests import LiveRequests
-from onyx.broker.live_wait import LiveVersion
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
-from onyx.broker.policy_changes import PolicyChanges
-from onyx.broker.query_plane import QueryPlane
-from onyx.broker.taxonomies import Taxonomies
+from onyx.broker.network.taxonomies import Taxonomies
+from onyx.broker.profiles.live_wait import LiveVersion
+from onyx.broker.profiles.query_plane import QueryPlane
+from onyx.broker.requests.live_requests import LiveRequests
+from onyx.broker.users.policy_changes import PolicyChanges
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.query_plane import QueryPlane
-from onyx.broker.taxonomies import Taxonomies
+from onyx.broker.network.taxonomies import Taxonomies
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.core_context import CoreContext
 from overlay.link.part import Part
 from overlay.link.stored_rows import StoredRows

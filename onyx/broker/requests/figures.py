@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.data_plane import DataPlane
-from onyx.broker.observers import Figures
+from onyx.broker.messages.data_plane import DataPlane
+from onyx.broker.messages.observers import Figures
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.link_formats import LinkFormats
-from onyx.broker.query_plane import QueryPlane
+from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.events import Flow
 from overlay.link.link_layer import LinkLayer
 

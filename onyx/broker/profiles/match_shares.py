@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from onyx.broker.control_plane import ControlPlane
-from onyx.broker.hosted_profiles import HostedProfile
+from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.hosted_profiles import HostedProfile
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import PartitionsMatched, PlanInForce

@@ -35,8 +35,8 @@ from formats import (
     derive_dictionary,
 )
 from formats.graph.striping import Closure
-from onyx.broker.gone_sources import GoneSources
-from onyx.broker.known_shapes import KnownShapes
+from onyx.broker.network.gone_sources import GoneSources
+from onyx.broker.network.known_shapes import KnownShapes
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import (

@@ -33,29 +33,29 @@ from formats import (
 )
 from formats.graph.striped import GRAPH_NAMESPACE
 from onyx.broker.archive.archive_feed import ArchiveFeed
-from onyx.broker.control_plane import ControlPlane
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import results_bytes_max
-from onyx.broker.last_numbers import LastNumbers
-from onyx.broker.local_deliveries import (
+from onyx.broker.messages.last_numbers import LastNumbers
+from onyx.broker.messages.local_deliveries import (
     LARGE_BYTES,
     DeferredRow,
     Given,
     LocalDeliveries,
 )
-from onyx.broker.match_shares import MatchShares
-from onyx.broker.message_latency import LATENCY_EVERY, MessageLatency
-from onyx.broker.message_spans import MessageSpans
-from onyx.broker.message_validation import MessageValidation
+from onyx.broker.messages.message_latency import LATENCY_EVERY, MessageLatency
+from onyx.broker.messages.message_spans import MessageSpans
+from onyx.broker.messages.message_validation import MessageValidation
+from onyx.broker.messages.observers import Observers
+from onyx.broker.messages.publish_keys import PublishKeys
+from onyx.broker.messages.publish_quota import PublishQuota
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.observers import Observers
+from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.packing.parts import PackingParts
-from onyx.broker.publish_keys import PublishKeys
-from onyx.broker.publish_quota import PublishQuota
-from onyx.broker.query_plane import QueryPlane
-from onyx.broker.transformation import Cut
+from onyx.broker.profiles.match_shares import MatchShares
+from onyx.broker.profiles.query_plane import QueryPlane
+from onyx.broker.profiles.transformation import Cut
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
