@@ -22,6 +22,7 @@ from overlay.link.events import (
     CallAgain,
     CallAtEnd,
     CalledAgain,
+    CallLater,
     CloseConnection,
     ConnectionLost,
     ConnectionOpened,
@@ -250,6 +251,7 @@ class Beside:
         self.evaluations = 0  # that it was asked for
         self.evaluations_asked: list[AskEvaluation] | None = None  # a list: likewise
         self.planner_asked: list[AskPlanner] = []
+        self.calls_later: list[float] = []  # the seconds that it asked for
         self.schemas_asked: list[AskSchemaWorker] | None = None  # a list: they are not answered
         self._waiting: list[Event] = []
         self._busy = False
@@ -311,6 +313,8 @@ class Beside:
                 self.planner_asked.append(action)
             elif isinstance(action, ReadArchive):
                 self.archive_asked.append(action)
+            elif isinstance(action, CallLater):
+                self.calls_later.append(action.seconds)
         for action in actions:
             if isinstance(action, AskSchemaWorker) and self.schemas_asked is not None:
                 self.schemas_asked.append(action)

@@ -25,6 +25,7 @@ from overlay.link.events import (
     ArchiveMessage,
     AskEvaluation,
     AskPlanner,
+    CallLater,
     CloseConnection,
     DialPeers,
     Failed,
@@ -42,6 +43,7 @@ Leaving: TypeAlias = (
     | DialPeers
     | TakeSettings
     | ReadArchive
+    | CallLater
     | AskEvaluation
     | AskPlanner
     | Failed

@@ -79,6 +79,11 @@ class CalledAgain:
 
 
 @dataclass(frozen=True, slots=True)
+class CalledLater:
+    """The answer to CallLater."""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchHandled:
     """The answer to CallAtEnd, behind the events that waited with the one it answers; ``is_busy``:
     more are there already."""
@@ -137,6 +142,7 @@ Event: TypeAlias = (
     | TimePassed
     | DiskRoom
     | CalledAgain
+    | CalledLater
     | BatchHandled
     | RowsRead
     | SchemaAnswered
@@ -204,6 +210,13 @@ class PeerKnown:
 class CallAgain:
     """There is more to do that nobody waits for as they wait for this: carry the actions out, let
     what leaves leave, then call with CalledAgain; other events may come before."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLater:
+    """Call with CalledLater when so many seconds have passed, if the core is still there."""
+
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +316,7 @@ Action: TypeAlias = (
     | CloseConnection
     | PeerKnown
     | CallAgain
+    | CallLater
     | CallAtEnd
     | ReadOn
     | ArchiveMessage

@@ -46,6 +46,8 @@ from overlay.link.events import (
     AskSchemaWorker,
     BatchHandled,
     CallAtEnd,
+    CalledLater,
+    CallLater,
     DialPeers,
     DiskRoom,
     Event,
@@ -259,6 +261,9 @@ class _Node:
             if isinstance(action, ReadArchive):
                 self._nursery.start_soon(self._read_archive, action)
                 continue
+            if isinstance(action, CallLater):
+                self._nursery.start_soon(self._call_later, action.seconds)
+                continue
             if isinstance(action, AskEvaluation):
                 self._evaluations.ask_nowait(action)
                 continue
@@ -291,6 +296,10 @@ class _Node:
         self._inbox.bytes_max = limits.receive_bytes_max
         brokers = len(action.topology.brokers)
         self._connections.bound(limits, allow_connections(limits, brokers, gives_way=True))
+
+    async def _call_later(self, seconds: float) -> None:
+        await trio.sleep(seconds)
+        await self._inbox.put(CalledLater())
 
     async def _read_archive(self, asked: ReadArchive) -> None:
         assert self._archive is not None

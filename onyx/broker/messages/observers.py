@@ -4,9 +4,9 @@ A best-effort feed for people and for tests of the running system: events are se
 control flow, and nobody waits for an observer.  Each says what it wants to see; what is beyond its
 events a second is left out, and it is told how many those were.
 
-Who asks for ``figures`` gets no event for each message but, at most four times a second and only
-when they have changed, where the broker's counters stand (``Figures``): however much the broker
-does, that costs the same.
+Who asks for ``figures`` gets no event for each message but where the broker's counters stand
+(``Figures``), when they have changed, at most four times a second and at most a quarter of a second
+late: however much the broker does, that costs the same.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from onyx.broker.packing.parcel import Parcel
 from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.events import CalledLater, CallLater
 from overlay.link.frames import Observed, Request
-from overlay.link.part import Part
+from overlay.link.part import Hearer, Part, hears
 from overlay.link.request_server import RequestRefused, Result, Verb
 from overlay.link.slices import SLICE_SECONDS
 from yfilter.engine.match_limits import MatchLimits
@@ -115,6 +116,10 @@ class Observers(Part):
         self._for_figures: set[int] = set()  # of the connections
         self._told: Figures = {}
         self._told_at = -inf
+        self._is_called = False  # when they may be told again
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(CalledLater, self._called_later)
 
     def _observe(self, connection: int, request: Request) -> Result:
         """``kinds``, ``sources``, ``links``, ``profiles`` and a ``path`` say what is wanted, and
@@ -186,13 +191,23 @@ class Observers(Part):
             for first in range(0, len(events), EVENTS_PER_FRAME):
                 frame = Observed(events=events[first : first + EVENTS_PER_FRAME])
                 self._links.reply(connection, frame)
-        now = 0.0 if self.agenda is None else self.agenda.now
-        if self._for_figures and now >= self._told_at + FIGURES_SECONDS:
-            self._told_at = now
-            self._tell_figures()
+        if self._for_figures and not self._is_called:
+            now = 0.0 if self.agenda is None else self.agenda.now
+            left = self._told_at + FIGURES_SECONDS - now
+            if left <= 0:
+                self._told_at = now
+                self._tell_figures()
+            else:
+                self._is_called = True
+                self.ask_shell(CallLater(left))
+
+    def _called_later(self, event: CalledLater) -> bool:
+        self._is_called = False
+        self.flush_soon()
+        return True
 
     def tick(self, now: float) -> None:
-        if self._for_figures:
+        if self._for_figures:  # links and waiting bytes change without anything that is noted
             self._told_at = now
             self._tell_figures()
         for observer in self.connections.values():

@@ -10,8 +10,9 @@ import pytest
 
 from formats import MessageLimits, WireFormat, decode, encode, parse_text
 from onyx.broker.broker_core import BrokerCore, Rows
+from onyx.broker.messages.observers import FIGURES_SECONDS
 from overlay.link.core_context import Surroundings
-from overlay.link.events import TimePassed
+from overlay.link.events import CalledLater, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     Delivery,
@@ -505,13 +506,15 @@ def test_who_observes_figures_is_told_where_they_stand_and_not_of_each_message()
     observer.ask("observe", figures=True)
     for _ in range(3):
         setting.brokers["B1"].send("B1", message())
-    setting.beside.tell(TimePassed())
+    assert setting.beside.calls_later == [FIGURES_SECONDS]  # once, however many come
+    setting.beside.now += FIGURES_SECONDS
+    setting.beside.tell(CalledLater())
     told = [event for frame in observer.all(Observed) for event in frame.events]
     assert {event["kind"] for event in told} == {"figures"}
     assert (told[0]["delivered"], told[-1]["delivered"]) == (0, 3)
     assert told[-1]["profiles"] == 1
     assert told[-1]["links"]["B5"] == [3, 0, "binary", True]
-    assert len(told) == 3  # at the begin, with the first message, and when time went on
+    assert len(told) == 3  # at the begin, with the first message, and when they may be again
     setting.beside.tell(TimePassed())
     assert len(observer.all(Observed)) == 3  # they stand where they stood
 

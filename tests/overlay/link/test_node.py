@@ -19,6 +19,8 @@ from overlay.link.events import (
     Action,
     CallAgain,
     CalledAgain,
+    CalledLater,
+    CallLater,
     DataReceived,
     Delete,
     Event,
@@ -294,6 +296,43 @@ async def test_who_asks_is_answered_while_the_core_works_on(tmp_path: Path) -> N
                     assert await peer.receive_some() == b"%d" % number
             await peer.aclose()
             nursery.cancel_scope.cancel()
+
+
+class _Later:
+    """Asks to be called later, and answers then."""
+
+    def handle(self, event: Event, now: float) -> list[Action]:
+        if isinstance(event, DataReceived):
+            self.connection, self.asked = event.connection, now
+            return [CallLater(0.25)]
+        if not isinstance(event, CalledLater):
+            return []
+        self.called = now
+        return [SendData(self.connection, Flow.CONTROL, b"now")]
+
+
+async def test_a_core_is_called_when_it_asked_to(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    core = _Later()
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    autojump_clock.autojump_threshold = 0.01  # a socket may take a while
+    with Store(tmp_path / "later.db") as store:
+        async with trio.open_nursery() as nursery:
+
+            async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+                await run_node(
+                    core, doors=[Door([listener])], dials={}, store=store, task_status=task_status
+                )
+
+            await nursery.start(run)
+            peer = await trio.open_tcp_stream("127.0.0.1", port)
+            await peer.send_all(b"later")
+            assert await peer.receive_some() == b"now"
+            await peer.aclose()
+            nursery.cancel_scope.cancel()
+    assert core.called - core.asked >= 0.25
 
 
 class _OneAtATime:
