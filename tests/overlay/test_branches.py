@@ -19,7 +19,6 @@ def test_a_routing_table_is_shared_out_by_the_brokers_behind_each_link() -> None
     tree = BroadcastTree(
         "B1",
         {"B1": None, "B2": "B1", "B3": "B2", "B4": "B2", "B5": "B4"},
-        {"B1": ("B2",), "B2": ("B3", "B4"), "B3": (), "B4": ("B5",), "B5": ()},
     )
     branches = Branches(lambda root: tree, ["B1"])
 

@@ -93,7 +93,7 @@ def test_dump_of_figure_4() -> None:
 
 
 def test_a_tree_made_by_hand_has_no_latencies() -> None:
-    tree = BroadcastTree("A", {"A": None, "B": "A"}, {"A": ("B",), "B": ()})
+    tree = BroadcastTree("A", {"A": None, "B": "A"})
     assert tree.path("B") == ("A", "B")
     assert tree.dump() == "A\n  B"
     with pytest.raises(KeyError):
