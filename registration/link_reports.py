@@ -73,6 +73,9 @@ class LinkReports(Part):
         else:
             del self._down[pair]
             REPORTS.delete(self._rows, key)
+        self.flush_at_end()  # others may have lost theirs in the same moment
+
+    def flush(self) -> None:
         self.decide()
 
     def _handle_reached(self, frame: ShapeReached, arrival: Arrival) -> None:
