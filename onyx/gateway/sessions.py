@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import TypeVar
 
 import trio
@@ -25,7 +26,7 @@ from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.gateway.backtests import Backtests
 from onyx.gateway.refusals import Refused
-from onyx.identity.known_networks import credentials_for, use_credentials
+from onyx.identity.known_networks import INSECURE, credentials_for, use_credentials
 from onyx.registration_client import NetworkClient, RegistrationClient, Result, addresses_of
 from overlay.link.credentials import Credentials, TokenCredentials
 from overlay.link.lone_error import lone_error
@@ -50,7 +51,7 @@ class Session:
     def __init__(
         self,
         registration: str,
-        credentials: Credentials | None,
+        credentials: Credentials | Path,
         client: RegistrationClient,
         user: User,
         nursery: trio.Nursery,
@@ -279,20 +280,21 @@ class Sessions:
             raise lone_error(group) from None
         return opened
 
-    def _credentials(self, token: str) -> Credentials | None:
+    def _credentials(self, token: str) -> Credentials | Path:
+        """What ``use_credentials`` takes."""
         own = credentials_for(*addresses_of(self.registration)[0])
-        if not token:
-            return own
-        if own is None:
+        if own is not None:
+            return TokenCredentials(own, token) if token else own
+        if token:
             raise Refused(
                 400, "no-tokens", "this network runs --insecure: it asks nobody who they are"
             )
-        return TokenCredentials(own, token)
+        return Path(INSECURE)
 
     async def _hold(
         self,
         key: bytes,
-        credentials: Credentials | None,
+        credentials: Credentials | Path,
         task_status: trio.TaskStatus[Session],
     ) -> None:
         """The connections of a session until it ends."""

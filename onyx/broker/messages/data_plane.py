@@ -348,11 +348,16 @@ class DataPlane(Part):
             for child in self._control.children(root)
         )
 
+    def _of_sources(self, counts: Mapping[str, int]) -> Mapping[str, int]:
+        """Of those that were not removed since this process began."""
+        gone = self._control.gone_sources
+        return {source: count for source, count in counts.items() if source not in gone}
+
     def statistics(self) -> Mapping[str, object]:
         return {
             **self._counters,
-            "sources": dict(self._messages),
-            "source_bytes": dict(self._bytes),
+            "sources": self._of_sources(self._messages),
+            "source_bytes": self._of_sources(self._bytes),
             "refused_by_code": dict(self._refused),
             "crossings": dict(self.crossings),
             "crossing_bytes": dict(self._crossing_bytes),

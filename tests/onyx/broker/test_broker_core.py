@@ -29,6 +29,7 @@ from overlay.link.frames import (
     RoutingDelta,
     SourceAnnounced,
     SourceReady,
+    SourceRemoved,
     TreeReady,
 )
 from overlay.routing.message_sample import SAMPLE_EVERY
@@ -517,6 +518,16 @@ def test_who_observes_figures_is_told_where_they_stand_and_not_of_each_message()
     assert len(told) == 3  # at the begin, with the first message, and when they may be again
     setting.beside.tell(TimePassed())
     assert len(observer.all(Observed)) == 3  # they stand where they stood
+
+
+def test_a_source_that_was_removed_is_counted_no_more() -> None:
+    setting = Setting()
+    setting.announce(root="B4")
+    setting.children_ready(root="B4")
+    setting.beside.peer("source", "s1").send("s1", Publish("s1", "text", NEWS))
+    assert setting.core.statistics()["data"]["sources"] == {"s1": 1}
+    setting.registration.send("registration", SourceRemoved(source="s1"))
+    assert setting.core.statistics()["data"]["sources"] == {}
 
 
 def test_a_routing_query_is_shown_as_far_as_it_fits_on_a_page() -> None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,12 @@ from onyx import DataSource
 from onyx.errors import UsageError
 from onyx.gateway.gateway_process import run_gateway
 from onyx.gateway.options import GatewayOptions
+from onyx.identity.known_networks import INSECURE, use_credentials
 from onyx.listening import bind
 from overlay.nodes import Address
 from tests.onyx.gateway.browsing import Answer, Client
 from tests.onyx.gateway.tokens import issue
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
+from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
 
 SECRET = "a-token-of-an-operator-of-the-tests"
 NAME = "onyx.example"
@@ -138,3 +140,21 @@ def test_alone_it_logs_as_the_file_says_at_sighup(
         finally:
             process.terminate()
     assert process.returncode == 0
+
+
+async def test_of_a_network_without_tls_it_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(small_topology_text(tmp_path / "data", brokers=1), encoding="utf-8")
+    network = RunningProcess.start(file, "--insecure")
+    try:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of somebody else"))
+        with use_credentials(Path(INSECURE)):
+            options = GatewayOptions(Address("127.0.0.1", 0))
+            async with running(network.registration, options) as url:
+                client = Client(url.replace("https:", "http:"))
+                ask = partial(client.ask, "GET", "/v1/profiles")
+                assert (await trio.to_thread.run_sync(ask)).status == 200
+    finally:
+        network.stop()
