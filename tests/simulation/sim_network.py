@@ -165,6 +165,7 @@ class SimNetwork:
     def boot(self, node: SimNode) -> None:
         if self.nodes.get(node.peer) is not node:
             return
+        assert node.core is None, f"{node.peer} runs"
         node.life += 1
         if self.has_standbys:
             node.epoch = node.lease.epoch = node.lease.epoch + 1

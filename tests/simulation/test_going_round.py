@@ -13,6 +13,7 @@ import pytest
 
 from onyx.broker.shape.kept_messages import KeptMessages
 from overlay.routing.broadcast_tree import broadcast_tree
+from tests.simulation.scenario import PATIENCE
 from tests.simulation.seeds import seeds
 from tests.simulation.test_leaving_brokers import LeavingScenario
 
@@ -26,7 +27,10 @@ class AwayScenario(LeavingScenario):
     """All brokers are on a ring; one at a time dies."""
 
     def die(self, broker: str) -> None:
-        self.net.crash(self.net.nodes[f"broker/{broker}"], AWAY)
+        """Which a fault may have done a moment ago; from that it comes back by itself first."""
+        node = self.net.nodes[f"broker/{broker}"]
+        assert self.net.run_until(lambda: node.core is not None, PATIENCE)
+        self.net.crash(node, AWAY)
 
     def come_back(self, broker: str) -> None:
         self.net.boot(self.net.nodes[f"broker/{broker}"])

@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -70,6 +71,7 @@ class Chaos:
     directory: Path
     messages: int = 0
     say: Callable[[str], None] = print
+    only: Sequence[str] = ()  # faults; none: all
     ledger: Ledger = field(default_factory=Ledger)
     faults: Counter[str] = field(default_factory=Counter)
     ended_for_disks: int = 0  # processes that have ended, as they have to
@@ -213,6 +215,12 @@ class Chaos:
                 self._cut_all_power: 3,
                 self._set_clock: 8,
             }
+        if self.only:
+            faults = {
+                fault: weight
+                for fault, weight in faults.items()
+                if fault.__name__.strip("_") in self.only
+            }
         async with trio.open_nursery() as nursery:
             self._harm = nursery
             until = trio.current_time() + self.seconds
@@ -350,9 +358,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--messages", type=int, default=0, help="go on until so many are accepted (default: 0)"
     )
     parser.add_argument("--rate", type=float, default=500.0, help="messages a second (500)")
+    parser.add_argument("--only", metavar="FAULT", nargs="*", default=(), help="of these faults")
+    parser.add_argument("--keep", metavar="DIR", type=Path, help="stores and logs stay there")
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as directory:
-        chaos = Chaos(given.seconds, given.seed, given.rate, Path(directory), given.messages)
+    with nullcontext(given.keep) if given.keep else tempfile.TemporaryDirectory() as directory:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        chaos = Chaos(
+            *(given.seconds, given.seed, given.rate, Path(directory), given.messages),
+            only=given.only,
+        )
         verdict = trio.run(chaos.run)
         if not verdict.is_good or chaos.unexpected:
             for log in sorted(Path(directory).glob("*.log")):

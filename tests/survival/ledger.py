@@ -125,4 +125,5 @@ class Ledger:
             ("disordered", disordered),
         ):
             if which:
-                verdict.examples.append(f"{where}: {what} {sorted(which)[:5]}")
+                first, last = min(which), max(which)
+                verdict.examples.append(f"{where}: {what} {len(which)}, from {first} to {last}")
