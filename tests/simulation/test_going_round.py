@@ -156,6 +156,57 @@ def test_what_a_dead_broker_had_not_passed_on_its_parent_has(seed: int) -> None:
     check(cut_off(seed))
 
 
+def seen_again(seed: int) -> AwayScenario:
+    """A broker that was missed is there for a moment, takes what its parent has for it, and cannot
+    pass it on; its parent was started again meanwhile."""
+    scenario = AwayScenario(seed, brokers=6)
+    net = scenario.net
+    net.faulty = False
+    source = scenario.register_source()
+    tree = broadcast_tree(scenario.topology, source.root)
+    above, dead, behind = next(
+        (above, between, broker)
+        for broker, between in tree.parent.items()
+        if between is not None and (above := tree.parent[between]) is not None
+    )
+    while not any(each.subscriber.host == behind for each in scenario.interests.values()):
+        scenario.add_profile("/m")
+
+    def let(seconds: float) -> None:
+        net.run_until(lambda: False, seconds)
+
+    def restart(broker: str) -> None:
+        net.crash(net.nodes[f"broker/{broker}"], 0.1)
+
+    scenario.publish_some(5)
+    let(3.0)
+    others = [f"broker/{each}" for each in scenario.topology.neighbours(dead) if each != behind]
+    for other in [*others, "registration/r1"]:
+        net.break_link(f"broker/{dead}", other)
+    scenario.publish_some(10)
+    let(7.0)  # the parent says that it misses it, and has all
+    net.break_link(f"broker/{dead}", f"broker/{behind}")
+    let(3.0)
+    restart(behind)  # so that it says later than the others that it misses it
+    let(0.5)
+    restart(above)
+    let(0.6)
+    net.broken.discard(frozenset((f"broker/{above}", f"broker/{dead}")))
+    let(2.4)
+    scenario.die(dead)
+    net.broken.clear()
+    assert net.run_until(lambda: scenario.gone_round() == {dead}, 40.0)
+    assert net.run_until(lambda: not scenario.missing_but_at(dead), 40.0), "others wait for it"
+    scenario.come_back(dead)
+    scenario.settle()
+    return scenario
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_a_broker_that_was_seen_for_a_moment_takes_nothing_with_it(seed: int) -> None:
+    check(seen_again(seed))
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_without_what_its_parent_keeps_it_would_show(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -9,17 +9,29 @@ from it is decided where both reports come together (registration/link_reports.p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.limits import Limits
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import LinkReported
 from overlay.link.part import Part
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 from registration.catalog import REGISTRATION_KEY
 
 
+@dataclass(frozen=True, slots=True)
+class _MissedRow:
+    """Its key is the neighbour with which a link was reported down."""
+
+
+MISSED = Table("link-missed", _MissedRow)
+
+
 class LinkWatch(Part):
-    """Looks now and then; what it knows is gone with the process, and found out again."""
+    """Looks now and then.  Which links it has reported down is durable: as long as one is, all is
+    kept that its neighbour may not pass on, as the report has said (kept_messages.py)."""
 
     section = "trees"
 
@@ -36,16 +48,24 @@ class LinkWatch(Part):
         self._is_behind = is_behind
         self._control = control
         self._links = context.links
+        self._rows = context.rows
         self._after_s = control.topology.limits.link_down_after_s
         self._since: dict[str, tuple[bool, float]] = {}  # by neighbour: here or not, since when
         self._reported: dict[str, bool] = {}
+
+    def restore(self, rows: StoredRows) -> None:
+        self._reported = {neighbour: False for neighbour, _ in rows.take(MISSED)}
 
     def take_limits(self, limits: Limits) -> None:
         self._after_s = limits.link_down_after_s
 
     def tick(self, now: float) -> None:
         """Time goes on."""
-        for neighbour in self._control.shapes.neighbours():
+        neighbours = self._control.shapes.neighbours()
+        for neighbour in self._reported.keys() - neighbours:
+            del self._reported[neighbour]
+            MISSED.delete(self._rows, neighbour)
+        for neighbour in neighbours:
             is_here = self.is_here(neighbour)
             if neighbour not in self._since or self._since[neighbour][0] != is_here:
                 self._since[neighbour] = is_here, now
@@ -58,6 +78,10 @@ class LinkWatch(Part):
                 continue
             if now - since >= self._after_s and self._reported.get(neighbour) is not is_here:
                 self._reported[neighbour] = is_here
+                if is_here:
+                    MISSED.delete(self._rows, neighbour)
+                else:
+                    MISSED.put(self._rows, neighbour, _MissedRow())
                 self._report(neighbour)
 
     def say_again(self) -> None:
