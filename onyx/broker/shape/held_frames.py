@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import takewhile
 
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
+from overlay.link.frames import SourceAnnounced
 from overlay.link.link_layer import Arrival
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
@@ -29,7 +31,8 @@ HELD = Table("held", _HeldRow)
 
 
 class HeldFrames:
-    """By tree, first in, first out; durable."""
+    """By tree, first in, first out, but that the entries of sources are next: they come on a flow
+    of their own, and messages wait for them; durable."""
 
     def __init__(self, rows: RowLog) -> None:
         self._rows = rows
@@ -43,7 +46,7 @@ class HeldFrames:
         for key, row in rows.take(HELD):
             envelope = decode(row.frame[LENGTH_BYTES:])
             arrival = Arrival(0, row.peer, envelope.frame, envelope.key, envelope.sequence)
-            self._waiting.setdefault(envelope.key, deque()).append((key, arrival))
+            self._add(key, arrival)
             self._last = int(key)
 
     def put(self, arrival: Arrival) -> None:
@@ -53,7 +56,13 @@ class HeldFrames:
         key = number_key(self._last)
         frame = encode(arrival.frame, arrival.key, arrival.sequence)
         HELD.put(self._rows, key, _HeldRow(arrival.peer, frame))
-        self._waiting.setdefault(arrival.key, deque()).append((key, arrival))
+        self._add(key, arrival)
+
+    def _add(self, key: str, arrival: Arrival) -> None:
+        waiting = self._waiting.setdefault(arrival.key, deque())
+        is_entry = isinstance(arrival.frame, SourceAnnounced)
+        ahead = takewhile(lambda each: isinstance(each[1].frame, SourceAnnounced), waiting)
+        waiting.insert(sum(1 for _ in ahead) if is_entry else len(waiting), (key, arrival))
 
     @property
     def trees(self) -> tuple[str, ...]:
