@@ -161,7 +161,9 @@ class RegistrationCore(Core):
     def hand_on(self, arrival: Arrival) -> None:
         frame = arrival.frame
         assert frame is not None
-        self.takers[type(frame)].take(frame, arrival)
+        taker = self.takers.get(type(frame))
+        if taker is not None:  # None: of a catalog that a broker has told a second time
+            taker.take(frame, arrival)
 
     def _check_hello(self, arrival: Arrival, frame: Hello, role: str) -> None:
         name = arrival.sender
