@@ -52,6 +52,7 @@ from tests.simulation.sim_disk import Disk, MemoryDisk, PowerCut, Row
 from yfilter.late_evaluation import evaluate_profile
 
 Rows = Iterable[Row]
+RENEWED = 0.2  # the chance, each second, that a process finds that it cannot renew its lease
 
 
 class Core(Protocol):
@@ -270,6 +271,9 @@ class SimNetwork:
 
     def _tick(self, node: SimNode, life: int) -> None:
         if node.life == life:
+            if node.is_over and self.random.random() < RENEWED:
+                self._fence(node, "renewal")
+                return
             self.tell(node, TimePassed())
             self._do(node, 1.0, lambda: self._tick(node, life))
 
