@@ -106,6 +106,8 @@ class Transformation(Part):
         self._to_look_at: dict[str, None] = {}  # profiles that came when links did less
         self._needs_everything = False
         self._arrived: list[tuple[Branch, int]] = []  # children's changes not told yet
+        self._removals: dict[tuple[str, str], int] = {}  # by child and branch: the last change
+        # that took a need back; after a restart the last of all
         self._counters: Counter[str] = Counter()
         self._by_link: dict[str, Counter[str]] = {}
 
@@ -139,6 +141,7 @@ class Transformation(Part):
             branch = self._control.branch_of(child, name)
             self.table.keep_child(branch)
             self.table.change_child(branch, (), (EVERYTHING,))
+            self._removals[child, name] = self._reflection.come(child, name) or NOTHING
         for _, row in rows.take(NEEDS):
             branch = self._control.branch_of(row.link, row.branch)
             self.table.change_child(branch, (Need.parse(row.need),), ())
@@ -187,7 +190,10 @@ class Transformation(Part):
         """No broker needs what was told on trees that have ended."""
         self.flush_soon()
         _, told, needed = self.table.forget_dead(self._control.shapes.is_alive)
-        self._reflection.forget(told, {(branch.broker, branch.name) for branch in needed})
+        below = {(branch.broker, branch.name) for branch in needed}
+        self._reflection.forget(told, below)
+        for each in below:
+            self._removals.pop(each, None)
         for own, needs in told.items():
             for need in needs:
                 NEEDS_TOLD.delete(self._rows, row_key(own, "", need.text))
@@ -239,6 +245,8 @@ class Transformation(Part):
             delta = replace(delta, added=(EVERYTHING, *delta.added))
         self.table.change_child(branch, delta.added, delta.removed)
         self._arrived.append((branch, frame.number))
+        if delta.removed:
+            self._removals[child, branch.name] = frame.number
         for need in delta.added:
             row = _NeedRow(branch.name, child, need.text)
             NEEDS.put(self._rows, row_key(branch.name, child, need.text), row)
@@ -318,11 +326,19 @@ class Transformation(Part):
         self, parcel: Parcel, links: Iterable[str], left: Mapping[str, ElementStream]
     ) -> Mapping[str, Cut]:
         """The message as each of these children gets it, with what the matcher has ``left`` of it;
-        those that need the same of it share that, and its bytes."""
+        those that need the same of it share that, and its bytes.
+
+        One that was cut already, before a child's last removal was known there, is not cut further
+        for that child: it may lack what was added with that, so former texts answer it, which need
+        what was removed."""
         made: dict[object, Parcel] = {parcel.stream: parcel}
         cuts = {}
         for link in links:
             stream = left.get(link, parcel.stream)
+            if parcel.reflects != WHOLE and stream is not parcel.stream:
+                removal = self._removals.get((link, self._branch_below(parcel, link)), NOTHING)
+                if self._reflected(parcel, link) < removal:
+                    stream = parcel.stream
             cut = made.get(stream)
             if cut is None:
                 cut = made[stream] = self._cut(parcel, stream, made)
@@ -426,8 +442,11 @@ class Transformation(Part):
     def _reflected(self, parcel: Parcel, link: str) -> int:
         own = self._control.branch(parcel.root)
         name = None if own is None else own.name
-        below = self._control.branch_of(link, parcel.root)
-        return self._reflection.reflected(name, link, below.name, parcel.reflects)
+        below = self._branch_below(parcel, link)
+        return self._reflection.reflected(name, link, below, parcel.reflects)
+
+    def _branch_below(self, parcel: Parcel, link: str) -> str:
+        return self._control.branch_of(link, parcel.root).name
 
     def _send_first(self, own: str) -> None:
         """As long as this broker says nothing, its parent takes it to need everything."""

@@ -235,6 +235,25 @@ def test_a_message_reflects_what_its_needs_became_upward() -> None:
     assert [frame.reflects for frame in b5.take(Message)] == [3, 4]
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_lacks_the_new_needs_keeps_what_the_former_ones_were(restarted: bool) -> None:
+    setting = open_setting()
+    b1, b5 = setting.brokers["B1"], setting.brokers["B5"]
+    b5.send("B1", delta("/f/i"))
+    b5.send("B1", needs(TITLES, number=3))
+    b5.send("B1", needs(OTHERS, number=4))
+    b5.send("B1", needs(number=5, removed=(TITLES,)))
+    assert [frame.number for frame in b1.take(NeedsDelta)] == [3, 4, 5]
+    if restarted:
+        setting.restart()
+    cut_above = b'<f><i k="a"><t>A</t></i></f>'  # by change 3: without what OTHERS needs
+    b1.send("B1", message(1, reflects=3, xml=cut_above))
+    b1.send("B1", message(2, reflects=5))
+    former, new = b5.take(Message)
+    assert (text_of(former), former.reflects) == (cut_above, 3)
+    assert (text_of(new), new.reflects) == (b'<f><i k="b"><u>2</u></i></f>', 5)
+
+
 def test_a_profile_takes_part_when_a_message_reflects_it() -> None:
     setting = open_setting()
     setting.place(TITLES)
