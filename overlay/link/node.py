@@ -15,6 +15,7 @@
     of their own
 
 AskSchemaWorker is handed at once to a process of its own: nobody is told anything by it.
+CallLater becomes CalledLater, one more event, when its time has come.
 
 While a commit runs the next batches are handled, which share the next commit.  Nothing of a batch
 leaves before everything of it, and of all before it, is on disk, but messages that may leave early;
