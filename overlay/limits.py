@@ -76,14 +76,16 @@ class Limits:
     evaluation_ms_max           milliseconds of processor time for a profile and a message (tell)
     profile_length_max          characters in the text of one profile (refuse)
     link_down_after_s           seconds after which a link without a connection counts as down, and
-                                is taken out of use as long as others connect the network
+                                is taken out of use as long as others connect the network; ten times
+                                as long where both ends have never met
     connections_max             connections of sources and users that a process takes at once
                                 (refuse); 0: 10,000, or fewer where the system lets a process open
                                 fewer files
     link_connections_max        the same of other processes of the network, which have a door of
                                 their own (refuse); 0: 256, or two for each broker
     unknown_connections_max     of each of the two, those that have not said yet who they are; one
-                                more takes the place of the one that has waited longest (close)
+                                more takes the place of the one that has waited longest (close); of
+                                links at least half of link_connections_max
     address_connections_max     of sources and users from one address of another machine (of an
                                 IPv6 network, /64), 0: any number (refuse)
     receive_bytes_max           bytes that a process has read and not handled: beyond it clients are

@@ -42,8 +42,10 @@ class DoorLimits:
     @classmethod
     def of(cls, limits: Limits, connections_max: int, *, is_of_links: bool) -> DoorLimits:
         """Of the door of links, or that of clients."""
-        address = 0 if is_of_links else limits.address_connections_max
-        return cls(connections_max, limits.unknown_connections_max, address)
+        unknown_max = limits.unknown_connections_max
+        if is_of_links:  # all brokers may come in the same moment
+            return cls(connections_max, max(unknown_max, connections_max // 2))
+        return cls(connections_max, unknown_max, limits.address_connections_max)
 
 
 @dataclass(frozen=True, slots=True)

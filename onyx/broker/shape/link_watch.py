@@ -2,7 +2,8 @@
 
 A link counts as down when its neighbour could not be talked to over it for so long
 (``link_down_after_s``), and as up again when it could for as long; that with a broker which is gone
-round (kept_messages.py) only when what waits for it has gone there.  Both ends say so; what follows
+round (kept_messages.py) only when what waits for it has gone there.  One over which both ends never
+met has ten times as long: most likely the network is being started.  Both ends say so; what follows
 from it is decided where both reports come together (registration/link_reports.py, going_round.py).
 """
 
@@ -26,7 +27,15 @@ class _MissedRow:
     """Its key is the neighbour with which a link was reported down."""
 
 
+@dataclass(frozen=True, slots=True)
+class _MetRow:
+    """Its key is a neighbour that was met at least once."""
+
+
 MISSED = Table("link-missed", _MissedRow)
+MET = Table("link-met", _MetRow)
+NEVER_MET_TIMES = 10
+"""``link_down_after_s`` of a link over which both ends never met."""
 
 
 class LinkWatch(Part):
@@ -52,9 +61,11 @@ class LinkWatch(Part):
         self._after_s = control.topology.limits.link_down_after_s
         self._since: dict[str, tuple[bool, float]] = {}  # by neighbour: here or not, since when
         self._reported: dict[str, bool] = {}
+        self._met: set[str] = set()
 
     def restore(self, rows: StoredRows) -> None:
         self._reported = {neighbour: False for neighbour, _ in rows.take(MISSED)}
+        self._met = {neighbour for neighbour, _ in rows.take(MET)}
 
     def take_limits(self, limits: Limits) -> None:
         self._after_s = limits.link_down_after_s
@@ -65,8 +76,14 @@ class LinkWatch(Part):
         for neighbour in self._reported.keys() - neighbours:
             del self._reported[neighbour]
             MISSED.delete(self._rows, neighbour)
+        for neighbour in self._met - neighbours:
+            self._met.remove(neighbour)
+            MET.delete(self._rows, neighbour)
         for neighbour in neighbours:
             is_here = self.is_here(neighbour)
+            if is_here and neighbour not in self._met:
+                self._met.add(neighbour)
+                MET.put(self._rows, neighbour, _MetRow())
             if neighbour not in self._since or self._since[neighbour][0] != is_here:
                 self._since[neighbour] = is_here, now
         shape = self._control.shapes.agreed
@@ -76,7 +93,8 @@ class LinkWatch(Part):
             is_here, since = self._since[neighbour]
             if is_here and neighbour in shape.away and self._is_behind(neighbour):
                 continue
-            if now - since >= self._after_s and self._reported.get(neighbour) is not is_here:
+            after_s = self._after_s * (1 if neighbour in self._met else NEVER_MET_TIMES)
+            if now - since >= after_s and self._reported.get(neighbour) is not is_here:
                 self._reported[neighbour] = is_here
                 if is_here:
                     MISSED.delete(self._rows, neighbour)

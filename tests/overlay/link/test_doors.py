@@ -187,6 +187,13 @@ async def test_a_newcomer_takes_the_place_of_whoever_has_waited_longest(tmp_path
         assert await known.receive_some()
 
 
+def test_all_brokers_may_come_to_the_door_of_links_at_once() -> None:
+    limits = Limits(unknown_connections_max=256)
+    assert DoorLimits.of(limits, 2_000, is_of_links=True).unknown_max == 1_000
+    assert DoorLimits.of(limits, 256, is_of_links=True).unknown_max == 256
+    assert DoorLimits.of(limits, 10_000, is_of_links=False).unknown_max == 256
+
+
 async def test_a_hello_of_a_stranger_is_short(tmp_path: Path) -> None:
     channels = [(3, f"a tree with a long name {number}", 1) for number in range(2_000)]
     async with house(tmp_path) as node:
