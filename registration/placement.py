@@ -106,7 +106,7 @@ def rank_root_brokers(
         RootCandidate(
             broker=broker.id,
             source_ms=_distance_km(location, broker) / FIBRE_KM_PER_MS,
-            tree_ms=_mean_latency_ms(trees[broker.id]),
+            tree_ms=trees[broker.id].mean_latency_ms,
             headroom_bytes_per_second=_headroom(topology, trees[broker.id], load) - rate * size,
         )
         for broker in topology.brokers
@@ -187,11 +187,6 @@ def _distance_km(location: tuple[float, float] | None, broker: BrokerNode) -> fl
     return HALF_EARTH_KM if broker.place is None else great_circle_km(location, broker.place)
 
 
-def _mean_latency_ms(tree: BroadcastTree) -> float:
-    others = [tree.latency_ms(broker) for broker in tree.parent if broker != tree.root]
-    return math.fsum(others) / len(others) if others else 0.0
-
-
 def _load_by_link(
     trees: Mapping[str, BroadcastTree], volume_by_root: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
@@ -219,7 +214,8 @@ def _headroom(
     return min(
         (
             topology.link(root, child).bandwidth_kbps * 1000 / 8 - load.get((root, child), 0.0)
-            for child in tree.children[root]
+            for child in topology.neighbours(root)
+            if tree.parent[child] == root
         ),
         default=math.inf,
     )

@@ -20,6 +20,7 @@ are counted in whole microseconds, so that equal sums are equal however they wer
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -50,6 +51,12 @@ class BroadcastTree:
             if (nearer := self.parent[broker]) is not None:
                 children[nearer].append(broker)
         return {broker: tuple(below) for broker, below in children.items()}
+
+    @cached_property
+    def mean_latency_ms(self) -> float:
+        """From the root to another broker; 0 where there is none."""
+        others = len(self.parent) - 1
+        return math.fsum(self.latency_by_broker_ms.values()) / others if others else 0.0
 
     def path(self, broker: str) -> tuple[str, ...]:
         """The brokers from the root to ``broker``, both included; KeyError if it is unknown."""
