@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from overlay.link.frames import ShapeAnnounced
 from overlay.link.tables import Table
-from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
+from overlay.routing.broadcast_tree import BroadcastTree, Ways, broadcast_tree, broadcast_trees
 from overlay.topology import Topology, TopologyError, parse_topology, to_toml
 from overlay.tree_name import root_of, tree_name
 
@@ -49,6 +49,10 @@ class NetworkShape:
     def broadcast_tree(self, root: str) -> BroadcastTree:
         """KeyError when there is no such broker."""
         return broadcast_tree(self.topology, root, self.away)
+
+    def ways(self) -> Ways:
+        """For many of its trees."""
+        return Ways(self.topology, self.away)
 
     def has_tree(self, tree: str) -> bool:
         return self.tree(root_of(tree)) == tree

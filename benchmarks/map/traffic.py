@@ -33,6 +33,7 @@ from overlay.topology import Topology, load_topology
 
 PROBE_SECONDS = 4.0
 """Between two of a probe, so that what the first has lit is dark again."""
+AT_ONCE = 8  # sources and profiles that are registered: each goes to all brokers
 KINDS = 50  # of messages; a profile wants one of them
 
 
@@ -106,12 +107,20 @@ async def _sources(
     async with AsyncExitStack() as stack:
         user = await stack.enter_async_context(User(where, "benchmark"))
 
+        turns = trio.CapacityLimiter(AT_ONCE)
+
         async def want(text: str, host: str) -> None:
+            async with turns:
+                await want_now(text, host)
+
+        async def want_now(text: str, host: str) -> None:
             profile = await user.add_profile(text, location=_place(topology, host), near=True)
             _check("profile", profile.host, host)
 
         async def register(opened: dict[str, DataSource], name: str, root: str) -> None:
-            source = await DataSource.register(where, name=name, location=_place(topology, root))
+            async with turns:
+                place = _place(topology, root)
+                source = await DataSource.register(where, name=name, location=place)
             _check("source", source.root, root)
             opened[name] = source
 

@@ -19,9 +19,9 @@ the same from the same trees, without exchanging a word.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from hashlib import blake2b
 
 from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.tree_name import root_of
@@ -40,46 +40,64 @@ class Branch:
     brokers: int
 
 
-_Shape: TypeAlias = tuple[str, str, tuple[int, ...]]  # broker, parent, the shapes of its children
-
-
 class Branches:
-    """The branches of the trees that are named ``roots``; computed when first asked for."""
+    """The branches of some brokers on the trees that are named ``roots``; computed when first asked
+    for.
 
-    def __init__(self, tree: Callable[[str], BroadcastTree], roots: Iterable[str]) -> None:
+    Two are equal if the sums of their links are, of which each is a random number of 128 bits.
+    """
+
+    def __init__(
+        self,
+        tree: Callable[[str], BroadcastTree],
+        roots: Iterable[str],
+        brokers: Iterable[str] | None = None,
+    ) -> None:
+        """``tree`` is asked for each once for all ``brokers`` (None: of the network), and again
+        for any other that is asked about."""
         self._tree = tree
         self._roots = tuple(sorted(roots))
+        self._brokers = None if brokers is None else set(brokers)
         self._by_place: dict[tuple[str, str], Branch] = {}
 
     def of(self, root: str, broker: str) -> Branch | None:
         """The branch of ``broker`` on the tree of ``root``; None at the root itself, KeyError if
         one of them is unknown."""
         if not self._by_place:
-            self._find()
+            self._find(self._brokers)
         if root_of(root) == broker and root in self._roots:
             return None
+        if self._brokers is not None and broker not in self._brokers:
+            self._find({broker})
+            self._brokers.add(broker)
         return self._by_place[root, broker]
 
-    def _find(self) -> None:
-        numbers: dict[_Shape, int] = {}
-        places: dict[int, list[tuple[str, str]]] = defaultdict(list)
-        sizes: dict[int, int] = {}
-        parents: dict[int, str] = {}
+    def _find(self, brokers: Container[str] | None) -> None:
+        tokens: dict[tuple[str, str], int] = {}
+        alike: dict[tuple[str, int], list[str]] = defaultdict(list)
+        about: dict[tuple[str, int], tuple[str, int]] = {}
         for root in self._roots:
             tree = self._tree(root)
-            shape_of: dict[str, int] = {}
-            for broker in reversed(tree.breadth_first()):
-                parent = tree.parent[broker]
+            sums = dict.fromkeys(tree.parent, 0)
+            sizes = dict.fromkeys(tree.parent, 1)
+            for broker, parent in reversed(list(tree.parent.items())):
                 if parent is None:
                     continue
-                below = tuple(shape_of[child] for child in tree.children[broker])
-                number = numbers.setdefault((broker, parent, below), len(numbers))
-                shape_of[broker] = number
-                places[number].append((root, broker))
-                sizes[number] = 1 + sum(sizes[child] for child in below)
-                parents[number] = parent
-        for number, found in places.items():
-            name, broker = found[0]
-            roots = frozenset(root for root, _ in found)
-            branch = Branch(name, parents[number], broker, roots, sizes[number])
-            self._by_place.update(dict.fromkeys(found, branch))
+                token = tokens.get((parent, broker))
+                if token is None:
+                    token = tokens[parent, broker] = _token(parent, broker)
+                total = sums[broker] + token
+                sums[parent] += total
+                sizes[parent] += sizes[broker]
+                if brokers is None or broker in brokers:
+                    alike[broker, total].append(root)
+                    about[broker, total] = parent, sizes[broker]
+        for place, roots in alike.items():
+            broker, (parent, size) = place[0], about[place]
+            branch = Branch(roots[0], parent, broker, frozenset(roots), size)
+            self._by_place.update(dict.fromkeys(((root, broker) for root in roots), branch))
+
+
+def _token(parent: str, broker: str) -> int:
+    named = f"{len(parent)} {parent} {broker}".encode()
+    return int.from_bytes(blake2b(named, digest_size=16).digest(), "big")

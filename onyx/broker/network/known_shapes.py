@@ -162,7 +162,12 @@ class KnownShapes:
             shape = self._origin(tree)
             if shape is None:
                 raise KeyError(tree)
-            branches = self._branches[version] = Branches(self.tree, shape.new_trees)
+            ways = shape.ways()
+            branches = self._branches[version] = Branches(
+                lambda name: ways.tree(root_of(name)),
+                shape.new_trees,
+                _within(shape.topology, self._identity, 2),
+            )
         return branches.of(tree, broker)
 
     def knows(self, tree: str) -> bool:
@@ -280,3 +285,11 @@ class KnownShapes:
 
     def _put(self, shape: NetworkShape) -> None:
         SHAPE.put(self._rows, str(shape.version), shape.row())
+
+
+def _within(topology: Topology, broker: str, links: int) -> set[str]:
+    """The brokers that are so many links away at most."""
+    found = {broker} & set(topology.broker_ids)
+    for _ in range(links):
+        found |= {other for each in found for other in topology.neighbours(each)}
+    return found
