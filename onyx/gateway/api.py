@@ -63,10 +63,10 @@ async def results(call: Call) -> Response:
 
 async def overlay_map(call: Call) -> Response:
     call.check_operates()
-    return _streamed(call, call.gateway.feed.show)
+    return _streamed(call, call.gateway.feed.show, packs=True)
 
 
-def _streamed(call: Call, run: Callable[[Write], Awaitable[None]]) -> Response:
+def _streamed(call: Call, run: Callable[[Write], Awaitable[None]], packs: bool = False) -> Response:
     """In the session of whoever asks, which stays open."""
     gateway, session = call.gateway, call.session
     if gateway.streams >= gateway.options.streams_max:
@@ -81,7 +81,7 @@ def _streamed(call: Call, run: Callable[[Write], Awaitable[None]]) -> Response:
             session.users -= 1
             gateway.streams -= 1
 
-    return EventStream(follow)
+    return EventStream(follow, packs)
 
 
 # --- profiles ---------------------------------------------------------------------------------
