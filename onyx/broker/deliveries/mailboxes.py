@@ -98,7 +98,8 @@ class Mailboxes(Part):
         self.silence = Silence(lambda box: self._release(box, box.empty()))
         self._overflow = Overflow(bounds, self._boxes, self._log, self._drop)
         self.policies = Policies(
-            *(rows, self._log, dead, bounds.profile_bytes_max, self._drop, self._lines.detach)
+            *(rows, self._log, dead, bounds.profile_bytes_max, self._drop, self._lines.detach),
+            self.deliver_message,
         )
         self._rejections = Rejections(
             *(self._boxes, self._lines, self._log, self.policies, dead, wall),
@@ -174,14 +175,14 @@ class Mailboxes(Part):
     ) -> int:
         """The same results of a message for some profiles; see ``deliver_message``."""
         made = Results(list(map(len, results)), b"".join(results))
-        given = self.heard([(self.boxes(profiles), made)])
+        given = self.heard(source, number, [(self.boxes(profiles), made)])
         return self.deliver_message(source, number, given, None) if given else 0
 
-    def heard(self, given: list[Given]) -> list[Given]:
+    def heard(self, source: str, number: int, given: list[Given]) -> list[Given]:
         """What a message gives, but to mailboxes that keep nothing: where any are silent, full."""
         if self.silence.boxes:
             given = self.silence.heard(given)
-        return self.policies.heard(given) if self.policies.full else given
+        return self.policies.heard(source, number, given) if self.policies.are_heard else given
 
     def boxes(self, profiles: Iterable[str]) -> list[Mailbox]:
         """Those of some profiles, new where they had none."""
@@ -369,6 +370,8 @@ class Mailboxes(Part):
             self.policies.drop_aged(int(self._wall()))
         if self.policies.dropped:
             self.policies.tell_dropped()
+        if self.policies.are_heard:
+            self.policies.tell_all(self._boxes.get)
         if self._rejections.return_due():
             self.flush_soon()
         for profile in self._texts.profiles():

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import islice
 
-from onyx.broker.deliveries.delivery_log import DeliveryLog
+from onyx.broker.deliveries.delivery_log import DeliveryLog, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.silence import Given
 from overlay.delivery_policy import DISCONNECT, DROP_NEWEST, USUAL, DeliveryPolicy
@@ -30,9 +31,25 @@ TOLD_AT_ONCE = 64  # profiles, a second
 POLICIES = Table("delivery-policy", DeliveryPolicy)
 
 
+@dataclass(frozen=True, slots=True)
+class _Untold:
+    """Its key is the profile: ``count`` messages were not kept for it, through this one."""
+
+    source: str
+    number: int
+    count: int
+
+
+UNTOLD = Table("delivery-untold", _Untold)
+
+
 class Policies:
     """``full``: mailboxes that keep nothing new; ``dropped``: how much of which had to go, and why,
-    that nobody was told of yet."""
+    that no dead letter says yet.
+
+    Of what a full mailbox does not keep its user is told by a delivery without results, ahead of
+    the next that is kept; or, where none comes, once they have taken all.
+    """
 
     def __init__(
         self,
@@ -42,10 +59,11 @@ class Policies:
         bytes_max: int,
         drop: Callable[[Mailbox, int, str], int],
         detach: Callable[[Mailbox, str, str], None],
+        deliver: Callable[[str, int, list[Given], None], int],
     ) -> None:
         """``dead`` is told what had to go; ``bytes_max``: of any mailbox; ``drop``: it
         throws away all through a number, and why; ``detach`` whoever takes it, with code and
-        detail."""
+        detail; ``deliver``: what a message gives."""
         self.full: set[Mailbox] = set()
         self.bounded: dict[Mailbox, DeliveryPolicy] = {}
         self.dropped: Counter[tuple[Mailbox, str]] = Counter()
@@ -57,6 +75,9 @@ class Policies:
         self.bytes_max = bytes_max
         self._drop = drop
         self._detach = detach
+        self._deliver = deliver
+        self._untold: dict[str, _Untold] = {}
+        self._changed: set[str] = set()  # of those, the ones whose rows say less
 
     def __len__(self) -> int:
         return len(self._of)
@@ -64,13 +85,19 @@ class Policies:
     def restore(self, rows: StoredRows) -> None:
         """Ahead of ``begin``, for each mailbox with what it holds."""
         self._of = dict(rows.take(POLICIES))
+        self._untold = dict(rows.take(UNTOLD))
+
+    @property
+    def are_heard(self) -> bool:
+        """Whether ``heard`` has something to do."""
+        return bool(self.full or self._untold)
 
     def of(self, profile: str) -> DeliveryPolicy:
         return self._of.get(profile, USUAL)
 
     def put(self, profile: str, policy: DeliveryPolicy, box: Mailbox | None) -> None:
         """From now on; also of a profile that is not here yet, and of one without a mailbox."""
-        self.forget(profile, box)
+        self._end(profile, box)
         if policy != USUAL:
             self._of[profile] = policy
             POLICIES.put(self._rows, profile, policy)
@@ -79,6 +106,12 @@ class Policies:
                 self.check([box])
 
     def forget(self, profile: str, box: Mailbox | None) -> None:
+        """A profile is gone."""
+        self._end(profile, box)
+        if self._untold.pop(profile, None) is not None:
+            UNTOLD.delete(self._rows, profile)
+
+    def _end(self, profile: str, box: Mailbox | None) -> None:
         if self._of.pop(profile, None) is not None:
             POLICIES.delete(self._rows, profile)
         if box is not None:
@@ -98,17 +131,50 @@ class Policies:
         if policy.ttl_s:
             self._expiring[box] = policy.ttl_s
 
-    def heard(self, given: list[Given]) -> list[Given]:
+    def heard(self, source: str, number: int, given: list[Given]) -> list[Given]:
         """What a message gives, without what is the newest for a mailbox that is full."""
         heard = []
+        told = []
         for boxes, made in given:
             room = [box for box in boxes if box not in self.full]
             for box in boxes if len(room) < len(boxes) else ():
                 if box in self.full:
                     self.dropped[box, DROP_NEWEST] += 1
+                    self._leave_out(box.profile, source, number)
             if room:
                 heard.append((room, made))
+                told += [box for box in room if box.profile in self._untold]
+        for box in told:
+            self._tell(box)
         return heard
+
+    def _leave_out(self, profile: str, source: str, number: int) -> None:
+        before = self._untold.get(profile)
+        now = _Untold(source, number, 1 if before is None else before.count + 1)
+        self._untold[profile] = now
+        if before is None:
+            UNTOLD.put(self._rows, profile, now)
+        else:
+            self._changed.add(profile)
+
+    def _tell(self, box: Mailbox) -> None:
+        """What was not kept, ahead of what is."""
+        untold = self._untold.pop(box.profile)
+        UNTOLD.delete(self._rows, box.profile)
+        some = "1 result was" if untold.count == 1 else f"{untold.count} results were"
+        why = f"{some} not kept, as more would have waited than the policy of the profile allows"
+        given = [([box], without_results("dropped", why))]
+        self._deliver(untold.source, untold.number, given, None)
+
+    def tell_all(self, box_of: Callable[[str], Mailbox | None]) -> None:
+        """Whoever has taken all learns what was not kept; the rest is in the store as it is now."""
+        for profile in list(self._untold):
+            box = box_of(profile)
+            if box is not None and not box.count:
+                self._tell(box)
+        for profile in self._changed & self._untold.keys():
+            UNTOLD.put(self._rows, profile, self._untold[profile])
+        self._changed.clear()
 
     def check(self, boxes: Iterable[Mailbox]) -> int:
         """Behind a delivery more for some mailboxes: what is too much goes; how many."""

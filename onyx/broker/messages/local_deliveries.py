@@ -412,8 +412,8 @@ class LocalDeliveries:
         message: Parcel | _Late | None,
     ) -> None:
         mailboxes = self._mailboxes
-        is_any_deaf = mailboxes.silence.boxes or mailboxes.policies.full
-        if is_any_deaf and not (given := mailboxes.heard(given)):
+        are_heard = mailboxes.silence.boxes or mailboxes.policies.are_heard
+        if are_heard and not (given := mailboxes.heard(parcel.source, parcel.number, given)):
             return
         self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
             parcel.source, parcel.number, given, message

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from onyx.broker.deliveries.delivery_log import DELIVERIES, RECORD_BYTES
-from onyx.broker.deliveries.policies import POLICIES, TOLD_AT_ONCE
+from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.deliveries.policies import POLICIES, TOLD_AT_ONCE, Policies
 from overlay.delivery_policy import (
     ATTEMPTS_MAX,
     DISCONNECT,
@@ -89,10 +90,38 @@ def test_the_newest_is_not_kept_while_it_is_full() -> None:
     assert [number for _, number, _ in world.got["p1"]] == [1, 2, 3]
     user.take("p1")
     deliver(world, 11)
-    assert [number for _, number, _ in world.got["p1"]] == [1, 2, 3, 11]
+    assert [number for _, number, _ in world.got["p1"]] == [1, 2, 3, 10, 11]
+    assert world.got["p1"][3] == ("s1", 10, told_of(7))
     assert user.missed["p1"] == 0, "no number was given to what was not kept"
     world.tick()
     assert [letter.count for letter in letters(world, OVER_LIMIT)] == [7]
+
+
+def told_of(count: int) -> list[bytes]:
+    results = "1 result was" if count == 1 else f"{count} results were"
+    why = "not kept, as more would have waited than the policy of the profile allows"
+    return [b"", f"{results} {why} [dropped]".encode()]
+
+
+def test_who_has_taken_all_learns_of_what_was_not_kept_without_another_message() -> None:
+    world = kept_by(DeliveryPolicy(DROP_NEWEST, deliveries_max=1))
+    deliver(world, 1, 2)
+    world.tick()
+    world.restart()
+    deliver(world, 3)
+    world.tick()
+    world.restart()
+    user = world.user(1)
+    user.attach("p1")
+    world.settle()
+    user.take("p1")
+    world.tick()
+    world.settle()
+    assert world.got["p1"] == [("s1", 1, [b"1"]), ("s1", 3, told_of(2))]
+    user.take("p1")
+    world.tick()
+    deliver(world, 4)
+    assert world.got["p1"][2:] == [("s1", 4, [b"4"])], "it is told once"
 
 
 def test_others_get_what_is_too_much_for_one() -> None:
@@ -157,7 +186,8 @@ def test_a_policy_that_is_taken_back_lets_come_what_does() -> None:
     deliver(world, 1, 2)
     world.mailboxes.use_policy("p1", USUAL)
     deliver(world, 3)
-    assert came(world) == [1, 3]
+    assert came(world) == [1, 2, 3]
+    assert world.got["p1"][1] == ("s1", 2, told_of(1))
 
 
 def test_a_stricter_policy_is_in_force_at_once() -> None:
@@ -338,9 +368,19 @@ class Sharing:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_happens_nothing_is_lost_but_what_the_policy_says(seed: int) -> None:
+def test_whatever_happens_nothing_is_lost_but_what_the_policy_says(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the end each delivery was taken, or is a dead letter, or is counted as dropped; one that
-    somebody had may be both."""
+    somebody had may be both.  One that says what was dropped is a delivery as any other."""
+    told: list[Mailbox] = []
+    tell = Policies._tell
+
+    def noted(policies: Policies, box: Mailbox) -> None:
+        told.append(box)
+        tell(policies, box)
+
+    monkeypatch.setattr(Policies, "_tell", noted)
     one = Sharing(Random(seed))
     steps = (one.publish, one.come, one.go, one.restart, one.second, one.take, one.reject)
     for _ in range(300):
@@ -349,13 +389,15 @@ def test_whatever_happens_nothing_is_lost_but_what_the_policy_says(seed: int) ->
     one.restart()
     last = one.come()
     one.world.settle()
-    while last.came["p1"]:
-        one.take()
+    for _ in range(2):  # behind the last comes what says that others were not kept
+        while last.came["p1"]:
+            one.take()
+            one.world.settle()
+        one.world.tick()
         one.world.settle()
-    one.world.tick()
     dead = len(letters(one.world, UNDELIVERABLE))
     dropped = sum(letter.count for letter in letters(one.world, OVER_LIMIT))
-    missing = one.published - len(one.taken) - dead
+    missing = one.published + len(told) - len(one.taken) - dead
     assert len(one.taken) == len(set(one.taken)), "none was taken twice"
     assert missing <= dropped
     if not one.policy.deliveries_max or one.policy.when_full == DROP_NEWEST:
