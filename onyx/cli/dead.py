@@ -23,7 +23,7 @@ from onyx.errors import (
     UsageError,
 )
 from onyx.registration_client import NetworkClient, RegistrationClient
-from overlay.link.dead_letters import KINDS, OVER_LIMIT, POISON, REFUSED, UNDELIVERABLE
+from overlay.link.dead_letters import KEPT_MAX, KINDS, OVER_LIMIT, POISON, REFUSED, UNDELIVERABLE
 from overlay.toml_table import did_you_mean, quote
 
 DETAILS = f"""\
@@ -103,8 +103,11 @@ def run_list(arguments: argparse.Namespace) -> int:
             rows.append((node, *shown, letter["size"], _what(letter), letter["error"]))
     if not arguments.json:
         print(table(HEADING, rows) if rows else "There are no dead letters.")
-        for node in (node for node, answer in found.items() if answer is None):
-            print(f"{node} does not answer")
+        for node, answer in found.items():
+            if answer is None:
+                print(f"{node} does not answer")
+            elif let_go := answer.get("let_go"):
+                print(f"{node} keeps the newest {KEPT_MAX} of each kind: {let_go:,} older are gone")
     return EXIT_UNAVAILABLE if None in found.values() else EXIT_OK
 
 

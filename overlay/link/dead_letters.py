@@ -323,6 +323,7 @@ class DeadLetters(Part):
         for kind, count in kinds.items():
             oldest = (name for name, each in self._letters.items() if each.kind == kind)
             for name in list(islice(oldest, max(0, count - KEPT_MAX))):
+                self._counters["let_go"] += 1
                 self._drop(name)
 
     def _drop(self, name: str) -> None:
@@ -355,7 +356,7 @@ class DeadLetters(Part):
             for name, letter in self._letters.items()
             if not user or (letter.profile and letter.who == f"user/{user}")
         ]
-        return {"letters": shown}
+        return {"letters": shown, "let_go": self._counters["let_go"]}
 
     def _show(self, connection: int, request: Request) -> Result:
         name, letter = self._letter_argument(request)

@@ -442,5 +442,6 @@ def test_what_is_kept_is_bounded_and_what_leaves_gaps_in_what_is_known_too() -> 
     core = BrokerCore(setting.topology, "B4", "run2", setting.beside.stored())
     dead = core._dead
     assert dead.statistics()["kept"] == KEPT_MAX
+    assert dead.statistics()["let_go"] == 10
     kept = [f"id{number:03}" for number in range(10, 20 + PASSED_MAX)]
     assert sorted(dead.passed_over) == kept
