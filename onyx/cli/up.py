@@ -30,6 +30,7 @@ from onyx.local_network import FILE as LOCAL_FILE
 from onyx.local_network import local_network
 from onyx.logs import add_log_arguments, configure_logging, log_options
 from onyx.service_manager import tell_service_manager
+from onyx.start_progress import StartProgress
 from overlay.archive import ArchiveOptions
 from overlay.gateway import DEFAULT_LISTEN, GatewayTable
 from overlay.link.open_files import allow_connections
@@ -348,6 +349,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
             await run_node_process(
                 *(topology, process, sockets, credentials),
                 ready=lambda: events.node_is_ready(topology, process),
+                progress=lambda *reached: events.node_starts(process, *reached),
                 waiting=lambda: events.node_waits(topology, process),
                 read_file=lambda: _as_said(load_topology(arguments.file), arguments),
             )
@@ -365,6 +367,7 @@ class _Events:
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         self._is_up = False
+        self._came = StartProgress()
 
     def network_is_up(self, network: RunningNetwork, page: str | None) -> None:
         self._is_up = True
@@ -393,6 +396,10 @@ class _Events:
         log.info("in force from now on: %s", ", ".join(taken) or "nothing that has changed")
         if left:
             log.warning("takes a new start of the network: %s", ", ".join(left))
+
+    def node_starts(self, process: NodeProcess, what: str, done: int, total: int) -> None:
+        self._came.note(what, done, total)
+        tell_service_manager(f"{process.name} starts: {self._came}")
 
     def node_is_ready(self, topology: Topology, process: NodeProcess) -> None:
         self._say_of(topology, process, "ready", "is ready")

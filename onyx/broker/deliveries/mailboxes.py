@@ -477,11 +477,13 @@ class Mailboxes(Part):
 
     def statistics(self) -> Mapping[str, object]:
         """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
-        ``on_wire_bytes`` sent to ``attached`` profiles; ``silent``: ephemeral, taken by nobody."""
+        ``bytes_of_users``: what waits for each; ``on_wire_bytes`` sent to ``attached`` profiles;
+        ``silent``: ephemeral, taken by nobody."""
         return {
             "mailboxes": len(self._boxes),
             "waiting": self._waiting,
             "waiting_bytes": self._waiting_bytes,
+            "bytes_of_users": self._overflow.users,
             **self._lines.statistics(),
             "silent": len(self.silence.boxes),
             "former_texts": len(self._texts),

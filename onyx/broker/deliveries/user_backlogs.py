@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 
 from onyx.broker.deliveries.mailbox import UNKNOWN_USER, Mailbox, UserBacklog
@@ -10,13 +10,23 @@ from onyx.broker.deliveries.mailbox import UNKNOWN_USER, Mailbox, UserBacklog
 ROOM_SHARE = 1024  # beyond the bound, so much of it goes as well: a few ms of work at once
 
 
-class UserBacklogs:
-    """``give`` a mailbox to its user, ``leave`` when it is gone."""
+class UserBacklogs(Mapping[str, int]):
+    """``give`` a mailbox to its user, ``leave`` when it is gone.  As a mapping: the bytes that wait
+    for each user who has a mailbox, looked up when they are asked for."""
 
     def __init__(self, bytes_max: float) -> None:
         """``bytes_max`` of one user; 0: any number."""
         self.bytes_max = bytes_max or inf
         self._users: dict[str, UserBacklog] = {}
+
+    def __getitem__(self, user: str) -> int:
+        return int(self._users[user].bytes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._users)
+
+    def __len__(self) -> int:
+        return len(self._users)
 
     def give(self, box: Mailbox, user: str) -> None:
         if box.user is UNKNOWN_USER:

@@ -152,3 +152,12 @@ def test_a_mailbox_whose_user_is_not_known_is_no_business_of_those_without_a_nam
     backlogs.leave(unknown)
     backlogs.give(second, "")
     assert second.user is first.user
+
+
+def test_an_operator_sees_whose_it_is() -> None:
+    crowded = Crowded()
+    crowded.publish("a", 2)
+    said = crowded.core.mailboxes.statistics()["bytes_of_users"]
+    assert isinstance(said, UserBacklogs)
+    assert dict(said) == {user: crowded.waiting(user) for user in ("ann", "bob")}
+    assert all(said.values())
