@@ -186,8 +186,8 @@ def absent(facts: Facts) -> Iterator[Finding]:
             yield _warning(
                 "absent", node,
                 f"{count:,} deliveries wait for users, the oldest for {seconds / DAY:.1f} days",
-                f"whose: onyx status --broker {node} --of mailboxes.bytes_of_users; let them go after "
-                "a time: delivery_age_s_max",
+                f"whose: onyx status --broker {node} --of mailboxes.bytes_of_users; "
+                "let them go after a time: delivery_age_s_max",
             )  # fmt: skip
         dropped = at(statistics, "mailboxes", "dropped_for_room") or 0
         if dropped:

@@ -268,12 +268,13 @@ def _open_vitals(topology: Topology, process: NodeProcess, nursery: trio.Nursery
     if topology.admin is not None:
         # What a process without an admin address need not load.
         from onyx.telemetry.admin_server import AdminServer  # noqa: PLC0415
+        from onyx.telemetry.metrics import Metrics  # noqa: PLC0415
 
         wanted = topology.admin.address(process.node.listen)
         listener = bind(wanted, key="admin")
         vitals.admin = Address(*bound_address(listener, wanted))
         log.info("metrics at http://%s/metrics", vitals.admin)
-        server = AdminServer(process.name, vitals)
+        server = AdminServer(Metrics(process.name, vitals), lambda: vitals.hindrance)
         opened = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
         nursery.start_soon(server.run, opened)
     return vitals

@@ -71,8 +71,7 @@ class TrialServer:
             shutil.chown(self._directory, self._user)
         if not (self._directory / "data" / "PG_VERSION").exists():
             how = ("--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions")
-            how += ("--data-checksums",)
-            self._run("initdb", f"--username={OWNER}", *how)
+            self._run("initdb", f"--username={OWNER}", *how, "--data-checksums")
         if self._run("pg_ctl", "status", may_fail=True) != 0:
             options = f"-c listen_addresses='' -c unix_socket_directories='{self._directory}'"
             log = f"--log={self._directory / 'log'}"

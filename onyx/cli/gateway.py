@@ -33,7 +33,8 @@ On loopback it is whoever starts it, unless a request shows a token (onyx token 
 Authorization: Bearer. On another address it takes a certificate (--tls-certificate,
 --tls-key), and every request shows a token. onyx up --gateway starts one with a network.
 
-With --topology FILE it logs as its [log] says, and at SIGHUP as that says by then.
+With --topology FILE it logs as its [log] says, and at SIGHUP as that says by then; where
+that has [admin], metrics, /livez and /readyz are there, or where --admin says.
 {NETWORK_HELP}"""
 
 EXAMPLES = """\
@@ -66,6 +67,7 @@ def add_parser(subparsers: Subparsers) -> None:
         default=[],
         help="a name by which browsers know it, as in their Host header",
     )
+    parser.add_argument("--admin", metavar="HOST:PORT", help="where metrics are, plain HTTP")
     parser.add_argument("--json", action="store_true", help="print where it is as a JSON object")
     add_log_arguments(parser)
     set_run(parser, run)
@@ -105,7 +107,13 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 print(f"The network is at {url}; Ctrl-C stops it", flush=True)
 
-        trio.run(run_gateway, registration, options, listener, ready, None, logs_at_hangup)
+        admin = None
+        if arguments.admin is not None:
+            admin = listen_address(arguments.admin, "--admin")
+        elif file is not None and (of_file := load_topology(file).admin) is not None:
+            admin = of_file.address(where)
+        served = registration, options, listener, ready, None, logs_at_hangup, admin
+        trio.run(run_gateway, *served)
     return EXIT_OK
 
 

@@ -69,9 +69,9 @@ async def overlay_map(call: Call) -> Response:
 def _streamed(call: Call, run: Callable[[Write], Awaitable[None]], packs: bool = False) -> Response:
     """In the session of whoever asks, which stays open."""
     gateway, session = call.gateway, call.session
-    if gateway.streams >= gateway.options.streams_max:
-        raise Refused(503, "busy", f"{gateway.streams} streams are followed already")
-    gateway.streams += 1
+    if gateway.traffic.streams >= gateway.options.streams_max:
+        raise Refused(503, "busy", f"{gateway.traffic.streams} streams are followed already")
+    gateway.traffic.streams += 1
     session.users += 1
 
     async def follow(write: Write) -> None:
@@ -79,7 +79,7 @@ def _streamed(call: Call, run: Callable[[Write], Awaitable[None]], packs: bool =
             await session.until_ended(run, write)
         finally:
             session.users -= 1
-            gateway.streams -= 1
+            gateway.traffic.streams -= 1
 
     return EventStream(follow, packs)
 

@@ -86,7 +86,9 @@ def application(gateway: Gateway) -> ASGIApp:
         return error.response()
 
     handlers = {HTTPException: unrouted, Refused: refused}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), gateway.options)
+    return Guard(
+        Starlette(routes=routes, exception_handlers=handlers), gateway.options, gateway.traffic
+    )
 
 
 def _api_route(

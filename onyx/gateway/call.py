@@ -11,6 +11,7 @@ from typing import Any
 from starlette.requests import Request
 
 from onyx.client_values import Location
+from onyx.gateway.gateway_metrics import Traffic
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import Refused
@@ -28,7 +29,7 @@ class Gateway:
     sessions: Sessions
     trials: Trials
     feed: MapFeed
-    streams: int = 0
+    traffic: Traffic
 
     @asynccontextmanager
     async def session_of(self, request: Request) -> AsyncIterator[Session]:

@@ -18,21 +18,29 @@ from pathlib import Path
 
 import trio
 
+from formats.build import build_info
 from onyx.background import background_tasks
 from onyx.errors import EXIT_CONFIG, EXIT_OK, UserError
 from onyx.gateway.app import application
 from onyx.gateway.call import Gateway
+from onyx.gateway.gateway_metrics import GatewayMetrics, Traffic
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.serving import serve
 from onyx.gateway.sessions import Sessions
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
+from onyx.listening import bind, bound_address
 from onyx.logs import configure_logging, use_logs
+from onyx.registration_client import RegistrationClient
+from onyx.release import version
+from onyx.telemetry.admin_server import AdminServer
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
 from overlay.topology import TopologyError, load_topology
+
+WATCH_SECONDS = 5.0
 
 log = logging.getLogger("onyx.gateway")
 
@@ -44,8 +52,10 @@ async def run_gateway(
     ready: Callable[[], None] = lambda: None,
     lifeline: int | None = None,
     read_logs: Callable[[], LogOptions | None] = LogOptions,
+    admin: Address | None = None,
 ) -> None:
-    """Until a signal, or the end of the lifeline, stops it; ``listener`` listens.
+    """Until a signal, or the end of the lifeline, stops it; ``listener`` listens.  ``admin``: where
+    it says how it is, if anywhere.
 
     At SIGHUP it logs as ``read_logs`` says, which may raise TopologyError, or stops where that says
     None.  NetworkUnreachable, NotAuthenticated before it is ``ready``."""
@@ -64,12 +74,41 @@ async def run_gateway(
             async with sessions.session(""):
                 pass  # the network is there, and lets this gateway in
             await nursery.start(feed.run)
-            app = application(Gateway(options, sessions, trials, feed))
+            traffic = Traffic()
+            if admin is not None:
+                nursery.start_soon(_serve_admin, admin, traffic)
+                nursery.start_soon(_watch, registration, sessions, traffic)
+            log.info("starts: version %s, build %s, pid %d", version(), build_info(), os.getpid())
+            app = application(Gateway(options, sessions, trials, feed, traffic))
             await nursery.start(serve, app, options, listener)
             ready()
             await trio.sleep_forever()
     finally:
         trials.close()
+
+
+async def _serve_admin(wanted: Address, traffic: Traffic) -> None:
+    with bind(wanted, key="admin") as listener:
+        log.info("metrics at http://%s/metrics", Address(*bound_address(listener, wanted)))
+        server = AdminServer(GatewayMetrics(traffic), lambda: traffic.hindrance)
+        opened = trio.SocketListener(trio.socket.from_stdlib_socket(listener.dup()))
+        await server.run(opened)
+
+
+async def _watch(registration: str, sessions: Sessions, traffic: Traffic) -> None:
+    """Whether the network answers."""
+    async with RegistrationClient(registration) as client:
+        while True:
+            with trio.move_on_after(WATCH_SECONDS):
+                try:
+                    await client.call("access.whoami")
+                    traffic.hindrance = ""
+                except UserError as error:
+                    traffic.hindrance = str(error)
+                traffic.sessions = sessions.count
+                await trio.sleep(WATCH_SECONDS)
+                continue
+            traffic.hindrance = "the registration service does not answer"
 
 
 async def _stop_at_signal(scope: trio.CancelScope) -> None:
@@ -97,6 +136,11 @@ def _logs(file: Path | None) -> LogOptions:
     return LogOptions() if file is None else load_topology(file).log
 
 
+def _admin(file: Path | None, listen: Address) -> Address | None:
+    options = None if file is None else load_topology(file).admin
+    return None if options is None else options.address(listen)
+
+
 async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
     """The launcher holds the other end and never writes."""
     async with trio.lowlevel.FdStream(lifeline) as stream:
@@ -120,13 +164,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--topology-file", type=Path)
     said = parser.parse_args(argv)
     read_logs = partial(_logs, said.topology_file)
+    listener = socket.socket(fileno=said.listen_fd)
+    listen = Address(said.host, listener.getsockname()[1])
     try:
         configure_logging("gateway", read_logs())
+        admin = _admin(said.topology_file, listen)
     except TopologyError as error:
         print(f"onyx: gateway: {error}", file=sys.stderr)
         return EXIT_CONFIG
-    listener = socket.socket(fileno=said.listen_fd)
-    listen = Address(said.host, listener.getsockname()[1])
     options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))
 
     def ready() -> None:
@@ -138,7 +183,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             trio.run(
                 run_gateway,
                 *(said.registration, options, listener, ready, said.lifeline_fd),
-                read_logs,
+                *(read_logs, admin),
             )
     except UserError as error:
         print(f"onyx: gateway: {error}", file=sys.stderr)

@@ -7,9 +7,11 @@ Sec-Fetch-Site, and by media types that a form can have.
 
 from __future__ import annotations
 
+import trio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from onyx.gateway.gateway_metrics import Traffic
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import Refused
 
@@ -33,14 +35,14 @@ HEADERS = {
 class Guard:
     """In front of ``app``."""
 
-    def __init__(self, app: ASGIApp, options: GatewayOptions) -> None:
-        self._app, self._options = app, options
-        self._under_way = 0
+    def __init__(self, app: ASGIApp, options: GatewayOptions, traffic: Traffic) -> None:
+        self._app, self._options, self._traffic = app, options, traffic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         left = self._options.body_bytes_max
+        began = trio.current_time()
 
         async def receive_some() -> Message:
             nonlocal left
@@ -52,18 +54,20 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                self._traffic.answers[message["status"]] += 1
+                self._traffic.seconds.note(trio.current_time() - began)
                 MutableHeaders(scope=message).update(HEADERS)
                 MutableHeaders(scope=message).setdefault("Cache-Control", "no-store")
             await send(message)
 
-        self._under_way += 1
+        self._traffic.under_way += 1
         try:
             self._check(scope)
             await self._app(scope, receive_some, send_with_headers)
         except Refused as refused:
             await refused.response()(scope, receive, send_with_headers)
         finally:
-            self._under_way -= 1
+            self._traffic.under_way -= 1
 
     def _check(self, scope: Scope) -> None:
         headers, options = Headers(scope=scope), self._options
@@ -83,7 +87,7 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > options.body_bytes_max:
             raise self._too_long()
-        if self._under_way > options.requests_max + options.streams_max:
+        if self._traffic.under_way > options.requests_max + options.streams_max:
             raise Refused(503, "busy", f"{options.requests_max} requests are under way")
 
     def _check_change(self, scope: Scope, headers: Headers, host: str) -> None:

@@ -230,6 +230,11 @@ class Sessions:
         self._opening: dict[bytes, trio.Lock] = {}
         self._nursery: trio.Nursery | None = None
 
+    @property
+    def count(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as self._nursery:
             task_status.started()

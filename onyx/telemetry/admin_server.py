@@ -7,6 +7,7 @@ who does not read their answer is let go.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -14,8 +15,7 @@ from http import HTTPStatus
 import h11
 import trio
 
-from onyx.telemetry.metrics import Metrics
-from overlay.link.vitals import Vitals
+from onyx.telemetry.metrics import ProcessMetrics
 
 CONNECTIONS_MAX = 16
 REQUEST_SECONDS = 10.0  # from a connection's beginning, or its last answer, to the next
@@ -31,10 +31,10 @@ PATHS = "/metrics, /livez, /readyz"
 class AdminServer:
     """``run`` until cancelled."""
 
-    def __init__(self, process: str, vitals: Vitals) -> None:
-        """``process``: its name."""
-        self._vitals = vitals
-        self._metrics = Metrics(process, vitals)
+    def __init__(self, metrics: ProcessMetrics, hindrance: Callable[[], str]) -> None:
+        """``hindrance``: why the process does not take part; "" when it does."""
+        self._metrics = metrics
+        self._hindrance = hindrance
 
     async def run(self, listener: trio.SocketListener) -> None:
         """Serve all who come, CONNECTIONS_MAX at a time; the listener is closed at the end."""
@@ -50,7 +50,7 @@ class AdminServer:
         if path == "/livez":
             return HTTPStatus.OK, TEXT, b"ok\n"
         if path == "/readyz":
-            why = self._vitals.hindrance
+            why = self._hindrance()
             if why:
                 return HTTPStatus.SERVICE_UNAVAILABLE, TEXT, f"not ready: {why}\n".encode()
             return HTTPStatus.OK, TEXT, b"ok\n"

@@ -28,12 +28,12 @@ NODE = "node"
 _FAMILIES = {Kind.COUNTER: CounterMetricFamily, Kind.GAUGE: GaugeMetricFamily}
 
 
-class Metrics(Collector):
-    """``text`` for who asks; nothing is gathered before."""
+class ProcessMetrics(Collector):
+    """Of any process: ``text`` for who asks; nothing is gathered before."""
 
-    def __init__(self, process: str, vitals: Vitals) -> None:
+    def __init__(self, process: str) -> None:
+        """Its name."""
         self._process = process
-        self._vitals = vitals
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -45,6 +45,33 @@ class Metrics(Collector):
         encode, media_type = choose_encoder(accept)
         return encode(self._registry), media_type
 
+    def about(self, is_ready: bool) -> Iterator[Metric]:
+        """Which process it is, and whether it does its work."""
+        ready = GaugeMetricFamily("onyx_ready", "1 when the process takes part.", labels=(NODE,))
+        ready.add_metric((self._process,), float(is_ready))
+        yield ready
+        info = InfoMetricFamily("onyx_process", "Which process this is.", labels=(NODE,))
+        info.add_metric((self._process,), {"version": version(), "build": build_info()})
+        yield info
+
+    def histogram(self, name: str, help_text: str, histogram: Histogram) -> HistogramMetricFamily:
+        """Seconds."""
+        buckets = [
+            ("+Inf" if bound == float("inf") else str(bound), count)
+            for bound, count in histogram.buckets()
+        ]
+        family = HistogramMetricFamily(f"onyx_{name}_seconds", help_text, labels=(NODE,))
+        family.add_metric((self._process,), buckets, histogram.seconds)
+        return family
+
+
+class Metrics(ProcessMetrics):
+    """Of a broker or registration service."""
+
+    def __init__(self, process: str, vitals: Vitals) -> None:
+        super().__init__(process)
+        self._vitals = vitals
+
     def collect(self) -> Iterator[Metric]:
         said = self._vitals.statistics()
         for row in METRICS:
@@ -55,13 +82,8 @@ class Metrics(Collector):
             if family.samples:
                 yield family
         for name, help_text, histogram in self._histograms(said):
-            yield self._histogram(name, help_text, histogram)
-        ready = GaugeMetricFamily("onyx_ready", "1 when the process takes part.", labels=(NODE,))
-        ready.add_metric((self._process,), float(not self._vitals.hindrance))
-        yield ready
-        info = InfoMetricFamily("onyx_process", "Which process this is.", labels=(NODE,))
-        info.add_metric((self._process,), {"version": version(), "build": build_info()})
-        yield info
+            yield self.histogram(name, help_text, histogram)
+        yield from self.about(not self._vitals.hindrance)
 
     def _histograms(self, said: Mapping[str, Any]) -> Iterator[tuple[str, str, Histogram]]:
         vitals = self._vitals
@@ -80,12 +102,3 @@ class Metrics(Collector):
                 "From when its root broker took a message up until it was in mailboxes here.",
                 Histogram.of(said["data"]["end_to_end"]),
             )
-
-    def _histogram(self, name: str, help_text: str, histogram: Histogram) -> HistogramMetricFamily:
-        buckets = [
-            ("+Inf" if bound == float("inf") else str(bound), count)
-            for bound, count in histogram.buckets()
-        ]
-        family = HistogramMetricFamily(f"onyx_{name}_seconds", help_text, labels=(NODE,))
-        family.add_metric((self._process,), buckets, histogram.seconds)
-        return family

@@ -163,7 +163,7 @@ class Policies:
         UNTOLD.delete(self._rows, box.profile)
         some = "1 result was" if untold.count == 1 else f"{untold.count} results were"
         why = f"{some} not kept, as more would have waited than the policy of the profile allows"
-        given = [([box], without_results("dropped", why))]
+        given: list[Given] = [([box], without_results("dropped", why))]
         self._deliver(untold.source, untold.number, given, None)
 
     def tell_all(self, box_of: Callable[[str], Mailbox | None]) -> None:

@@ -13,6 +13,7 @@ from onyx import DataSource, User
 from onyx.gateway.api import OPERATIONS
 from onyx.gateway.app import application
 from onyx.gateway.call import Gateway
+from onyx.gateway.gateway_metrics import Traffic
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.sessions import Sessions
@@ -241,7 +242,7 @@ def test_the_document_says_what_there_is(client: Client) -> None:
     }
     trials = Trials()
     parts = GatewayOptions(Address("127.0.0.1", 1)), Sessions("127.0.0.1:1", 1), trials
-    app = application(Gateway(*parts, MapFeed("127.0.0.1:1")))
+    app = application(Gateway(*parts, MapFeed("127.0.0.1:1"), Traffic()))
     routes = [route for route in app._app.routes if isinstance(route, Route)]  # type: ignore[attr-defined]
     served = {
         (method, route.path)

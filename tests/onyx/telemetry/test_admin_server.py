@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from onyx.telemetry.admin_server import CONNECTIONS_MAX, REQUEST_SECONDS, AdminServer
+from onyx.telemetry.metrics import Metrics
 from overlay.link.vitals import Vitals
 
 Connect = Callable[[], trio.abc.Stream]
@@ -19,7 +20,7 @@ Connect = Callable[[], trio.abc.Stream]
 @asynccontextmanager
 async def served(vitals: Vitals) -> AsyncIterator[Connect]:
     """A function that connects to an admin server over memory."""
-    server = AdminServer("B1", vitals)
+    server = AdminServer(Metrics("B1", vitals), lambda: vitals.hindrance)
     room = trio.CapacityLimiter(CONNECTIONS_MAX)
     async with trio.open_nursery() as nursery:
 

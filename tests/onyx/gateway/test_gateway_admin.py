@@ -1,0 +1,75 @@
+"""What a gateway says of itself to those who watch it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+import trio
+from prometheus_client.parser import text_string_to_metric_families
+
+from onyx.gateway.gateway_metrics import GatewayMetrics, Traffic
+from onyx.gateway.gateway_process import run_gateway
+from onyx.gateway.options import GatewayOptions
+from onyx.listening import bind, bound_address
+from overlay.nodes import Address
+from tests.onyx.gateway.browsing import Answer, Client
+from tests.onyx.networks import RunningProcess
+
+ANY = Address("127.0.0.1", 0)
+
+
+@asynccontextmanager
+async def gateway(registration: str, caplog: pytest.LogCaptureFixture) -> AsyncIterator[list[str]]:
+    """The URLs of its pages and of its admin address."""
+    is_ready = trio.Event()
+    caplog.set_level(logging.INFO, logger="onyx.gateway")
+    with bind(ANY, "listen") as listener:
+        listen = Address(*bound_address(listener, ANY))
+        run = partial(run_gateway, ready=is_ready.set, admin=ANY)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run, registration, GatewayOptions(listen), listener)
+            await is_ready.wait()
+            (admin,) = re.findall(r"metrics at (http://[^/]+/)metrics", caplog.text)
+            yield [f"http://{listen}/", admin]
+            nursery.cancel_scope.cancel()
+
+
+async def asked(url: str, path: str) -> Answer:
+    return await trio.to_thread.run_sync(Client(url).ask, "GET", path)
+
+
+async def test_a_gateway_is_alive_ready_and_counts_what_it_answers(
+    gateway_network: RunningProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with gateway(gateway_network.registration, caplog) as (pages, admin):
+        assert re.search(r"starts: version \S+, build .*, pid \d+", caplog.text)
+        assert (await asked(admin, "/livez")).status == 200
+        with trio.fail_after(60):
+            while (await asked(admin, "/readyz")).status != 200:
+                await trio.sleep(0.01)
+        for path, status in (("/v1/sources", 200), ("/v1/sources/nobody", 404)):
+            assert (await asked(pages, path)).status == status
+        text = (await asked(admin, "/metrics")).said
+        families = text_string_to_metric_families(text)
+        found = {
+            (sample.name, sample.labels.get("status", "")): sample.value
+            for family in families
+            for sample in family.samples
+        }
+        assert found["onyx_gateway_answers_total", "200"] == 1
+        assert found["onyx_gateway_answers_total", "404"] == 1
+        assert found["onyx_gateway_answer_seconds_count", ""] == 2
+        assert found["onyx_gateway_requests", ""] == 0
+        assert found["onyx_gateway_sessions", ""] == 1
+        assert found["onyx_ready", ""] == 1
+        assert (await asked(admin, "/v1/sources")).status == 404, "nothing else is there"
+
+
+def test_a_gateway_that_cannot_work_says_why() -> None:
+    text = GatewayMetrics(Traffic()).text("")[0].decode()
+    assert 'onyx_ready{node="gateway"} 0.0' in text
