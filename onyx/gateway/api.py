@@ -27,6 +27,7 @@ from onyx.registration_client import Result
 from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy, policy_of
 
 PAGE_MAX = 1_000  # profiles in one answer
+TRACEPARENT = "traceparent"
 
 
 # --- messages and results ---------------------------------------------------------------------
@@ -35,7 +36,10 @@ PAGE_MAX = 1_000  # profiles in one answer
 async def publish(call: Call) -> Response:
     source, key = call.path["source"], call.request.headers.get("publish-key", "")
     media_type = call.request.headers["content-type"]
-    outcome = await call.session.publish(source, await call.request.body(), media_type, key)
+    traced = call.request.headers.get(TRACEPARENT)
+    headers = None if traced is None else {TRACEPARENT: traced}
+    data = await call.request.body()
+    outcome = await call.session.publish(source, data, media_type, key, headers)
     if not outcome.accepted:
         place = {"line": outcome.line, "column": outcome.column}
         raise Refused(422, outcome.code, outcome.reason, number=outcome.number, **place)
@@ -254,7 +258,8 @@ OPERATIONS = (
         "Publish a message",
         publish,
         headers={
-            "Publish-Key": "the same again publishes nothing, and gives the number that it has"
+            "Publish-Key": "the same again publishes nothing, and gives the number that it has",
+            "traceparent": "of W3C Trace Context: the message is traced",
         },
         media_type="*/*",
         answers={201: "accepted, with its number", 200: "known before by its key", **_REFUSED},

@@ -108,12 +108,19 @@ class Session:
             raise refusals[0]
         return found
 
-    async def publish(self, source: str, data: bytes, media_type: str, key: str) -> Outcome:
+    async def publish(
+        self,
+        source: str,
+        data: bytes,
+        media_type: str,
+        key: str,
+        headers: Mapping[str, str] | None,
+    ) -> Outcome:
         """As a source, which is held open a moment for more: nobody else can be it meanwhile."""
         publishing = await self._source(source)
         publishing.under_way += 1
         try:
-            return await publishing.source.publish(data, media_type, key=key)
+            return await publishing.source.publish(data, media_type, key=key, headers=headers)
         except UserError:
             publishing.is_over = True  # somebody else is this source now, or it is gone
             raise

@@ -7,6 +7,8 @@ from collections import Counter
 
 import pytest
 
+from overlay.link.errors import ProtocolError
+from overlay.link.session import Session
 from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
 from tests.simulation.seeds import seeds
@@ -41,3 +43,24 @@ def test_who_hears_nothing_for_a_while_misses_nothing(first: int) -> None:
         seen += silences.seen
     assert seen["pause"] > 20
     assert seen["one way"] > 20
+
+
+def test_it_shows_where_silent_connections_are_not_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    report = Session.report
+
+    def without(self: Session, error: ProtocolError) -> None:
+        if error.code != "silent":
+            report(self, error)
+
+    monkeypatch.setattr(Session, "report", without)
+
+    def shows(seed: int) -> bool:
+        try:
+            scenario, _ = run(seed)
+        except AssertionError:  # it waits for what does not come
+            return True
+        return bool(scenario.missing() or scenario.wrong() or scenario.unexplained())
+
+    assert any(shows(seed) for seed in range(1, 9))

@@ -7,11 +7,14 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
+from onyx import DataSource
+from onyx.client_values import Outcome
 from onyx.gateway.gateway_metrics import GatewayMetrics, Traffic
 from onyx.gateway.gateway_process import run_gateway
 from onyx.gateway.options import GatewayOptions
@@ -68,6 +71,28 @@ async def test_a_gateway_is_alive_ready_and_counts_what_it_answers(
         assert found["onyx_gateway_sessions", ""] == 1
         assert found["onyx_ready", ""] == 1
         assert (await asked(admin, "/v1/sources")).status == 404, "nothing else is there"
+
+
+async def test_who_traces_a_message_may_publish_it_over_http(
+    gateway_network: RunningProcess,
+    source: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    came: list[object] = []
+    publish = DataSource.publish
+
+    async def noted(self: DataSource, *message: Any, **about: Any) -> Outcome:
+        came.append(about["headers"])
+        return await publish(self, *message, **about)
+
+    monkeypatch.setattr(DataSource, "publish", noted)
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    async with gateway(gateway_network.registration, caplog) as (pages, _):
+        ask = partial(Client(pages).ask, "POST", f"/v1/sources/{source}/messages", "<m/>")
+        assert (await trio.to_thread.run_sync(partial(ask, traceparent=trace))).status == 201
+        assert (await trio.to_thread.run_sync(ask)).status == 201
+    assert came == [{"traceparent": trace}, None]
 
 
 def test_a_gateway_that_cannot_work_says_why() -> None:
