@@ -67,7 +67,10 @@ class LinkFormats:
     def statistics(self) -> dict[str, object]:
         """``formats``: of the links that choose, what and why."""
         formats = {}
+        neighbours = self._control.shapes.neighbours()
         for child, choice in self._choices.items():
+            if child not in neighbours:  # a link that is gone
+                continue
             _, origin = self._bandwidth(child)
             formats[child] = {**choice.statistics(), "bandwidth": origin}
         return {**self._counters, "formats": formats}

@@ -11,6 +11,7 @@ from onyx.broker.broker_core import BrokerCore
 from onyx.broker.packing.format_choice import MEASURED_LEAST
 from overlay.link.core_context import Surroundings
 from overlay.link.frames import Message, Undecoded
+from overlay.network_shape import first_shape, next_shape, without_broker
 from overlay.topology import Topology, parse_topology
 from tests.beside import Beside
 from tests.onyx.broker.test_broker_core import Setting, delta
@@ -139,3 +140,15 @@ def test_a_neighbour_that_gives_a_message_back_is_sent_what_it_reads() -> None:
     setting.brokers["B5"].send("B1", back)
     setting.brokers["B5"].take(Message)
     assert set(setting.send(3)) <= {"binary+zstd", "text+zstd"}
+
+
+def test_of_a_neighbour_that_has_left_nothing_is_said() -> None:
+    setting = Ticking("latency_ms = 1")
+    setting.send(2)
+    left = next_shape(first_shape(setting.topology), without_broker(setting.topology, "B5"))
+    shapes = setting.core.control.shapes
+    shapes.add(left.announced())
+    shapes.agree(1)
+    shapes.settle()
+    assert shapes.neighbours() == {"B1"}
+    assert setting.core.data.statistics()["formats"] == {}
