@@ -233,9 +233,12 @@ class Results:
         if info is None:
             info = await self._registration.profile(place.profile)
         connection = await self._connect_to(info.address)
-        inbox = connection.attach(
-            place.profile, place.received, self._queue, self._mode, place.shared
-        )
+        try:
+            inbox = connection.attach(
+                place.profile, place.received, self._queue, self._mode, place.shared
+            )
+        except RemoteError as error:  # it has ended for good, for other results
+            raise self._ended(place, error) from None
         place.shared = inbox.attachment.shared
         return info.host, connection, inbox
 

@@ -23,7 +23,9 @@ def measure_chaos(report: Report, options: argparse.Namespace) -> None:
         )
         verdict = trio.run(chaos.run)
     report.detail("faults", dict(chaos.faults))
-    report.figure("ended_for_disks", "processes that ended as disks failed", chaos.ended_for_disks)
+    report.figure(
+        "ended_for_disks", "processes that ended as disks failed", chaos.ended_for_disks.total()
+    )
     report.figure("acknowledged", "messages acknowledged", verdict.accepted)
     report.figure("delivered", "deliveries", verdict.delivered)
     for name in ("lost", "doubled", "disordered"):

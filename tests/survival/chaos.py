@@ -6,10 +6,10 @@
 
 Each node is a process of its own behind proxies; processes are killed, paused and started again,
 connections cut, held up, heard one way only and refused, disks full or failing at a write or a
-sync, power cut, so that files are what was synced of them, and clocks moved, in an order that the
-seed gives.  Then the faults stop, and everything that was accepted must have come to each profile
-that wants it, once and in order.  Exit code 0: so it is; 1: it is not.  The last line is the
-verdict as JSON.
+sync, bits of their logs flipped, power cut, so that files are what was synced of them, and clocks
+moved, in an order that the seed gives.  Then the faults stop, and everything that was accepted must
+have come to each profile that wants it, once and in order.  Exit code 0: so it is; 1: it is not.
+The last line is the verdict as JSON.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ import trio
 
 from onyx import DataSource, User
 from onyx.data_source import Pipeline
-from onyx.errors import EXIT_STORE, RequestFailed, UserError
+from onyx.errors import EXIT_STORE, NetworkUnreachable, RequestFailed, UserError
+from overlay.link.lost_stores import STORE_LOST
 from tests.survival.ledger import Ledger, Verdict, Wanted, message
+from tests.survival.lying_disks import copy_store, flip_first
 from tests.survival.machine import cut_power, machines
 from tests.survival.proxy import Proxy, Weather
 from tests.survival.separate_nodes import HERE, REGISTRATION, SeparateNodes
@@ -53,6 +55,7 @@ PROFILES = [
 ]
 BURST = 20  # messages of a source that are published without a pause
 CLOCK_SECONDS = 3 * 86_400  # by which a clock is wrong at most
+FOUND_SECONDS = 15.0  # in which a process that starts has found what is wrong with its log
 RECOVERY_SECONDS = 3.0  # in which nothing else is done to a machine whose disk has failed
 BETWEEN = 100  # messages that are accepted between two faults
 STANDSTILL_SECONDS = 15.0  # if they are, in that time
@@ -74,7 +77,9 @@ class Chaos:
     only: Sequence[str] = ()  # faults; none: all
     ledger: Ledger = field(default_factory=Ledger)
     faults: Counter[str] = field(default_factory=Counter)
-    ended_for_disks: int = 0  # processes that have ended, as they have to
+    ended_for_disks: Counter[str] = field(default_factory=Counter)  # nodes, as they have to
+    flips_found: int = 0
+    told_of_stores: int = 0  # how often the user was told that a broker's files are not its own
     told_lost: int = 0  # deliveries that a broker has dropped for a limit, and said so
     unexpected: list[str] = field(default_factory=list)
 
@@ -120,7 +125,7 @@ class Chaos:
             ]
             for profile, wanted in added:
                 self.ledger.add_profile(profile.id, wanted)
-            nursery.start_soon(self._take, user, [profile.id for profile, _ in added])
+            nursery.start_soon(self._take, [profile.id for profile, _ in added])
             async with trio.open_nursery() as publishing:
                 for latitude in SOURCES:
                     source = await DataSource.register(where, location=(latitude, 0.0))
@@ -161,14 +166,26 @@ class Chaos:
                 uncertain.update(pending)
                 await trio.sleep(0.5)
 
-    async def _take(self, user: User, profiles: list[str]) -> None:
-        results = user.results(*profiles)
-        async for delivery in results:
-            for text in delivery.results:
-                self.ledger.take(delivery.profile, delivery.source, text)
-            if results.lost > self.told_lost:
-                self.told_lost = results.lost
-                self.say(f"a broker says it has dropped: {results.lost_by_profile()}")
+    async def _take(self, profiles: list[str]) -> None:
+        """As one user, who comes again whenever they are told that a broker's files are wrong."""
+        positions: dict[str, int] = {}
+        while True:
+            try:
+                async with User(self.nodes.registration, "ann") as user:
+                    results = user.results(*profiles, positions=lambda p: positions.get(p, 0))
+                    async for delivery in results:
+                        for text in delivery.results:
+                            self.ledger.take(delivery.profile, delivery.source, text)
+                        positions[delivery.profile] = delivery.position
+                        if results.lost > self.told_lost:
+                            self.told_lost = results.lost
+                            self.say(f"a broker has dropped: {results.lost_by_profile()}")
+            except RequestFailed as error:
+                assert error.code == STORE_LOST, error
+                self.told_of_stores += 1
+                await trio.sleep(0.5)
+            except NetworkUnreachable as error:  # who comes does not wait for a broker for long
+                self.say(f"ann: {error}")
 
     @property
     def _accepted(self) -> int:
@@ -179,7 +196,7 @@ class Chaos:
         while True:
             for node, code in self.nodes.fallen().items():
                 if node in self._failing and code == EXIT_STORE:
-                    self.ended_for_disks += 1
+                    self.ended_for_disks[node] += 1
                 elif node in self._down:
                     continue
                 else:
@@ -214,6 +231,7 @@ class Chaos:
                 self._cut_power: 12,
                 self._cut_all_power: 3,
                 self._set_clock: 8,
+                self._flip_bit: 8,
             }
         if self.only:
             faults = {
@@ -319,6 +337,38 @@ class Chaos:
 
         self._harm.start_soon(fail)
 
+    def _flip_bit(self) -> None:
+        """Of the first that is in a broker's log.  Once it has found that, the good files are put
+        back; if all of the log is in the store as well nothing is lost by it, and it goes on."""
+        node = self._node()
+        if not node or node == REGISTRATION:
+            return
+        self._down.add(node)
+        self._failing.add(node)
+        files, good = self.nodes.data / "nodes" / node, self.directory / f"good-{node}"
+
+        async def flip() -> None:
+            if node in self.nodes.processes:
+                self.nodes.stop(node, signal.SIGKILL)
+            copy_store(files, good)
+            is_flipped = flip_first(files, self._chance)
+            ended = self.ended_for_disks[node]
+            self.nodes.start([node], HERE)
+            with trio.move_on_after(FOUND_SECONDS if is_flipped else 0):
+                while self.ended_for_disks[node] == ended:
+                    await trio.sleep(0.1)
+            if self.ended_for_disks[node] > ended:
+                if node in self.nodes.processes:
+                    self.nodes.stop(node, signal.SIGKILL)
+                copy_store(good, files)
+                self.nodes.start([node], HERE)
+                self.flips_found += 1
+            await trio.sleep(RECOVERY_SECONDS)
+            self._failing.discard(node)
+            self._down.discard(node)
+
+        self._harm.start_soon(flip)
+
     def _set_clock(self) -> None:
         """Of a machine, and it stays so."""
         if node := self._node():
@@ -378,7 +428,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "faults": chaos.faults,
                 "unexpected": chaos.unexpected,
                 "told_lost": chaos.told_lost,
-                "ended_for_disks": chaos.ended_for_disks,
+                "ended_for_disks": chaos.ended_for_disks.total(),
+                "flips_found": chaos.flips_found,
+                "told_of_stores": chaos.told_of_stores,
             }
         )
     )

@@ -36,6 +36,7 @@ from tests.survival.separate_nodes import HERE, SeparateNodes
 
 BROKER = "B1"
 STORE, LOG, HEAD = "store.sqlite", "store.sqlite-wal", "store.sqlite-head"
+LOG_HEADER_BYTES, PAGE_BYTES = 56, 4096  # of the log and its first page, as SQLite has them
 WANTED = Wanted(None)
 SOME = 40  # messages before and behind the older copy
 VISIBLE_BYTES = 48  # of a row that are in one place of a file
@@ -48,11 +49,11 @@ Damage = Callable[[Path, Path, Random], None]
 
 def set_back(node: Path, older: Path, chance: Random) -> None:
     """The store as it was, but not its head."""
-    _copy(older, node, without=HEAD)
+    copy_store(older, node, without=HEAD)
 
 
 def set_back_with_head(node: Path, older: Path, chance: Random) -> None:
-    _copy(older, node)
+    copy_store(older, node)
 
 
 def empty(node: Path, older: Path, chance: Random) -> None:
@@ -65,6 +66,15 @@ def flip_log(node: Path, older: Path, chance: Random) -> None:
     """One bit of the log, of what was committed; none is moved into the store then."""
     data = (node / LOG).read_bytes()
     _flip(node / LOG, chance.randrange(len(data) // 2), chance)
+
+
+def flip_first(node: Path, chance: Random) -> bool:
+    """One bit of what is first in the log; False where nothing is."""
+    log = node / LOG
+    if not log.exists() or log.stat().st_size <= LOG_HEADER_BYTES:
+        return False
+    _flip(log, LOG_HEADER_BYTES + chance.randrange(PAGE_BYTES), chance)
+    return True
 
 
 def flip_profile(node: Path, older: Path, chance: Random) -> None:
@@ -159,14 +169,14 @@ class LyingDisks:
             nursery.start_soon(publish)
             await self._some(is_away)
             self.nodes.signal(BROKER, signal.SIGSTOP)
-            _copy(self._node, older)
+            copy_store(self._node, older)
             self.nodes.signal(BROKER, signal.SIGCONT)
             await self._some(is_away)
             if is_away:  # what is accepted by the damaged process is not in the good files
                 self._go_on = trio.Event()
                 await self._quiet.wait()
             self.nodes.stop(BROKER, number)
-            _copy(self._node, good)
+            copy_store(self._node, good)
             damage(self._node, older, self._chance)
             started = trio.current_time()
             self.nodes.start([BROKER], HERE)
@@ -180,7 +190,7 @@ class LyingDisks:
         seconds = (source_told - began, user_told - began, began - started)
         self.told.append(Told(damage.__name__, *seconds))
         self.nodes.stop(BROKER, signal.SIGKILL)
-        _copy(good, self._node)
+        copy_store(good, self._node)
         self.nodes.start([BROKER], HERE)
         await self.nodes.wait_ready_again(BROKER)
 
@@ -249,7 +259,7 @@ def _text(index: int) -> bytes:
     return message(index, 0).replace(b"></m>", b">" + filling + b"</m>")
 
 
-def _copy(source: Path, target: Path, without: str = "") -> None:
+def copy_store(source: Path, target: Path, without: str = "") -> None:
     """The files of a store, in the place of those that are there."""
     target.mkdir(exist_ok=True)
     for file in target.glob(f"{STORE}*"):
