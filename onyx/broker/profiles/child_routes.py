@@ -13,7 +13,7 @@ Messages may come before the child is ready for their source then; they wait unt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from onyx.broker.network.control_plane import ControlPlane
@@ -26,7 +26,8 @@ from overlay.routing.delta import Delta
 from overlay.routing.routing_table import RoutingTable
 from yfilter.engine.linear_paths import Conjunction
 
-EVERYTHING = "//*"
+EVERYTHING = ("//*", "/Q{urn:onyx:graph}g")
+"""Any document, and any graph."""
 
 
 class _RouteRow(NamedTuple):
@@ -38,8 +39,11 @@ class _RouteRow(NamedTuple):
 
 
 class _PresumedRow(NamedTuple):
+    """Of ``EVERYTHING``, what a child has not said itself."""
+
     branch: str
     link: str
+    disjuncts: tuple[str, ...] = EVERYTHING[:1]
 
 
 ROUTES = Table("route", _RouteRow)
@@ -61,7 +65,7 @@ class ChildRoutes:
         self._rows = rows
         self._table = table
         self._note = note
-        self.presumed: set[Branch] = set()
+        self.presumed: dict[Branch, tuple[str, ...]] = {}
 
     def restore(self, rows: StoredRows) -> None:
         for _, route in rows.take(ROUTES):
@@ -70,37 +74,38 @@ class ChildRoutes:
             disjunct = self._table.pool.parse(route.disjunct)
             self._note(self._table.change_child(branch, (disjunct,), ()))
         for _, row in rows.take(PRESUMED):
-            self.presumed.add(self._control.branch_of(row.link, row.branch))
+            branch = self._control.branch_of(row.link, row.branch)
+            self.presumed[branch] = tuple(row.disjuncts)
 
     def change(self, branch: Branch, delta: Delta) -> None:
         """A child's routing query of a branch changes."""
-        if branch in self.presumed and any(one.text == EVERYTHING for one in delta.added):
-            self._unmark(branch)  # it does want everything
+        if branch in self.presumed:
+            said = {one.text for one in delta.added}  # it does want that
+            self._mark(branch, [one for one in self.presumed[branch] if one not in said])
         self._change(branch, delta)
 
     def presume(self, branch: Branch) -> None:
         """A child that has not said what it wants on a branch may want everything."""
-        everything = self._everything()
         self._table.keep_child(branch)
-        if everything in self._table.wanted_on(branch):
-            return
-        self.presumed.add(branch)
-        PRESUMED.put(self._rows, self._key(branch), _PresumedRow(branch.name, branch.broker))
-        self._change(branch, Delta((everything,)))
+        wanted = {one.text for one in self._table.wanted_on(branch)}
+        lacking = [one for one in EVERYTHING if one not in wanted]
+        self._mark(branch, lacking)
+        if lacking:
+            self._change(branch, Delta(self._parsed(lacking)))
 
     def confirm(self, branch: Branch) -> None:
         """A child has said all that it wants on a branch."""
         if branch in self.presumed:
-            self._unmark(branch)
-            self._change(branch, Delta((), (self._everything(),)))
+            presumed = self._parsed(self.presumed[branch])
+            self._mark(branch, ())
+            self._change(branch, Delta((), presumed))
 
     def forget(self, wanted: Mapping[Branch, Iterable[Conjunction]]) -> None:
         """What was wanted on branches that no tree has any more, which the table has forgotten."""
         for branch, disjuncts in wanted.items():
             for disjunct in disjuncts:
                 ROUTES.delete(self._rows, row_key(branch.name, branch.broker, disjunct.text))
-            if branch in self.presumed:
-                self._unmark(branch)
+            self._mark(branch, ())
 
     def _change(self, branch: Branch, delta: Delta) -> None:
         self._note(self._table.change_child(branch, delta.added, delta.removed))
@@ -110,12 +115,16 @@ class ChildRoutes:
         for disjunct in delta.removed:
             ROUTES.delete(self._rows, row_key(branch.name, branch.broker, disjunct.text))
 
-    def _everything(self) -> Conjunction:
-        return self._table.pool.parse(EVERYTHING)
+    def _parsed(self, disjuncts: Iterable[str]) -> tuple[Conjunction, ...]:
+        return tuple(map(self._table.pool.parse, disjuncts))
 
-    def _unmark(self, branch: Branch) -> None:
-        self.presumed.discard(branch)
-        PRESUMED.delete(self._rows, self._key(branch))
+    def _mark(self, branch: Branch, disjuncts: Sequence[str]) -> None:
+        if disjuncts:
+            self.presumed[branch] = tuple(disjuncts)
+            row = _PresumedRow(branch.name, branch.broker, tuple(disjuncts))
+            PRESUMED.put(self._rows, self._key(branch), row)
+        elif self.presumed.pop(branch, None) is not None:
+            PRESUMED.delete(self._rows, self._key(branch))
 
     @staticmethod
     def _key(branch: Branch) -> str:
