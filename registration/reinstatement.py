@@ -13,13 +13,14 @@ hosts say::
                                     is lost, that was its host, and it goes on here
     knows nothing parts from it     none: it stays
 
-Both say once more what was on its way between them, behind that (catalog_report.py).
+Where a profile is coming to several, all moves but the last were given up.  Both say once more what was on its way between them, behind that (catalog_report.py).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain
 from typing import TypeVar
 
 from overlay.link.arrival import Arrival
@@ -154,9 +155,15 @@ class Reinstatement:
             for profile, move, _, is_done in each.leaving
         }
         self._moves.numbers_from(max((t.told.move for t in told.values() if t.told), default=0))
+        last: dict[str, int] = {}
+        for profile, move, _ in chain.from_iterable(each.coming for each in moving.values()):
+            last[profile] = max(move, last.get(profile, 0))
         gone = []
         for new, each in moving.items():
             for profile, move, version in each.coming:
+                if move < last[profile]:
+                    self._moves.say_ended(new, profile, move)
+                    continue
                 entry = self._catalog.profiles.get(profile)
                 old, is_done = leaving.pop((profile, move), ("", False))
                 if old:

@@ -1,0 +1,51 @@
+"""What a registration service makes of all that brokers have told after its store was lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from overlay.link.catalog_frames import SETTLED
+from overlay.link.frames import CatalogTold, ProfilesHosted, ProfilesMoving
+from overlay.link.move_frames import MoveEnded
+from overlay.network_shape import first_shape
+from registration.catalog_rebuild import marked
+from tests.registration.test_registration_core import FIGURE4, Setting
+
+Coming = list[tuple[str, int, int]]
+Leaving = list[tuple[str, int, int, bool]]
+STAND_BY = ("p1", "", "/a", 1, 1, True)
+
+
+class Told(Setting):
+    """Brokers tell of what comes to them and leaves them, those of ``coming`` first, in order."""
+
+    def __init__(self, coming: dict[str, Coming], leaving: dict[str, Leaving]) -> None:
+        super().__init__()
+        for peer in self.brokers.values():
+            peer.disconnect()
+        self.beside.core = self._new_core("run2", [marked([])])
+        for name in [*coming, *(name for name in self.brokers if name not in coming)]:
+            peer = self.brokers[name]
+            peer.connect()
+            moves = [*coming.get(name, []), *leaving.get(name, [])]
+            if name in coming:
+                peer.send("registration", ProfilesHosted([STAND_BY]))
+            peer.send("registration", first_shape(FIGURE4).announced())
+            highest = max((move[1] for move in moves), default=0)
+            peer.send("registration", CatalogTold(0, 0, 0, SETTLED, 1, highest))
+            said = ProfilesMoving(coming.get(name, []), leaving.get(name, []))
+            peer.send("registration", said)
+
+    def ended(self, broker: str) -> list[int]:
+        return [frame.move for frame in self.brokers[broker].all(MoveEnded)]
+
+
+@pytest.mark.parametrize("names", [("B1", "B3"), ("B3", "B1")])
+def test_of_the_moves_of_a_profile_only_the_last_goes_on(names: tuple[str, str]) -> None:
+    """Move 7, to B1, had been given up, and B1 had not heard of that."""
+    of = {"B1": 7, "B3": 8}
+    coming = {name: [("p1", of[name], 1)] for name in names}
+    told = Told(coming, {"B2": [("p1", 8, 1, True)]})
+    (move,) = told.core.moves
+    assert (move.number, move.old, move.new) == (8, "B2", "B3")
+    assert (told.ended("B1"), told.ended("B3")) == ([7], [])
