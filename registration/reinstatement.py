@@ -13,7 +13,8 @@ hosts say::
                                     is lost, that was its host, and it goes on here
     knows nothing parts from it     none: it stays
 
-Where a profile is coming to several, all moves but the last were given up.  Both say once more what was on its way between them, behind that (catalog_report.py).
+Where a profile is coming to several, all moves but the last were given up.  Both say once more what
+was on its way between them, behind that (catalog_report.py).
 """
 
 from __future__ import annotations
