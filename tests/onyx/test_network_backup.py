@@ -144,7 +144,8 @@ def test_no_flipped_bit_goes_unseen(data: Path, tmp_path: Path) -> None:
         try:
             assert check(bad) == whole  # a bit of the file's own head may change nothing
         except StoreUnusable as error:
-            assert "is damaged" in str(error) or "is cut short" in str(error)
+            said = ("is damaged", "is cut short", "is nothing that a backup has there")
+            assert any(each in str(error) for each in said)
             seen += 1
     assert seen > 100
 

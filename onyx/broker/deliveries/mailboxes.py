@@ -182,7 +182,9 @@ class Mailboxes(Part):
         """What a message gives, but to mailboxes that keep nothing: where any are silent, full."""
         if self.silence.boxes:
             given = self.silence.heard(given)
-        return self.policies.heard(source, number, given) if self.policies.are_heard else given
+        policies = self.policies
+        are_heard = policies.full or policies.untold
+        return policies.heard(source, number, given) if are_heard else given
 
     def boxes(self, profiles: Iterable[str]) -> list[Mailbox]:
         """Those of some profiles, new where they had none."""
@@ -370,7 +372,7 @@ class Mailboxes(Part):
             self.policies.drop_aged(int(self._wall()))
         if self.policies.dropped:
             self.policies.tell_dropped()
-        if self.policies.are_heard:
+        if self.policies.untold:
             self.policies.tell_all(self._boxes.get)
         if self._rejections.return_due():
             self.flush_soon()

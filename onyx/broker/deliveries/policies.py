@@ -44,8 +44,9 @@ UNTOLD = Table("delivery-untold", _Untold)
 
 
 class Policies:
-    """``full``: mailboxes that keep nothing new; ``dropped``: how much of which had to go, and why,
-    that no dead letter says yet.
+    """``full``: mailboxes that keep nothing new; ``untold``: by profile, what was not kept, while
+    its user does not know; ``dropped``: how much of which had to go, and why, that no dead letter
+    says yet.
 
     Of what a full mailbox does not keep its user is told by a delivery without results, ahead of
     the next that is kept; or, where none comes, once they have taken all.
@@ -76,7 +77,7 @@ class Policies:
         self._drop = drop
         self._detach = detach
         self._deliver = deliver
-        self._untold: dict[str, _Untold] = {}
+        self.untold: dict[str, _Untold] = {}
         self._changed: set[str] = set()  # of those, the ones whose rows say less
 
     def __len__(self) -> int:
@@ -85,12 +86,7 @@ class Policies:
     def restore(self, rows: StoredRows) -> None:
         """Ahead of ``begin``, for each mailbox with what it holds."""
         self._of = dict(rows.take(POLICIES))
-        self._untold = dict(rows.take(UNTOLD))
-
-    @property
-    def are_heard(self) -> bool:
-        """Whether ``heard`` has something to do."""
-        return bool(self.full or self._untold)
+        self.untold = dict(rows.take(UNTOLD))
 
     def of(self, profile: str) -> DeliveryPolicy:
         return self._of.get(profile, USUAL)
@@ -108,7 +104,7 @@ class Policies:
     def forget(self, profile: str, box: Mailbox | None) -> None:
         """A profile is gone."""
         self._end(profile, box)
-        if self._untold.pop(profile, None) is not None:
+        if self.untold.pop(profile, None) is not None:
             UNTOLD.delete(self._rows, profile)
 
     def _end(self, profile: str, box: Mailbox | None) -> None:
@@ -143,15 +139,15 @@ class Policies:
                     self._leave_out(box.profile, source, number)
             if room:
                 heard.append((room, made))
-                told += [box for box in room if box.profile in self._untold]
+                told += [box for box in room if box.profile in self.untold]
         for box in told:
             self._tell(box)
         return heard
 
     def _leave_out(self, profile: str, source: str, number: int) -> None:
-        before = self._untold.get(profile)
+        before = self.untold.get(profile)
         now = _Untold(source, number, 1 if before is None else before.count + 1)
-        self._untold[profile] = now
+        self.untold[profile] = now
         if before is None:
             UNTOLD.put(self._rows, profile, now)
         else:
@@ -159,7 +155,7 @@ class Policies:
 
     def _tell(self, box: Mailbox) -> None:
         """What was not kept, ahead of what is."""
-        untold = self._untold.pop(box.profile)
+        untold = self.untold.pop(box.profile)
         UNTOLD.delete(self._rows, box.profile)
         some = "1 result was" if untold.count == 1 else f"{untold.count} results were"
         why = f"{some} not kept, as more would have waited than the policy of the profile allows"
@@ -168,12 +164,12 @@ class Policies:
 
     def tell_all(self, box_of: Callable[[str], Mailbox | None]) -> None:
         """Whoever has taken all learns what was not kept; the rest is in the store as it is now."""
-        for profile in list(self._untold):
+        for profile in list(self.untold):
             box = box_of(profile)
             if box is not None and not box.count:
                 self._tell(box)
-        for profile in self._changed & self._untold.keys():
-            UNTOLD.put(self._rows, profile, self._untold[profile])
+        for profile in self._changed & self.untold.keys():
+            UNTOLD.put(self._rows, profile, self.untold[profile])
         self._changed.clear()
 
     def check(self, boxes: Iterable[Mailbox]) -> int:

@@ -412,7 +412,8 @@ class LocalDeliveries:
         message: Parcel | _Late | None,
     ) -> None:
         mailboxes = self._mailboxes
-        are_heard = mailboxes.silence.boxes or mailboxes.policies.are_heard
+        policies = mailboxes.policies
+        are_heard = mailboxes.silence.boxes or policies.full or policies.untold
         if are_heard and not (given := mailboxes.heard(parcel.source, parcel.number, given)):
             return
         self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
