@@ -156,4 +156,4 @@ def test_sources_change_and_go_and_what_they_published_arrives_once(first: int) 
         updates += len(scenario.updates)
         removals += len(scenario.removals)
         moved += scenario.moved()
-    assert updates > RUNS_PER_TEST and removals > RUNS_PER_TEST and moved > RUNS_PER_TEST
+    assert updates > RUNS_PER_TEST and removals > RUNS_PER_TEST and moved >= RUNS_PER_TEST // 2

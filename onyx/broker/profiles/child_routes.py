@@ -89,8 +89,8 @@ class ChildRoutes:
         self._table.keep_child(branch)
         wanted = {one.text for one in self._table.wanted_on(branch)}
         lacking = [one for one in EVERYTHING if one not in wanted]
-        self._mark(branch, lacking)
         if lacking:
+            self._mark(branch, [*self.presumed.get(branch, ()), *lacking])
             self._change(branch, Delta(self._parsed(lacking)))
 
     def confirm(self, branch: Branch) -> None:
