@@ -24,9 +24,9 @@ from overlay.link.tables import Table
 from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta
 from overlay.routing.routing_table import RoutingTable
-from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.linear_paths import ANY_GRAPH, Conjunction
 
-EVERYTHING = ("//*", "/Q{urn:onyx:graph}g")
+EVERYTHING = ("//*", ANY_GRAPH.text)
 """Any document, and any graph."""
 
 
