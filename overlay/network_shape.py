@@ -52,7 +52,7 @@ class NetworkShape:
 
     def ways(self) -> Ways:
         """For many of its trees."""
-        return Ways(self.topology, self.away)
+        return Ways.of(self.topology, self.away)
 
     def has_tree(self, tree: str) -> bool:
         return self.tree(root_of(tree)) == tree

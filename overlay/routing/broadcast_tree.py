@@ -21,8 +21,7 @@ are counted in whole microseconds, so that equal sums are equal however they wer
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from heapq import heappop, heappush
@@ -110,8 +109,7 @@ class BroadcastTree:
 
 def broadcast_tree(topology: Topology, root: str, away: Iterable[str] = ()) -> BroadcastTree:
     """The broadcast tree of ``root``; KeyError if it is no broker of ``topology``."""
-    topology.broker(root)
-    return Ways(topology, away).tree(root)
+    return Ways.of(topology, away).tree(root)
 
 
 def broadcast_trees(topology: Topology, away: Iterable[str] = ()) -> Mapping[str, BroadcastTree]:
@@ -123,24 +121,30 @@ def broadcast_trees(topology: Topology, away: Iterable[str] = ()) -> Mapping[str
 class Ways:
     """All broadcast trees of a network, each made when it is asked for."""
 
-    def __init__(self, topology: Topology, away: Iterable[str] = ()) -> None:
-        self._brokers, self._latencies_us = _around(*_lines(topology))
-        self._away = [broker in frozenset(away) for broker in self._brokers]
+    def __init__(
+        self,
+        brokers: Iterable[str],
+        links: Iterable[tuple[str, str, int]],
+        away: Iterable[str],
+    ) -> None:
+        """``links`` by their ends and latency in microseconds."""
+        self._neighbours = _neighbours(brokers, links)
+        self._away = frozenset(away)
+
+    @classmethod
+    def of(cls, topology: Topology, away: Iterable[str] = ()) -> Ways:
+        return cls(*_lines(topology), away)
 
     def tree(self, root: str) -> BroadcastTree:
         """KeyError if there is no such broker."""
-        at = bisect_left(self._brokers, root)
-        if self._brokers[at : at + 1] != [root]:
-            raise KeyError(root)
-        return _tree(self._brokers, self._latencies_us, self._away, at)
+        return _tree(self._neighbours, root, self._away)
 
 
-Around: TypeAlias = tuple[list[str], list[list[tuple[int, int]]]]
-"""Brokers by their ids; of each, in that order, the places and latencies of its neighbours."""
+Lines: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, str, int], ...]]
+"""All that trees are made of: brokers; links, by their ends and latency in microseconds."""
 
 
-def _lines(topology: Topology) -> tuple[tuple[str, ...], tuple[tuple[str, str, int], ...]]:
-    """All that trees are made of: brokers; links, by their ends and latency in microseconds."""
+def _lines(topology: Topology) -> Lines:
     return tuple(topology.broker_ids), tuple(
         (*link.ends, round(link.latency_ms * 1000)) for link in topology.links
     )
@@ -151,63 +155,38 @@ def _lines(topology: Topology) -> tuple[tuple[str, ...], tuple[tuple[str, str, i
 def _trees(
     brokers: tuple[str, ...], links: tuple[tuple[str, str, int], ...], away: frozenset[str]
 ) -> Mapping[str, BroadcastTree]:
-    ascending, latencies_us = _around(brokers, links)
-    is_away = [broker in away for broker in ascending]
-    places = {broker: at for at, broker in enumerate(ascending)}
-    return MappingProxyType(
-        {root: _tree(ascending, latencies_us, is_away, places[root]) for root in brokers}
-    )
+    ways = Ways(brokers, links, away)
+    return MappingProxyType({root: ways.tree(root) for root in brokers})
 
 
-def _around(brokers: Iterable[str], links: Iterable[tuple[str, str, int]]) -> Around:
-    ascending = sorted(brokers)
-    places = {broker: at for at, broker in enumerate(ascending)}
-    around: list[list[tuple[int, int]]] = [[] for _ in ascending]
+def _neighbours(
+    brokers: Iterable[str], links: Iterable[tuple[str, str, int]]
+) -> dict[str, dict[str, int]]:
+    """Of each broker the latency to its neighbours, in microseconds."""
+    latencies: dict[str, dict[str, int]] = {broker: {} for broker in brokers}
     for one, other, latency in links:
-        around[places[one]].append((places[other], latency))
-        around[places[other]].append((places[one], latency))
-    return ascending, around
+        latencies[one][other] = latencies[other][one] = latency
+    return latencies
 
 
-_PLACE_BITS, _LINK_BITS, _LATENCY_BITS = 24, 24, 64
-_PLACE = (1 << _PLACE_BITS) - 1
-_PAST = 1 << _LINK_BITS + _LATENCY_BITS
-
-
-def _tree(
-    brokers: Sequence[str],
-    around: Sequence[Sequence[tuple[int, int]]],
-    is_away: Sequence[bool],
-    root: int,
-) -> BroadcastTree:
+def _tree(neighbours: dict[str, dict[str, int]], root: str, away: Container[str]) -> BroadcastTree:
     """By Dijkstra's algorithm: a way costs the brokers that are away between its ends, then its
-    latency, then its number of links.
-
-    PERF: a way is one number, of (what it costs, its last broker but one, its last).
-    """
+    latency, then its number of links."""
     parent: dict[str, str | None] = {}
     latencies: dict[str, float] = {}
-    open_ways = [root]
-    best: list[int | None] = [None] * len(brokers)
-    is_done = bytearray(len(brokers))
+    # brokers that are away, latency, links, the last broker but one, the last
+    open_ways = [(0, 0, 0, "", root)]
+    best = {root: open_ways[0]}
     while open_ways:
-        way = heappop(open_ways)
-        at = way & _PLACE
-        if is_done[at]:
-            continue
-        is_done[at] = 1
-        cost = way >> 2 * _PLACE_BITS
-        above = brokers[way >> _PLACE_BITS & _PLACE] if at != root else None
-        parent[brokers[at]] = above
-        latencies[brokers[at]] = (cost >> _LINK_BITS & (1 << _LATENCY_BITS) - 1) / 1000
-        if is_away[at] and at != root:
-            cost += _PAST
-        for below, latency in around[at]:
-            if not is_done[below]:
-                longer = cost + (latency << _LINK_BITS) + 1
-                way = (longer << _PLACE_BITS | at) << _PLACE_BITS | below
-                known = best[below]
-                if known is None or way < known:
-                    best[below] = way
-                    heappush(open_ways, way)
-    return BroadcastTree(brokers[root], parent, latencies)
+        past, latency, links, above, broker = heappop(open_ways)
+        if broker not in parent:
+            parent[broker] = above or None
+            latencies[broker] = latency / 1000
+            past += broker != root and broker in away
+            for below, more in neighbours[broker].items():
+                if below not in parent:
+                    way = past, latency + more, links + 1, broker, below
+                    if below not in best or way < best[below]:
+                        best[below] = way
+                        heappush(open_ways, way)
+    return BroadcastTree(root, parent, latencies)
