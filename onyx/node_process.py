@@ -38,7 +38,7 @@ from onyx.data_directory import DataDirectory
 from onyx.doors import doors_of, node_limits
 from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreGone, UserError
 from onyx.garbage import leave_survivors_alone, none_looked_for
-from onyx.listening import NodeProcess, NodeSockets, bind, bind_process, bound_address, process_of
+from onyx.listening import NodeProcess, NodeSockets, bind_process, process_of
 from onyx.logs import configure_logging, toggle_debug, use_logs
 from onyx.lost_store import tell_lost
 from onyx.node_deaths import watched_deaths
@@ -54,7 +54,6 @@ from overlay.link.principal import Principal, nobody
 from overlay.link.stored_rows import Progress, unsaid
 from overlay.link.vitals import NotReady, Vitals
 from overlay.live_settings import with_live_settings
-from overlay.nodes import Address
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
 
@@ -267,16 +266,12 @@ def _open_vitals(topology: Topology, process: NodeProcess, nursery: trio.Nursery
     vitals = Vitals()
     if topology.admin is not None:
         # What a process without an admin address need not load.
-        from onyx.telemetry.admin_server import AdminServer  # noqa: PLC0415
+        from onyx.telemetry.admin_server import open_admin  # noqa: PLC0415
         from onyx.telemetry.metrics import Metrics  # noqa: PLC0415
 
-        wanted = topology.admin.address(process.node.listen)
-        listener = bind(wanted, key="admin")
-        vitals.admin = Address(*bound_address(listener, wanted))
+        wanted, metrics = topology.admin.address(process.node.listen), Metrics(process.name, vitals)
+        vitals.admin = open_admin(nursery, wanted, metrics, lambda: vitals.hindrance)
         log.info("metrics at http://%s/metrics", vitals.admin)
-        server = AdminServer(Metrics(process.name, vitals), lambda: vitals.hindrance)
-        opened = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
-        nursery.start_soon(server.run, opened)
     return vitals
 
 

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         extra = "pip install 'onyx-dissemination[gateway]'"
         raise UsageError(f"this takes starlette and hypercorn, which are missing: {extra}")
     # What only a gateway needs takes long to load.
-    from onyx.gateway.gateway_process import run_gateway  # noqa: PLC0415
+    from onyx.gateway.gateway_process import admin_address, run_gateway  # noqa: PLC0415
     from onyx.gateway.options import GatewayOptions  # noqa: PLC0415
 
     listen = listen_address(arguments.listen, "--listen")
@@ -107,11 +107,10 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 print(f"The network is at {url}; Ctrl-C stops it", flush=True)
 
-        admin = None
-        if arguments.admin is not None:
+        if arguments.admin is None:
+            admin = admin_address(file, where)
+        else:
             admin = listen_address(arguments.admin, "--admin")
-        elif file is not None and (of_file := load_topology(file).admin) is not None:
-            admin = of_file.address(where)
         served = registration, options, listener, ready, None, logs_at_hangup, admin
         trio.run(run_gateway, *served)
     return EXIT_OK

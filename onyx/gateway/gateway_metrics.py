@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from onyx.gateway.traffic import Traffic
 from onyx.telemetry.metrics import NODE, ProcessMetrics
-from overlay.link.histogram import Histogram
 
 GATEWAY = "gateway"
 """Its name among the processes of a network."""
 
 
-@dataclass(slots=True)
-class Traffic:
-    """Of a gateway since it began: ``answers`` by status; ``seconds`` from each request until its
-    answer began; ``under_way``: requests, those that are followed among them;
-    ``hindrance``: why it cannot do its work, "" when it can."""
-
-    answers: Counter[int] = field(default_factory=Counter)
-    seconds: Histogram = field(default_factory=Histogram)
-    under_way: int = 0
-    streams: int = 0
-    sessions: int = 0
-    hindrance: str = "it has not met the registration service"
-
-
 class GatewayMetrics(ProcessMetrics):
     """Of the gateway of this process."""
 
-    def __init__(self, traffic: Traffic) -> None:
+    def __init__(self, traffic: Traffic, sessions: Callable[[], int]) -> None:
+        """``sessions``: how many are open."""
         super().__init__(GATEWAY)
-        self._traffic = traffic
+        self._traffic, self._sessions = traffic, sessions
 
     def collect(self) -> Iterator[Metric]:
         traffic = self._traffic
@@ -47,7 +32,7 @@ class GatewayMetrics(ProcessMetrics):
         for name, help_text, value in (
             ("requests", "Requests under way, streams among them.", traffic.under_way),
             ("streams", "Results and maps that are followed.", traffic.streams),
-            ("sessions", "Identities with connections to the network.", traffic.sessions),
+            ("sessions", "Identities with connections to the network.", self._sessions()),
         ):
             gauge = GaugeMetricFamily(f"onyx_gateway_{name}", help_text, labels=(NODE,))
             gauge.add_metric((GATEWAY,), value)

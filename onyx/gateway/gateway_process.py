@@ -23,18 +23,16 @@ from onyx.background import background_tasks
 from onyx.errors import EXIT_CONFIG, EXIT_OK, UserError
 from onyx.gateway.app import application
 from onyx.gateway.call import Gateway
-from onyx.gateway.gateway_metrics import GatewayMetrics, Traffic
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.serving import serve
 from onyx.gateway.sessions import Sessions
+from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
-from onyx.listening import bind, bound_address
 from onyx.logs import configure_logging, use_logs
 from onyx.registration_client import RegistrationClient
 from onyx.release import version
-from onyx.telemetry.admin_server import AdminServer
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
@@ -76,8 +74,8 @@ async def run_gateway(
             await nursery.start(feed.run)
             traffic = Traffic()
             if admin is not None:
-                nursery.start_soon(_serve_admin, admin, traffic)
-                nursery.start_soon(_watch, registration, sessions, traffic)
+                _open_admin(nursery, admin, traffic, sessions)
+                nursery.start_soon(_watch, registration, traffic)
             log.info("starts: version %s, build %s, pid %d", version(), build_info(), os.getpid())
             app = application(Gateway(options, sessions, trials, feed, traffic))
             await nursery.start(serve, app, options, listener)
@@ -87,28 +85,31 @@ async def run_gateway(
         trials.close()
 
 
-async def _serve_admin(wanted: Address, traffic: Traffic) -> None:
-    with bind(wanted, key="admin") as listener:
-        log.info("metrics at http://%s/metrics", Address(*bound_address(listener, wanted)))
-        server = AdminServer(GatewayMetrics(traffic), lambda: traffic.hindrance)
-        opened = trio.SocketListener(trio.socket.from_stdlib_socket(listener.dup()))
-        await server.run(opened)
+def _open_admin(
+    nursery: trio.Nursery, wanted: Address, traffic: Traffic, sessions: Sessions
+) -> None:
+    # What a gateway without an admin address need not load.
+    from onyx.gateway.gateway_metrics import GatewayMetrics  # noqa: PLC0415
+    from onyx.telemetry.admin_server import open_admin  # noqa: PLC0415
+
+    metrics = GatewayMetrics(traffic, lambda: sessions.count)
+    at = open_admin(nursery, wanted, metrics, lambda: traffic.hindrance)
+    log.info("metrics at http://%s/metrics", at)
 
 
-async def _watch(registration: str, sessions: Sessions, traffic: Traffic) -> None:
+async def _watch(registration: str, traffic: Traffic) -> None:
     """Whether the network answers."""
     async with RegistrationClient(registration) as client:
         while True:
-            with trio.move_on_after(WATCH_SECONDS):
+            with trio.move_on_after(WATCH_SECONDS) as patience:
                 try:
                     await client.call("access.whoami")
                     traffic.hindrance = ""
                 except UserError as error:
                     traffic.hindrance = str(error)
-                traffic.sessions = sessions.count
-                await trio.sleep(WATCH_SECONDS)
-                continue
-            traffic.hindrance = "the registration service does not answer"
+            if patience.cancelled_caught:
+                traffic.hindrance = "the registration service does not answer"
+            await trio.sleep(WATCH_SECONDS)
 
 
 async def _stop_at_signal(scope: trio.CancelScope) -> None:
@@ -136,7 +137,8 @@ def _logs(file: Path | None) -> LogOptions:
     return LogOptions() if file is None else load_topology(file).log
 
 
-def _admin(file: Path | None, listen: Address) -> Address | None:
+def admin_address(file: Path | None, listen: Address) -> Address | None:
+    """Of the gateway that listens there, if the topology file says that there are such."""
     options = None if file is None else load_topology(file).admin
     return None if options is None else options.address(listen)
 
@@ -168,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     listen = Address(said.host, listener.getsockname()[1])
     try:
         configure_logging("gateway", read_logs())
-        admin = _admin(said.topology_file, listen)
+        admin = admin_address(said.topology_file, listen)
     except TopologyError as error:
         print(f"onyx: gateway: {error}", file=sys.stderr)
         return EXIT_CONFIG

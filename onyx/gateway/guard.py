@@ -11,9 +11,9 @@ import trio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from onyx.gateway.gateway_metrics import Traffic
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import Refused
+from onyx.gateway.traffic import Traffic
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 FORM_TYPES = frozenset(

@@ -15,7 +15,9 @@ from http import HTTPStatus
 import h11
 import trio
 
+from onyx.listening import bind, bound_address
 from onyx.telemetry.metrics import ProcessMetrics
+from overlay.nodes import Address
 
 CONNECTIONS_MAX = 16
 REQUEST_SECONDS = 10.0  # from a connection's beginning, or its last answer, to the next
@@ -26,6 +28,17 @@ Answer = tuple[HTTPStatus, str, bytes]  # with its media type
 _BOTH_DONE = {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}
 TEXT = "text/plain; charset=utf-8"
 PATHS = "/metrics, /livez, /readyz"
+
+
+def open_admin(
+    nursery: trio.Nursery, wanted: Address, metrics: ProcessMetrics, hindrance: Callable[[], str]
+) -> Address:
+    """Has an AdminServer answer there until the nursery is cancelled; where that is.  TopologyError
+    when the address cannot be had."""
+    listener = bind(wanted, key="admin")
+    opened = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
+    nursery.start_soon(AdminServer(metrics, hindrance).run, opened)
+    return Address(*bound_address(listener, wanted))
 
 
 class AdminServer:

@@ -13,10 +13,10 @@ from onyx import DataSource, User
 from onyx.gateway.api import OPERATIONS
 from onyx.gateway.app import application
 from onyx.gateway.call import Gateway
-from onyx.gateway.gateway_metrics import Traffic
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.sessions import Sessions
+from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
 from overlay.nodes import Address
 from tests.onyx.gateway.browsing import Answer, Client

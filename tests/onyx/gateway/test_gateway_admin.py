@@ -15,9 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from onyx import DataSource
 from onyx.client_values import Outcome
-from onyx.gateway.gateway_metrics import GatewayMetrics, Traffic
+from onyx.gateway.gateway_metrics import GatewayMetrics
 from onyx.gateway.gateway_process import run_gateway
 from onyx.gateway.options import GatewayOptions
+from onyx.gateway.traffic import Traffic
 from onyx.listening import bind, bound_address
 from overlay.nodes import Address
 from tests.onyx.gateway.browsing import Answer, Client
@@ -96,5 +97,5 @@ async def test_who_traces_a_message_may_publish_it_over_http(
 
 
 def test_a_gateway_that_cannot_work_says_why() -> None:
-    text = GatewayMetrics(Traffic()).text("")[0].decode()
+    text = GatewayMetrics(Traffic(), lambda: 0).text("")[0].decode()
     assert 'onyx_ready{node="gateway"} 0.0' in text
