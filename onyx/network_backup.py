@@ -231,14 +231,16 @@ def _unpack(file: Path, into: Path | None) -> Manifest:
             for member in tar:
                 place = member.name
                 content = tar.extractfile(member) if member.isreg() else None
-                if content is None or manifest is not None or place in sums:
-                    raise StoreUnusable(f"{file}: {place!r} is nothing that a backup has there")
+                is_known = place == MANIFEST or (
+                    _MEMBER.fullmatch(place) and ".." not in place.split("/")
+                )
+                if content is None or manifest is not None or place in sums or not is_known:
+                    said = f"{place!r} is nothing that a backup has there"
+                    raise StoreUnusable(f"{file} is damaged, or no backup: {said}")
                 if place == MANIFEST:
                     manifest = _decoded(content.read(MANIFEST_BYTES_MAX))
-                elif _MEMBER.fullmatch(place) and ".." not in place.split("/"):
-                    sums[place] = _taken(content, member, into)
                 else:
-                    raise StoreUnusable(f"{file}: {place!r} is nothing that a backup has")
+                    sums[place] = _taken(content, member, into)
             while plain.read(BLOCK_BYTES):  # what looked like the end of the tar may be a damage
                 pass
     except (tarfile.TarError, ZstdError, EOFError, msgspec.MsgspecError) as error:

@@ -144,8 +144,7 @@ def test_no_flipped_bit_goes_unseen(data: Path, tmp_path: Path) -> None:
         try:
             assert check(bad) == whole  # a bit of the file's own head may change nothing
         except StoreUnusable as error:
-            said = ("is damaged", "is cut short", "is nothing that a backup has there")
-            assert any(each in str(error) for each in said)
+            assert "is damaged" in str(error) or "is cut short" in str(error)
             seen += 1
     assert seen > 100
 
