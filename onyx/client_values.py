@@ -35,8 +35,9 @@ class SourceInfo:
     ``removed`` while it is on its way out.
 
     When it was updated: the names of what has ``changed``; with another schema, ``warned``: how
-    many profiles can match no message of any source any more, and could before, of so many that
-    were ``looked_at``; ``warnings`` what is said of the first of these, by profile.
+    many profiles can match no message of any source any more, or need for their results what none
+    has any more, and could before, of so many that were ``looked_at``; ``warnings`` what is said of
+    the first of these, by profile.
     """
 
     id: str

@@ -1,4 +1,5 @@
-"""What a user is told whose profile can match no message of any source, as their schemas say.
+"""What a user is told whose profile can match no message of any source, as their schemas say; and
+what another schema takes from the results of profiles that still match.
 
 Only where every source has a schema, and the profile is impossible under each: a source without
 one may publish anything.  It is a warning, not a refusal, as sources come and go.
@@ -14,7 +15,10 @@ from formats import Schema, SchemaKind
 from formats.allowed_content import read_allowed_content
 from overlay.access import Access
 from registration.catalog import Catalog, SourceEntry
+from yfilter.graph.graph_query import is_graph_query
+from yfilter.language.query_parser import parse_profile
 from yfilter.language.schema_check import SchemaCheck
+from yfilter.projection.profile_needs import needs_of
 
 # Different schemas that one profile is held against; where there are more nothing is said.
 SCHEMAS_MAX = 16
@@ -44,6 +48,20 @@ def schema_warnings(text: str, schemas: Sequence[Schema]) -> list[str]:
         if warning is None:
             return []
         found.append(f"it can match no message that follows {schema.name}: {warning}")
+    return found
+
+
+def lost_paths(text: str, before: Sequence[Schema], now: Sequence[Schema]) -> list[str]:
+    """One warning for each path that the results of a profile need, and that messages may have by
+    the schemas of ``before`` and by none of ``now``."""
+    if is_graph_query(text):
+        return []
+    paths = {path for need in needs_of(parse_profile(text)) for path in need.paths}
+    found = []
+    for path in sorted(paths):
+        lost = schema_warnings(path, now)
+        if lost and not schema_warnings(path, before):
+            found.append(f"its results need {path}: {lost[0]}")
     return found
 
 

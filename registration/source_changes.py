@@ -17,8 +17,9 @@ or the source gets another root broker, it waits: nobody is told twice, and nobo
 broker that joins is not told of a source that is removed.  Durable are the entry (``version``,
 ``told``, ``in_force``, ``is_removed``) and which requests have removed a source.
 
-Profiles are held against another schema while others are answered: those that can match no message
-of any source any more are told to whoever has changed it.
+Profiles and their needs are held against another schema while others are answered.  Whoever has
+changed it is told of the profiles that can match no message of any source any more, and of those
+whose results need what no message has any more.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from overlay.link.tables import Table
 from overlay.topology import Topology
 from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY, Catalog, SourceEntry, announcement
-from registration.schema_warnings import schema_warnings, schemas_of
+from registration.schema_warnings import lost_paths, schema_warnings, schemas_of
 from registration.shape_changes import ShapeChanges
 from registration.source_roots import RootState, SourceRoots
 
@@ -330,7 +331,10 @@ class SourceChanges(Part):
             census.schemas[entry.user] = self._seen(before, entry.user), self._seen(now, entry.user)
         before_, now_ = census.schemas[entry.user]
         warnings = schema_warnings(entry.text, now_)
-        if warnings and not schema_warnings(entry.text, before_):
+        if warnings and schema_warnings(entry.text, before_):
+            return True
+        warnings = warnings or lost_paths(entry.text, before_, now_)
+        if warnings:
             census.warned += 1
             if len(census.warnings) < WARNED_MAX:
                 census.warnings.append([profile, warnings])
@@ -351,7 +355,8 @@ def _differs(entry: SourceEntry, wanted: SourceEntry, name: str) -> bool:
 
 def _said(changed: list[str], census: _Census | None) -> Result:
     """``looked_at`` of how many ``profiles`` there are, the newest; ``warned`` of them can match no
-    message any more and could before; ``warnings``: of the first of these, (profile, texts)."""
+    message any more or need what none has any more, and could before; ``warnings``: of the first
+    of these, (profile, texts)."""
     return {
         "changed": changed,
         "profiles": 0 if census is None else census.profiles,

@@ -154,8 +154,7 @@ def run_remove(arguments: argparse.Namespace) -> int:
 
 
 def report_changes(source: SourceInfo, *, as_json: bool) -> None:
-    """What an update has changed; which profiles that leaves without a message goes to standard
-    error."""
+    """What an update has changed; what it takes from profiles goes to standard error."""
     if as_json:
         print_json(source_facts(source))
         return
@@ -165,7 +164,7 @@ def report_changes(source: SourceInfo, *, as_json: bool) -> None:
         print(f"onyx: warning: {profile}: {'; '.join(texts)}", file=sys.stderr)
     if source.warned:
         warned = f"{counted(source.warned, 'profile')} of {source.looked_at:,} looked at"
-        print(f"onyx: {warned} can match no message any more", file=sys.stderr)
+        print(f"onyx: {warned} match no message any more, or need what none has", file=sys.stderr)
 
 
 def source_facts(source: SourceInfo) -> dict[str, object]:

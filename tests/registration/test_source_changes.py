@@ -73,6 +73,38 @@ def test_profiles_that_match_nothing_any_more_are_named() -> None:
     assert said["warned"] == 1 and profile == "p1" and "b.dtd" in texts[0]
 
 
+def test_profiles_whose_results_need_what_is_gone_are_named() -> None:
+    """Only what was there before, and only where the profile still matches."""
+    setting = Setting()
+    common = b"<!ELEMENT h EMPTY><!ELEMENT p EMPTY><!ATTLIST n id CDATA ''>"
+    before = common + b"<!ELEMENT n (h, p?)><!ATTLIST n x CDATA ''>"
+    now = common + b"<!ELEMENT n (h)>"
+    source = registered(setting, "wire", schema_name="a.dtd", schema=before)
+    for request, text in (
+        ("p1", "for $n in /n return <r>{$n/h}{$n/@id}</r>"),
+        ("p2", "for $n in /n where $n/h or $n/@x = '1' return <r>{$n/h}{$n//p}</r>"),
+        ("p3", "for $n in /n return <r>{$n/q}</r>"),
+        ("p4", "/n/p"),
+        ("p5", "<r>{/n/h}{/n/p}</r>"),
+        ("p6", "/n"),
+    ):
+        setting.request(request, "profile.add", text=text, user="ann")
+    asked = {"source": source, "schema_name": "b.dtd", "schema": now}
+    assert setting.request("q", "source.update", **asked) is None
+    root_of(setting, source).send("registration", SourceReady(source, 2))
+    said = answered(setting.client.answer("q"))
+    warned = {
+        profile: [each.split(":")[0] for each in texts] for profile, texts in said["warnings"]
+    }
+    gone = "it can match no message that follows b.dtd"
+    assert warned == {
+        "p2": ["its results need /n//p", "its results need /n/@x"],
+        "p4": [gone],
+        "p5": ["its results need /n/p"],
+    }
+    assert said["warned"] == 3
+
+
 def test_a_removed_source_is_gone_when_its_root_broker_has_let_go_of_it() -> None:
     setting = Setting()
     source = registered(setting, "wire", key="k")

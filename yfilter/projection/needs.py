@@ -150,6 +150,12 @@ class Need:
     def __hash__(self) -> int:
         return hash(self.text)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What is kept, as paths from the message; without the message itself."""
+        steps = [(self.binding + kept.steps, kept.attribute) for kept in self.kept]
+        return tuple(_path_text(*each) for each in steps if each[0])
+
     @classmethod
     def parse(cls, text: str) -> Need:
         """Read what ``str()`` wrote; ProfileRefused for anything else."""
@@ -190,9 +196,12 @@ def _location_steps(steps: Steps) -> tuple[LocationStep, ...]:
     return tuple(LocationStep(descendant, NodeKind.ELEMENT, test) for descendant, test in steps)
 
 
-def _path_text(steps: Steps) -> str:
+def _path_text(steps: Steps, attribute: NameTest | None = None) -> str:
     """ "" for the document node."""
-    return unparse(PathExpression(Origin.MESSAGE, _location_steps(steps))) if steps else ""
+    found = _location_steps(steps)
+    if attribute is not None:
+        found = (*found, LocationStep(False, NodeKind.ATTRIBUTE, attribute))
+    return unparse(PathExpression(Origin.MESSAGE, found)) if found else ""
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ form.addEventListener("submit", async (event) => {
   $("said").textContent = "Waiting until every broker has it …";
   try {
     const source = await ask("PATCH", path, await changes());
-    const warned = source.warned ? ` ${source.warned} of ${source.looked_at} profiles can match no message any more.` : "";
+    const warned = source.warned ? ` ${source.warned} of ${source.looked_at} profiles match no message any more, or need what none has.` : "";
     $("said").textContent = `It is in version ${source.version}; changed: ${source.changed.join(", ") || "nothing"}.${warned}`;
     $("version").textContent = source.version;
     for (const field of form.elements) {
