@@ -42,6 +42,7 @@ from registration.registration_requests import RegistrationRequests
 from registration.rehosting import Rehosting
 from registration.reinstatement import Reinstatement
 from registration.relays import Relays
+from registration.released_keys import ReleasedKeys
 from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
 from registration.shape_requests import ShapeRequests
@@ -96,7 +97,8 @@ class RegistrationCore(Core):
 
         rehosting = Rehosting(context, catalog, placement)
         drains = Drains(shapes, catalog, placement, moves, rows, self.connected)
-        roots = SourceRoots(catalog, links, rows, shapes.draining, absent.away)
+        keys = ReleasedKeys(catalog, links, rows)
+        roots = SourceRoots(catalog, links, rows, shapes.draining, absent.away, keys)
         shapes.tell_lost += [moves.lost, rehosting.lose, roots.lose]
         shapes.tell_gone, shapes.tell_settled = roots.leave, roots.settle
 
@@ -120,7 +122,7 @@ class RegistrationCore(Core):
         self.begin(
             (
                 (self._lost, self._rebuild),  # what it reinstates is flushed with the rest
-                (catalog, batches, roots, rehosting, drains),
+                (catalog, batches, keys, roots, rehosting, drains),
                 (BrokerRequests(context, shapes, catalog, drains, audit),),
                 (shapes, shape_requests, reports, placement, shares, moves, application, census),
                 (planning, PlanRequests(placement, shares, application, census, planning)),

@@ -6,8 +6,10 @@ went down the old one's tree has arrived.  That is so when the shape without the
 
     source     old root                registration                new root
       │  ✗ moved ──│  shape agreed          │                          │
+      │            │── KeysReleased ───────>│                          │
       │            │── SourceReleased(41) ─>│                          │
       │            │── TreeEnded ─> ...     │  shape settled           │
+      │                                     │── KeysReleased ─────────>│
       │                                     │── SourceAnnounced(41) ──>│── ... every broker
       │                                     │<──────── SourceReady ────│
       │── Publish 42 ─────────────────────────────────────────────────>│
@@ -35,6 +37,7 @@ from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, announcement
 from registration.placement import choose_root_broker
+from registration.released_keys import ReleasedKeys
 
 
 class RootState(StrEnum):
@@ -73,9 +76,11 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         rows: RowLog,
         draining: Collection[str],
         away: Collection[str],
+        keys: ReleasedKeys,
     ) -> None:
         """``draining``: brokers that are to leave, ``away``: that are not there; ``use_topology``
         must be called before anything happens."""
+        self._keys = keys
         self._draining = draining
         self._away = away
         self._catalog = catalog
@@ -160,6 +165,7 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         )
         entry = replace(entry, root=root, told=entry.version)
         self._catalog.put_source(entry)
+        self._keys.pass_on(source, root)
         announced = replace(announcement(entry), taken=self._under_way[source].taken)
         self._links.send(f"broker/{root}", REGISTRATION_KEY, announced)
 

@@ -67,6 +67,7 @@ from registration.placement_by_plan import PlanPlacement
 from registration.plan_census import PlanCensus
 from registration.plan_questions import PlanFailed, PlanMade
 from registration.planning.drift import Drift
+from registration.released_keys import ReleasedKeys
 from registration.shape_changes import ShapeChanges, ShapeEvent
 from registration.source_roots import RootEvent, SourceRoots
 from tests.onyx.broker.test_broker_core import FIGURE4, SF, Setting, announced
@@ -369,7 +370,9 @@ class Rooting(LogWorld):
         self.catalog = Catalog(self.log)
         self.catalog.put_source(SourceEntry("s1", "news", "B4", ready=True))
         self.machine = self.roots = SourceRoots(
-            self.catalog, of_registration(), self.log, set(), set()
+            self.catalog,
+            *(of_registration(), self.log, set(), set()),
+            ReleasedKeys(self.catalog, of_registration(), self.log),
         )
         self.roots.use_topology(FIGURE4)
         self.causes = {

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import CatalogFrame, on_the_wire
 from overlay.link.frame_fields import BODY, Bound, GivenDictionaries, Name, SequenceNumber
+from overlay.link.publish_key import DIGEST_BYTES
 
 VALIDATIONS = frozenset({"off", "report", "reject"})
 
@@ -19,6 +20,7 @@ HELD, SWITCHED, SETTLED = 1, 2, 3
 """The stages of a change of shape at a broker, see ShapeReached."""
 
 REVOKED_MAX = 100_000  # certificates; they are over after 90 days
+KEYS_MAX = 64  # publish keys that go together
 SERIAL_BYTES = 20  # of a certificate
 
 
@@ -102,6 +104,31 @@ class SourceReleased(CatalogFrame):
 
     source: Name
     taken: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class KeysReleased(CatalogFrame):
+    """The root broker of ``source`` before has accepted the messages ``numbers`` with publish keys,
+    whose digests ``payload`` has end to end, the first of them at ``at``, in whole seconds of the
+    calendar.
+    It says so ahead of SourceReleased, and the next root broker is told ahead of SourceAnnounced.
+    Takes the feature ``moved-keys``."""
+
+    type: ClassVar[str] = "keys-released"
+
+    source: Name
+    at: int
+    numbers: Annotated[list[SequenceNumber], Bound(KEYS_MAX), BODY]
+    payload: bytes
+
+    def check(self) -> None:
+        if len(self.payload) != DIGEST_BYTES * len(self.numbers):
+            raise ProtocolError(
+                "bad-field",
+                f"{len(self.payload)} bytes of digests; expected {DIGEST_BYTES} for each of "
+                f"{len(self.numbers)} numbers",
+            )
 
 
 @on_the_wire

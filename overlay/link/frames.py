@@ -18,6 +18,7 @@ from __future__ import annotations
 from overlay.link.catalog_frames import (
     VALIDATIONS,
     AccessAnnounced,
+    KeysReleased,
     LinkReported,
     ShapeAgreed,
     ShapeAnnounced,
@@ -107,6 +108,7 @@ __all__ = [
     "DictionaryTrained",
     "ErrorFrame",
     "Hello",
+    "KeysReleased",
     "LinkReported",
     "LiveMarker",
     "LiveReached",

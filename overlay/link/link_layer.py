@@ -207,8 +207,11 @@ class LinkLayer:
 
     def features(self, peer: str) -> frozenset[str]:
         """What both ends can do beyond the oldest version; none of a peer who is away."""
-        session = self._connected.get(peer)
-        return frozenset() if session is None else session.features
+        return frozenset() if peer not in self._connected else self._connected[peer].features
+
+    def may_have(self, peer: str, feature: str) -> bool:
+        """Whether both ends can do it, as far as is known of a peer who is away."""
+        return peer not in self._connected or feature in self.features(peer)
 
     def principals(self) -> list[tuple[int, str, Principal]]:
         """(connection, peer, principal) of all that are here with one, but processes."""
@@ -220,8 +223,7 @@ class LinkLayer:
 
     def frame_bytes_max(self, connection: int) -> int:
         """Of a frame to the peer at the other end, without its length prefix."""
-        session = self._sessions.get(connection)
-        return (self._limits if session is None else session).frame_bytes_max
+        return self._sessions.get(connection, self._limits).frame_bytes_max
 
     def reply_encoded(self, connection: int, flow: Flow, data: bytes) -> None:
         """Send unsequenced frames that are bytes already, each of which fits."""
@@ -274,8 +276,7 @@ class LinkLayer:
 
     def peer_of(self, connection: int) -> str:
         """Who is at the other end, "" if nobody is any more."""
-        session = self._sessions.get(connection)
-        return "" if session is None else session.peer
+        return "" if (session := self._sessions.get(connection)) is None else session.peer
 
     def connection_of(self, peer: str) -> int | None:
         session = self._connected.get(peer)
@@ -287,8 +288,7 @@ class LinkLayer:
 
     def backlog_bytes(self, peer: str, flow: Flow, key: str) -> int:
         """Bytes of the channel's frames that the peer has not acknowledged."""
-        channel = self.sending(peer, flow, key)
-        return 0 if channel is None else channel.backlog_bytes
+        return 0 if (channel := self.sending(peer, flow, key)) is None else channel.backlog_bytes
 
     def channels_to(self, peer: str) -> Iterable[SendingChannel]:
         """The channels to a peer, to be looked at."""

@@ -33,6 +33,7 @@ class PublisherDisk:
 
     random: Random
     with_keys: bool
+    root: str
     messages: list[tuple[Key, bytes]] = field(default_factory=list)
     settled: dict[Key, Outcome] = field(default_factory=dict)
     told: dict[Key, set[Outcome]] = field(default_factory=dict)
@@ -42,12 +43,10 @@ class PublisherDisk:
 class CrashingPublisher:
     """One run of it."""
 
-    def __init__(
-        self, disk: PublisherDisk, source: str, root: str, instance: str, limits: LinkLimits
-    ) -> None:
+    def __init__(self, disk: PublisherDisk, source: str, instance: str, limits: LinkLimits) -> None:
         self._disk = disk
         self._source = source
-        self._root = f"broker/{root}"
+        self._root = f"broker/{disk.root}"
         self._open: dict[int, Key] = {}
         self._said: dict[int, Refused | AcceptedBefore] = {}
         self._next: int | None = None  # place of the first message that was not sent in this run
@@ -155,10 +154,10 @@ class CrashingEnds(Scenario):
     def add_publisher(self, *, with_keys: bool) -> PublisherDisk:
         result = self.ask(self.registrar, "source.register", location=[0, 0])
         source, root = str(result["source"]), str(result["root"])
-        disk = self.publishers[source] = PublisherDisk(self.random, with_keys)
+        disk = self.publishers[source] = PublisherDisk(self.random, with_keys, root)
         self.net.add(
             f"source/{source}",
-            lambda rows, instance: CrashingPublisher(disk, source, root, instance, self.limits),
+            lambda rows, instance: CrashingPublisher(disk, source, instance, self.limits),
             [f"broker/{root}"],
         )
         return disk

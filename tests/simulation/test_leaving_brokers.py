@@ -11,7 +11,9 @@ import pytest
 
 from overlay.network_shape import is_connected, without_broker
 from overlay.nodes import Link
+from registration.released_keys import ReleasedKeys
 from tests.simulation import test_exactly_once
+from tests.simulation.crashing_ends import CrashingEnds
 from tests.simulation.following import FollowingScenario
 from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_changing_shapes import ChangingScenario
@@ -87,6 +89,68 @@ def test_a_root_broker_that_is_drained_leaves_and_nobody_misses_anything(seed: i
     scenario.see_off(drained, rooted)
     hosts = [each.subscriber.host for each in scenario.interests.values()]
     assert drained not in hosts
+
+
+class CrashingRoots(CrashingEnds, LeavingScenario):
+    """Publishers that die, and whose root broker leaves."""
+
+    def follow(self) -> None:
+        """Publishers begin another run where their source has got another root broker."""
+        for source, disk in self.publishers.items():
+            shown = self.ask(self.registrar, "source.show", source=source)
+            if shown["ready"] and shown["root"] != disk.root:
+                disk.root = str(shown["root"])
+                node = self.net.nodes[f"source/{source}"]
+                node.dials = (f"broker/{disk.root}",)
+                self.net.crash(node, 0.0)
+
+
+def keys_moved(seed: int) -> CrashingRoots | None:
+    """Messages are written while their root broker is drained; None: it hosts a subscriber."""
+    scenario = CrashingRoots(seed, brokers=4 + seed % 3)
+    net, random = scenario.net, scenario.random
+    publishers = [scenario.add_publisher(with_keys=True) for _ in range(2)]
+    for _ in range(2):
+        scenario.add_subscriber()
+    drained = publishers[0].root
+    assert scenario.registration is not None
+    catalog = scenario.registration.catalog
+    if drained in {profile.host for profile in catalog.profiles.values()}:
+        return None
+    net.disturb(cut_every=2.0, crash_every=1.0, may_crash=[*scenario.server_peers, *scenario.ends])
+    for place in range(60):
+        if place == 20:
+            scenario.ask(scenario.registrar, "broker.drain", broker=drained)
+        scenario.write(random.choice(publishers))
+        net.run_until(lambda: False, random.uniform(0, 0.3))
+        scenario.follow()
+    net.faulty = False
+    for _ in range(100):
+        scenario.follow()
+        net.run_until(lambda: False, 1.0)
+        if publishers[0].root != drained and scenario.is_done():
+            break
+    else:
+        raise AssertionError(f"seed {seed}: not all is settled and worked on")
+    return scenario
+
+
+def test_publish_keys_go_along_with_their_source() -> None:
+    again = moved = 0
+    for seed in range(1, 13):
+        scenario = keys_moved(seed)
+        if scenario is not None:
+            assert scenario.faults() == [], f"seed {seed}"
+            again += sum(disk.again for disk in scenario.publishers.values())
+            moved += 1
+    assert moved > 3
+    assert again > 50
+
+
+def test_keys_that_stay_behind_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReleasedKeys, "pass_on", lambda self, source, root: None)
+    scenarios = map(keys_moved, range(1, 13))
+    assert any(scenario is not None and scenario.faults() for scenario in scenarios)
 
 
 @pytest.mark.parametrize("seed", range(1, 9))

@@ -31,8 +31,9 @@ class MessageParts:
         shape: ShapeParts,
         observers: Observers,
         spans: MessageSpans,
+        keys: PublishKeys,
     ) -> None:
-        query, keys = profiles.query, PublishKeys(context.limits, context.rows, context.wall)
+        query = profiles.query
         archive = ArchiveFeed(context.topology.archive, packing.codebook)
         self.data = data = DataPlane(
             *(context, control, packing, query, moves, mailboxes, profiles.shares),

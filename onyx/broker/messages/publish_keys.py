@@ -7,6 +7,8 @@ is told the number that it has.  So a key is remembered in the commit of its mes
                   block    at 09:02    numbers 71 .. 90    20 keys ─┤ the last one is added to
                   KeyTable: digest of a key -> its entry ───────────┘
 
+Where the source gets another root broker its keys go along, by way of the registration service.
+
 Keys go as they came, a block at a time: the oldest block when there are too many keys, or when it
 is too old.  A new one is begun after a part of that age, so a key is remembered at least so long.
 
@@ -17,19 +19,22 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from overlay.limits import Limits
+from overlay.link.arrival import Arrival
+from overlay.link.catalog_frames import KEYS_MAX
 from overlay.link.errors import StoreError
-from overlay.link.part import Part
+from overlay.link.frames import KeysReleased
+from overlay.link.part import Part, Taker, takes
 from overlay.link.publish_key import DIGEST_BYTES
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from yfilter.index.key_table import KeyTable
 
-BLOCK_KEYS = 64
+MOVED_MAX = 4096  # blocks of a source that go along to another root broker, the newest
 BLOCKS_AN_AGE = 24  # at least, of a source that publishes all the time
 LOOK_SECONDS = 60.0  # between two looks for what is too old
 
@@ -87,6 +92,9 @@ class PublishKeys(Part):
         self._keys_max = limits.publish_keys_max
         self._age = limits.publish_key_age_s
 
+    def frames(self) -> Iterable[Taker]:
+        yield takes(KeysReleased, "registration", self._handle_released)
+
     def restore(self, rows: StoredRows) -> None:
         for key, row in rows.take(PUBLISH_KEYS):
             if len(row.digests) != DIGEST_BYTES * len(row.numbers):
@@ -113,7 +121,7 @@ class PublishKeys(Part):
         last = known.blocks[-1] if known.blocks else None
         if (
             last is None
-            or len(last.entries) == BLOCK_KEYS
+            or len(last.entries) == KEYS_MAX
             or now >= last.at + self._age / BLOCKS_AN_AGE
         ):
             last = _Block(now, f"{source}|{number_key(number)}", number)
@@ -121,8 +129,7 @@ class PublishKeys(Part):
         _enter(known, last, digest, number)
         self._changed[last] = source
         self.flush_soon()
-        while len(known.table) > self._keys_max:
-            self._drop_oldest(known)
+        self._bound(known)
 
     def forget(self, source: str, number: int) -> None:
         """A message was refused in the end: one with its key is another one."""
@@ -144,6 +151,15 @@ class PublishKeys(Part):
         changed, self._changed = self._changed, {}
         for block, source in changed.items():
             self._put(self._sources[source], block, source)
+
+    def released(self, source: str) -> Iterator[KeysReleased]:
+        """For another root broker, the oldest first."""
+        known = self._sources.get(source)
+        blocks = () if known is None else tuple(known.blocks)[-MOVED_MAX:]
+        for block in blocks:
+            row = self._row(self._sources[source], block, source)
+            if row.numbers:
+                yield KeysReleased(source, int(row.at), row.numbers, row.digests)
 
     def drop(self, source: str) -> None:
         """A source is gone, and all its keys with it."""
@@ -169,11 +185,33 @@ class PublishKeys(Part):
             "publish_keys_dropped": self._dropped,
         }
 
-    def _put(self, known: _Known, block: _Block, source: str) -> None:
+    def _handle_released(self, frame: KeysReleased, arrival: Arrival) -> None:
+        """This broker is to be the root of the source; it may have been before."""
+        source, known = frame.source, self._sources[frame.source]
+        block: _Block | None = None
+        for place, number in enumerate(frame.numbers):
+            digest = frame.payload[DIGEST_BYTES * place : DIGEST_BYTES * (place + 1)]
+            if known.table.find(digest):
+                continue
+            if block is None:
+                block = _Block(frame.at, f"{source}|{number_key(number)}", number)
+                known.blocks.append(block)
+                self._changed[block] = source
+                self.flush_soon()
+            _enter(known, block, digest, number)
+        self._bound(known)
+
+    def _row(self, known: _Known, block: _Block, source: str) -> _BlockRow:
         digests = b"".join(map(known.table.key, block.entries))
         numbers = [known.numbers[entry] for entry in block.entries]
-        row = _BlockRow(source, block.at, numbers, digests)
-        PUBLISH_KEYS.put(self._rows, block.row, row)
+        return _BlockRow(source, block.at, numbers, digests)
+
+    def _put(self, known: _Known, block: _Block, source: str) -> None:
+        PUBLISH_KEYS.put(self._rows, block.row, self._row(known, block, source))
+
+    def _bound(self, known: _Known) -> None:
+        while len(known.table) > self._keys_max:
+            self._drop_oldest(known)
 
     def _drop_oldest(self, known: _Known) -> None:
         block = known.blocks.popleft()

@@ -22,7 +22,6 @@ from onyx.broker.profiles.match_shares import MatchShares
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.shape_stages import ShapeStages
-from onyx.broker.shape.source_releases import release_sources
 from onyx.broker.users.policy_changes import PolicyChanges
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
@@ -183,7 +182,7 @@ class CatalogReport(Part):
         )
         self._watch.say_again()
         if not shapes.agreed.has_broker(self._control.identity):
-            release_sources(self._control, self._links)
+            self._stages.releases.say()
 
     def _tell_moves(self) -> None:
         plan = self._shares.announced()

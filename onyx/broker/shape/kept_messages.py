@@ -100,7 +100,7 @@ class KeptMessages(Part):
         role, _, child = peer.partition("/")
         if role != "broker" or flow is not Flow.MESSAGE or not self._control.shapes.knows(tree):
             return False
-        is_able = GOING_ROUND in self._links.features(peer) or not self._links.connected(peer)
+        is_able = self._links.may_have(peer, GOING_ROUND)
         return is_able and bool(self._control.tree(tree).children[child])
 
     def _look_after(self, tree: str, child: str) -> None:

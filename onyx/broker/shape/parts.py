@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.parts import NetworkParts
@@ -13,9 +13,11 @@ from onyx.broker.shape.kept_messages import KeptMessages
 from onyx.broker.shape.link_backlogs import LinkBacklogs
 from onyx.broker.shape.link_watch import LinkWatch
 from onyx.broker.shape.shape_stages import ShapeStages
+from onyx.broker.shape.source_releases import SourceReleases
 from onyx.broker.shape.tree_versions import TreeVersions
 from onyx.broker.shape.tunnels import Tunnels
 from overlay.link.core_context import CoreContext
+from overlay.link.frames import KeysReleased
 from overlay.topology import Topology
 
 
@@ -28,8 +30,9 @@ class ShapeParts:
         query: QueryPlane,
         moves: ProfileMoves,
         change_settings: Callable[[Topology, Topology], None],
+        keys_of: Callable[[str], Iterable[KeysReleased]],
     ) -> None:
-        """``change_settings``: see ShapeStages."""
+        """``change_settings``: see ShapeStages; ``keys_of``: SourceReleases."""
         control, give_backs = network.control, packing.give_backs
         self.backlogs = LinkBacklogs(context, control)
         bypasses = Bypasses(context, control)
@@ -42,7 +45,8 @@ class ShapeParts:
             context, control, kept.is_whole, self.backlogs.is_behind
         )
         tunnels = Tunnels(context, control, self.watch)
-        self.stages = ShapeStages(context, control, query, trees, change_settings)
+        releases = SourceReleases(control, context.links, keys_of)
+        self.stages = ShapeStages(context, control, query, trees, releases, change_settings)
         self.parts = (
             *(self.backlogs, self.watch, kept, tunnels),
             *(bypasses, trees, self.stages),

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.profiles.query_plane import QueryPlane
-from onyx.broker.shape.source_releases import release_sources
+from onyx.broker.shape.source_releases import SourceReleases
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.arrival import Arrival
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
@@ -66,9 +66,11 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         control: ControlPlane,
         query: QueryPlane,
         trees: TreeVersions,
+        releases: SourceReleases,
         change_settings: Callable[[Topology, Topology], None],
     ) -> None:
         """``change_settings`` is told what the network was told before, and is told now."""
+        self.releases = releases
         self._change_settings = change_settings
         self._control = control
         self._shapes = control.shapes
@@ -157,7 +159,7 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         self._trees.leave_lost()
         self._trees.go_on_without(self._shapes.agreed.away)
         if not self._shapes.agreed.has_broker(self._control.identity):
-            release_sources(self._control, self._links)
+            self.releases.say()
         self._trees.set_up_own()
 
     def _say_switched(self, version: int) -> None:

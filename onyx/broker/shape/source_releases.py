@@ -1,30 +1,51 @@
 """SourceReleases: a root broker that leaves the network takes nothing from its sources any more.
 
-It says through which message it has taken all, and closes the door; its tree ends behind that
-(tree_versions.py).  The registration service finds other root brokers (source_roots.py there).
+It says with which publish keys it has taken messages, and through which one it has taken all, and
+closes the door; its tree ends behind that (tree_versions.py).  The registration service finds other
+root brokers (source_roots.py there).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.link.events import Flow
-from overlay.link.frames import SourceReleased
+from overlay.link.frame import MOVED_KEYS
+from overlay.link.frames import KeysReleased, SourceReleased
 from overlay.link.link_layer import LinkLayer
 from registration.catalog import REGISTRATION_KEY
 
 MOVED = "moved"
 
 
-def release_sources(control: ControlPlane, links: LinkLayer) -> None:
-    """To be called once, before the tree of this broker ends."""
-    for source, entry in control.sources.items():
-        if entry.root != control.identity:
-            continue
-        peer = f"source/{source}"
-        connection = links.connection_of(peer)
-        if connection is not None:
-            links.refuse(connection, MOVED, f"{source} gets another root broker")
-        channel = links.journal(peer).receiving.get((Flow.MESSAGE, source))
-        taken = 0 if channel is None else channel.last
-        released = SourceReleased(source=source, taken=taken)
-        links.send(control.registration, REGISTRATION_KEY, released)
+class SourceReleases:
+    def __init__(
+        self,
+        control: ControlPlane,
+        links: LinkLayer,
+        keys_of: Callable[[str], Iterable[KeysReleased]],
+    ) -> None:
+        """``keys_of`` a source."""
+        self._control = control
+        self._links = links
+        self._keys_of = keys_of
+
+    def say(self) -> None:
+        """To be called before the tree of this broker ends, and when the registration service has
+        lost what it was told."""
+        registration = self._control.registration
+        for source, entry in self._control.sources.items():
+            if entry.root != self._control.identity:
+                continue
+            peer = f"source/{source}"
+            connection = self._links.connection_of(peer)
+            if connection is not None:
+                self._links.refuse(connection, MOVED, f"{source} gets another root broker")
+            channel = self._links.journal(peer).receiving.get((Flow.MESSAGE, source))
+            taken = 0 if channel is None else channel.last
+            if self._links.may_have(registration, MOVED_KEYS):
+                for keys in self._keys_of(source):
+                    self._links.send(registration, REGISTRATION_KEY, keys)
+            released = SourceReleased(source=source, taken=taken)
+            self._links.send(registration, REGISTRATION_KEY, released)

@@ -9,8 +9,10 @@ from random import Random
 
 import pytest
 
-from onyx.broker.messages.publish_keys import BLOCK_KEYS, BLOCKS_AN_AGE, PUBLISH_KEYS, PublishKeys
+from onyx.broker.messages.publish_keys import BLOCKS_AN_AGE, PUBLISH_KEYS, PublishKeys
 from overlay.limits import Limits
+from overlay.link.arrival import Arrival
+from overlay.link.catalog_frames import KEYS_MAX
 from overlay.link.errors import StoreError
 from overlay.link.events import Put
 from overlay.link.frames import AcceptedBefore, Message, Publish, PublishOnce, Refused
@@ -94,7 +96,7 @@ def test_as_a_dictionary_that_forgets_by_age_and_count(seed: int) -> None:
     for source, when in noted.items():
         known = set(beside.known(range(1, next(numbers)), source))
         assert known <= when.keys(), f"seed {seed}"
-        latest = sorted(when)[-(most - BLOCK_KEYS) :] if most > BLOCK_KEYS else []
+        latest = sorted(when)[-(most - KEYS_MAX) :] if most > KEYS_MAX else []
         assert known >= {n for n in latest if when[n] > beside.now - age}, f"seed {seed}"
         oldest = beside.now - age * (1 + 2 / BLOCKS_AN_AGE) - 60
         assert all(when[number] >= oldest for number in known), f"seed {seed}"
@@ -109,7 +111,7 @@ def test_what_comes_together_is_one_row_and_rows_are_few() -> None:
     for number in range(11, 1_001):
         beside.note(number)
         beside.commit()
-    assert len(beside.disk) == -(-1_000 // BLOCK_KEYS)
+    assert len(beside.disk) == -(-1_000 // KEYS_MAX)
     beside.restart()
     assert beside.known(range(1, 1_001)) == list(range(1, 1_001))
 
@@ -147,6 +149,24 @@ def test_a_row_that_does_not_fit_is_said() -> None:
     beside.disk[key] = PUBLISH_KEYS.pack(replace(row, digests=row.digests[1:]))
     with pytest.raises(StoreError, match=f"1 numbers with 15 bytes; expected {DIGEST_BYTES} each"):
         beside.restart()
+
+
+def test_another_root_broker_knows_what_was_released_here() -> None:
+    """Twice over, and with what it knew before; in as many rows."""
+    former, later = Remembering(), Remembering(publish_keys_max=250)
+    former.note(*range(1, 201))
+    later.note(*range(1, 65))
+    for _ in range(2):
+        for frame in former.keys.released("s1"):
+            later.keys._handle_released(frame, Arrival(1, "registration", frame))
+        assert later.known(range(1, 201)) == list(range(1, 201))
+        later.commit()
+        later.restart()
+    former.commit()
+    assert sorted(later.disk) == sorted(former.disk)
+    later.note(*range(201, 260))
+    assert later.known(range(1, 260)) == list(range(65, 260)), "the oldest go"
+    assert list(later.keys.released("s2")) == []
 
 
 class Root(Setting):

@@ -1,0 +1,74 @@
+"""ReleasedKeys: publish keys on their way from one root broker of a source to the next.
+
+They wait here, durably, from when the one before has let go of the source until the next one is
+announced (source_roots.py): it has them before the source can publish there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from overlay.link.arrival import Arrival
+from overlay.link.frame import MOVED_KEYS
+from overlay.link.frames import KeysReleased
+from overlay.link.link_layer import LinkLayer
+from overlay.link.part import Part, Taker, takes
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from registration.catalog import REGISTRATION_KEY, Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class _KeysRow:
+    """The fields of a KeysReleased."""
+
+    source: str
+    at: int
+    numbers: list[int]
+    digests: bytes
+
+
+RELEASED_KEYS = Table("released-keys", _KeysRow)
+
+
+class ReleasedKeys(Part):
+    section = "catalog"
+
+    def __init__(self, catalog: Catalog, links: LinkLayer, rows: RowLog) -> None:
+        self._catalog = catalog
+        self._links = links
+        self._rows = rows
+        self._waiting: defaultdict[str, dict[str, KeysReleased]] = defaultdict(dict)  # by row
+
+    def frames(self) -> Iterable[Taker]:
+        yield takes(KeysReleased, "broker", self._handle_released)
+
+    def restore(self, rows: StoredRows) -> None:
+        for key, row in rows.take(RELEASED_KEYS):
+            frame = KeysReleased(row.source, row.at, row.numbers, row.digests)
+            self._waiting[row.source][key] = frame
+
+    def pass_on(self, source: str, root: str) -> None:
+        """To the next root broker, if its release knows them, ahead of what announces the
+        source."""
+        waiting = self._waiting.pop(source, {})
+        peer = f"broker/{root}"
+        for key, frame in waiting.items():
+            if self._links.may_have(peer, MOVED_KEYS):
+                self._links.send(peer, REGISTRATION_KEY, frame)
+            RELEASED_KEYS.delete(self._rows, key)
+
+    def statistics(self) -> Mapping[str, object]:
+        return {"keys_under_way": sum(map(len, self._waiting.values()))}
+
+    def _handle_released(self, frame: KeysReleased, arrival: Arrival) -> None:
+        entry = self._catalog.sources.get(frame.source)
+        if entry is None or entry.root != arrival.sender or not frame.numbers:
+            return
+        key = f"{frame.source}|{number_key(frame.numbers[0])}"
+        self._waiting[frame.source][key] = frame
+        row = _KeysRow(frame.source, frame.at, frame.numbers, frame.payload)
+        RELEASED_KEYS.put(self._rows, key, row)
