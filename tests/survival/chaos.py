@@ -7,9 +7,13 @@
 Each node is a process of its own behind proxies; processes are killed, paused and started again,
 connections cut, held up, heard one way only and refused, disks full or failing at a write or a
 sync, bits of their logs flipped, power cut, so that files are what was synced of them, and clocks
-moved, in an order that the seed gives.  Then the faults stop, and everything that was accepted must
-have come to each profile that wants it, once and in order.  Exit code 0: so it is; 1: it is not.
-The last line is the verdict as JSON.
+moved, in an order that the seed gives.  A broker that hosts nothing, between the others, is lost
+with its disk for good, and comes back as a new one.  With ``--standbys`` the rows are in PostgreSQL
+with a synchronous replica, each node has a standby, and the server crashes, or is lost with its
+disk, so that the replica goes on and gets another one.
+
+Then the faults stop, and everything that was accepted must have come to each profile that wants it,
+once and in order.  Exit code 0: so it is; 1: it is not.  The last line is the verdict as JSON.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -30,16 +35,22 @@ import trio
 
 from onyx import DataSource, User
 from onyx.data_source import Pipeline
-from onyx.errors import EXIT_STORE, NetworkUnreachable, RequestFailed, UserError
+from onyx.errors import EXIT_BUSY, EXIT_STORE, NetworkUnreachable, RequestFailed, UserError
 from overlay.link.lost_stores import STORE_LOST
 from tests.survival.ledger import Ledger, Verdict, Wanted, message
 from tests.survival.lying_disks import copy_store, flip_first
 from tests.survival.machine import cut_power, machines
 from tests.survival.proxy import Proxy, Weather
+from tests.survival.replicas import Replicated, replicated_postgres
 from tests.survival.separate_nodes import HERE, REGISTRATION, SeparateNodes
 
-BROKERS = 4
-LINKS = [("B1", "B2"), ("B2", "B3"), ("B3", "B4"), ("B4", "B1")]
+SPARE = "B5"  # which only passes on, as messages go through it first
+BROKERS = 5
+LINKS = [
+    *(("B1", SPARE), ("B2", SPARE), ("B3", SPARE), ("B4", SPARE)),
+    *(("B1", "B2"), ("B2", "B3"), ("B3", "B4"), ("B4", "B1")),
+]
+NEAR = 4  # of these links, the quickest
 # A slow machine has millions wait: nothing of that may go.
 LIMITS = """
 [limits]
@@ -51,7 +62,7 @@ keepalive_seconds = 3
 SOURCES = (0.0, 10.0, 20.0)  # latitudes: at B1, B2 and B3
 PROFILES = [
     *((latitude, Wanted(None)) for latitude in (0.0, 10.0, 20.0, 30.0)),
-    *((10.0 * (group % BROKERS), Wanted(group)) for group in range(12)),
+    *((10.0 * (group % 4), Wanted(group)) for group in range(12)),
 ]
 BURST = 20  # messages of a source that are published without a pause
 CLOCK_SECONDS = 3 * 86_400  # by which a clock is wrong at most
@@ -60,6 +71,9 @@ RECOVERY_SECONDS = 3.0  # in which nothing else is done to a machine whose disk 
 BETWEEN = 100  # messages that are accepted between two faults
 STANDSTILL_SECONDS = 15.0  # if they are, in that time
 UNEXPECTED_MAX = 20  # processes that end by themselves: one that cannot start is no chaos
+GONE_SECONDS = 60.0  # in which a broker that is lost is out of the network, or in it again
+LEASE_SECONDS = 2
+SERVER = "postgres"
 CALM_SECONDS = 60.0  # behind the faults, without anything of what is still on its way
 
 
@@ -75,6 +89,7 @@ class Chaos:
     messages: int = 0
     say: Callable[[str], None] = print
     only: Sequence[str] = ()  # faults; none: all
+    server: Replicated | None = None  # that has the rows of all nodes, which have standbys then
     ledger: Ledger = field(default_factory=Ledger)
     faults: Counter[str] = field(default_factory=Counter)
     ended_for_disks: Counter[str] = field(default_factory=Counter)  # nodes, as they have to
@@ -89,13 +104,13 @@ class Chaos:
         self._down: set[str] = set()  # nodes that are killed or paused on purpose
         self._failing: set[str] = set()  # of these, whose disk fails: they may end
         nodes = [REGISTRATION, *(f"B{number + 1}" for number in range(BROKERS))]
-        self.machines = machines(self.directory, nodes)
+        self.machines = {} if self.server else machines(self.directory, nodes)
+        server = self.server
         self.nodes = SeparateNodes(
-            self.directory,
-            BROKERS,
-            links=LINKS,
-            limits=LIMITS,
+            *(self.directory, BROKERS, LINKS, LIMITS, NEAR),
             is_proxied=True,
+            name=server.new_schema().replace("/", "-") if server else "chaos",
+            stores=f'url = "{server.url}"\nlease_s = {LEASE_SECONDS}' if server else "",
             environments={node: machine.environment for node, machine in self.machines.items()},
         )
         with self.nodes:
@@ -195,7 +210,7 @@ class Chaos:
         """Start again what has ended by itself, and note it."""
         while True:
             for node, code in self.nodes.fallen().items():
-                if node in self._failing and code == EXIT_STORE:
+                if code in self._may_end(node):
                     self.ended_for_disks[node] += 1
                 elif node in self._down:
                     continue
@@ -205,6 +220,12 @@ class Chaos:
                     assert len(self.unexpected) < UNEXPECTED_MAX, self.unexpected
                 self.nodes.start([node], HERE)
             await trio.sleep(0.3)
+
+    def _may_end(self, node: str) -> tuple[int, ...]:
+        """Exit codes that say what is so."""
+        if self.server:  # its server was away, or its standby has taken its place
+            return EXIT_STORE, EXIT_BUSY
+        return (EXIT_STORE,) if node in self._failing else ()
 
     async def _report(self) -> None:
         while True:
@@ -224,6 +245,10 @@ class Chaos:
             self._refuse: 6,
             self._kill_all: 3,
         }
+        if self.server:
+            faults |= {self._crash_server: 6, self._lose_server: 6}
+        else:
+            faults |= {self._lose_broker: 5}
         if self.machines:
             faults |= {
                 self._fill_disk: 8,
@@ -259,7 +284,7 @@ class Chaos:
     def _node(self) -> str:
         """One that nothing is done to now; the registration service seldom."""
         free = [node for node in self.nodes.at if node not in self._down]
-        weights = [1 if node == REGISTRATION else 3 for node in free]
+        weights = [1 if node.startswith(REGISTRATION) else 3 for node in free]
         return self._chance.choices(free, weights)[0] if free else ""
 
     def _proxy(self) -> Proxy:
@@ -369,6 +394,64 @@ class Chaos:
 
         self._harm.start_soon(flip)
 
+    def _lose_broker(self) -> None:
+        """For good; it comes back with an empty disk."""
+        if SPARE in self._down:
+            return
+        self._down.add(SPARE)
+
+        async def lose() -> None:
+            if SPARE in self.nodes.processes:
+                self.nodes.stop(SPARE, signal.SIGKILL)
+            shutil.rmtree(self.nodes.data / "nodes" / SPARE)
+            await self._say_until_it_is_so("broker", "lost", SPARE)
+            await trio.sleep(self._chance.choice([0.0, 3.0]))
+            self.nodes.start([SPARE], HERE)
+            await self._say_until_it_is_so("topology", "apply", str(self.nodes.file(REGISTRATION)))
+            self._down.discard(SPARE)
+
+        self._harm.start_soon(lose)
+
+    async def _say_until_it_is_so(self, *command: str) -> None:
+        """As an operator, who says it again as long as nobody is there to hear it."""
+        where = ["--registration", self.nodes.registration, "--timeout", str(GONE_SECONDS)]
+        said = [sys.executable, "-m", "onyx", *command, *where]
+        for _ in range(20):
+            done = await trio.run_process(
+                said, capture_stdout=True, capture_stderr=True, check=False, cwd=HERE
+            )
+            if done.returncode == 0:
+                return
+            self.say(f"{' '.join(command)}: {done.stderr.decode().strip()[-300:]}")
+            await trio.sleep(1.0)
+        raise AssertionError(f"{' '.join(command)} is not done")
+
+    def _crash_server(self) -> None:
+        self._do_to_server(lambda server: server.crash())
+
+    def _lose_server(self) -> None:
+        """With its disk; its replica goes on, and gets another one later."""
+
+        def lose(server: Replicated) -> None:
+            server.lose_primary()
+            server.promote()
+            server.add_replica()
+
+        self._do_to_server(lose)
+
+    def _do_to_server(self, what: Callable[[Replicated], None]) -> None:
+        server = self.server
+        if server is None or SERVER in self._down:
+            return
+        self._down.add(SERVER)
+
+        async def do() -> None:
+            await trio.to_thread.run_sync(what, server)
+            await trio.sleep(RECOVERY_SECONDS)
+            self._down.discard(SERVER)
+
+        self._harm.start_soon(do)
+
     def _set_clock(self) -> None:
         """Of a machine, and it stays so."""
         if node := self._node():
@@ -409,13 +492,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--rate", type=float, default=500.0, help="messages a second (500)")
     parser.add_argument("--only", metavar="FAULT", nargs="*", default=(), help="of these faults")
+    parser.add_argument(
+        "--standbys", action="store_true", help="of nodes with standbys, and rows in PostgreSQL"
+    )
     parser.add_argument("--keep", metavar="DIR", type=Path, help="stores and logs stay there")
     given = parser.parse_args(arguments)
-    with nullcontext(given.keep) if given.keep else tempfile.TemporaryDirectory() as directory:
+    with (
+        nullcontext(given.keep) if given.keep else tempfile.TemporaryDirectory() as directory,
+        replicated_postgres() if given.standbys else nullcontext() as server,
+    ):
         Path(directory).mkdir(parents=True, exist_ok=True)
         chaos = Chaos(
             *(given.seconds, given.seed, given.rate, Path(directory), given.messages),
             only=given.only,
+            server=server,
         )
         verdict = trio.run(chaos.run)
         if not verdict.is_good or chaos.unexpected:

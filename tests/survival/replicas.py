@@ -7,49 +7,68 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 from urllib.parse import quote
 
 from onyx.trial_postgres import OWNER
 from tests.postgres import Postgres, postgres_user
 
 
-class Replicated(Postgres):
-    """The primary; every commit is on the disk of the replica too."""
+class Replicated:
+    """Two of them; every commit is on the disk of the replica too."""
 
     def __init__(self, directory: Path, user: str | None) -> None:
-        super().__init__(directory / "primary", user)
-        self._replica = Postgres(directory / "replica", user)
+        self._user = user
+        self._primary, self._replica = (Postgres(directory / name, user) for name in "ab")
 
     @property
     def url(self) -> str:
         """Of both; whichever takes changes is found."""
-        hosts = ",".join(str(server._directory) for server in (self, self._replica))
+        hosts = ",".join(sorted(str(each._directory) for each in (self._primary, self._replica)))
         return f"postgresql:///postgres?host={quote(hosts, safe=',')}&user={OWNER}"
 
-    def start(self) -> None:
-        super().start()
+    def new_schema(self) -> str:
+        return self._primary.new_schema()
+
+    def __enter__(self) -> Self:
+        self._primary.start()
+        self.add_replica()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._replica.stop()
+        self._primary.stop()
+
+    def add_replica(self) -> None:
+        """Where there is none; from now on commits wait for it."""
         replica = self._replica._directory
         replica.mkdir(mode=0o700)
         if self._user is not None:
             shutil.chown(replica, self._user)
-        whose = (f"--host={self._directory}", f"--username={OWNER}")
+        whose = (f"--host={self._primary._directory}", f"--username={OWNER}")
         self._replica._run("pg_basebackup", *whose, "--write-recovery-conf", "--checkpoint=fast")
         self._replica.start()
-        self.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        self.ask("SELECT pg_reload_conf()")
+        self._wait_for("'*'")
 
-    def stop(self, mode: str = "fast") -> None:
-        self._replica.stop(mode)
-        super().stop(mode)
+    def crash(self) -> None:
+        """The primary, which starts again with its disk."""
+        self._primary.stop("immediate")
+        self._primary.start()
 
     def lose_primary(self) -> None:
-        """Its machine, with the disk; the replica goes on once it is told to."""
-        super().stop("immediate")
-        shutil.rmtree(self._directory)
-        self._directory.mkdir()
+        """Its machine, with the disk."""
+        self._primary.stop("immediate")
+        shutil.rmtree(self._primary._directory)
 
     def promote(self) -> None:
-        self._replica._run("pg_ctl", "promote", "--wait")
+        """The replica goes on as the primary, alone."""
+        self._primary, self._replica = self._replica, self._primary
+        self._primary._run("pg_ctl", "promote", "--wait")
+        self._wait_for("''")
+
+    def _wait_for(self, replicas: str) -> None:
+        self._primary.ask(f"ALTER SYSTEM SET synchronous_standby_names = {replicas}")
+        self._primary.ask("SELECT pg_reload_conf()")
 
 
 @contextmanager

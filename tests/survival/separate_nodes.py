@@ -37,25 +37,31 @@ class SeparateNodes:
     each process, and the data.
 
     ``environments``: what is in that of single nodes besides.  ``through``: at which ports clients
-    and other nodes find a node, if not at its own.
+    and other nodes find a node, if not at its own.  ``stores``: lines on the server that has all
+    rows; then each node has a standby, which is another process, "B1/standby".  ``near``: of the
+    links, so many are the quickest.
     """
 
     directory: Path
     brokers: int
     links: Sequence[tuple[str, str]] = ()
     limits: str = ""
+    near: int = 0
     is_proxied: bool = False
+    name: str = "separate"
+    stores: str = ""
     environments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        ids = [REGISTRATION, *(f"B{number + 1}" for number in range(self.brokers))]
+        nodes = [REGISTRATION, *(f"B{number + 1}" for number in range(self.brokers))]
+        ids = nodes + [standby_of(node) for node in nodes if self.stores]
         ports = free_ports(4 * len(ids))
         self.at = {node: Doors(ports.pop(), ports.pop()) for node in ids}
         self.through = dict(self.at)
         if self.is_proxied:
             self.through = {node: Doors(ports.pop(), ports.pop()) for node in ids}
-        self.links = self.links or list(pairwise(ids[1:]))
+        self.links = self.links or list(pairwise(nodes[1:]))
         for node in ids:
             self.file(node).write_text(self._topology_for(node), encoding="utf-8")
 
@@ -66,24 +72,30 @@ class SeparateNodes:
     @property
     def registration(self) -> str:
         """Where clients find it."""
-        return f"127.0.0.1:{self.through[REGISTRATION].listen}"
+        own = [node for node in self.at if node.split("/")[0] == REGISTRATION]
+        return ",".join(f"127.0.0.1:{self.through[node].listen}" for node in own)
 
     @property
     def data(self) -> Path:
         return self.directory / "data"
 
     def file(self, node: str) -> Path:
-        return self.directory / f"{node}.toml"
+        return self.directory / f"{node.replace('/', '-')}.toml"
 
     def log(self, node: str) -> str:
-        return (self.directory / f"{node}.log").read_text(encoding="utf-8")
+        return self._log(node).read_text(encoding="utf-8")
+
+    def _log(self, node: str) -> Path:
+        return self.file(node).with_suffix(".log")
 
     def start(self, nodes: Iterable[str], code: Path) -> None:
         """Start processes of these nodes, which run the code in a folder."""
         for node in nodes:
-            which = ["--registration"] if node == REGISTRATION else ["--broker", node]
+            identity, _, standby = node.partition("/")
+            which = ["--registration"] if identity == REGISTRATION else ["--broker", identity]
+            which += ["--standby"] if standby else []
             command = [sys.executable, "-m", "onyx", "up", str(self.file(node)), *which, "--json"]
-            with (self.directory / f"{node}.log").open("ab") as log:
+            with self._log(node).open("ab") as log:
                 self.processes[node] = subprocess.Popen(
                     [*command, "--insecure", "--data", str(self.data)],
                     cwd=code,
@@ -142,15 +154,30 @@ class SeparateNodes:
     def _topology_for(self, own: str) -> str:
         def doors(node: str) -> str:
             at = (self.at if node == own else self.through)[node]
-            return (
-                f'id = "{node}"\nlisten = "127.0.0.1:{at.listen}"\nlinks = "127.0.0.1:{at.links}"\n'
-            )
+            found = f'id = "{node}"\n{listening("listen", "links", at)}'
+            if self.stores:
+                standby = standby_of(node)
+                at = (self.at if standby == own else self.through)[standby]
+                found += listening("standby", "standby_links", at)
+            return found
 
-        parts = [f'name = "separate"\n{self.limits}\n[registration]\n{doors(REGISTRATION)}']
-        for number, node in enumerate(self.node_ids[1:]):
+        def listening(clients: str, links: str, at: Doors) -> str:
+            return f'{clients} = "127.0.0.1:{at.listen}"\n{links} = "127.0.0.1:{at.links}"\n'
+
+        stores = f"[stores]\n{self.stores}\n" if self.stores else ""
+        head = f'name = "{self.name}"\n{stores}{self.limits}'
+        parts = [f"{head}\n[registration]\n{doors(REGISTRATION)}"]
+        nodes = [node for node in self.node_ids if "/" not in node]
+        for number, node in enumerate(nodes[1:]):
             parts.append(f"[[broker]]\n{doors(node)}place = [{10 * number}, 0]\n")
-        parts += [f'[[link]]\nends = ["{one}", "{other}"]\n' for one, other in self.links]
+        for number, (one, other) in enumerate(self.links):
+            latency = 1 if number < self.near or not self.near else 5
+            parts.append(f'[[link]]\nends = ["{one}", "{other}"]\nlatency_ms = {latency}\n')
         return "\n".join(parts)
+
+
+def standby_of(node: str) -> str:
+    return f"{node}/standby"
 
 
 def free_ports(count: int) -> list[int]:

@@ -18,6 +18,7 @@ import trio
 from onyx import DataSource, RunningNetwork, User, launch
 from overlay.topology import parse_topology
 from tests.postgres import Postgres
+from tests.survival.replicas import Replicated
 
 NORTH, SOUTH = (10.0, 0.0), (20.0, 0.0)
 TOPOLOGY = """
@@ -137,7 +138,9 @@ class Standbys:
 
 
 @asynccontextmanager
-async def standbys(postgres: Postgres, data: Path, lease_seconds: float) -> AsyncIterator[Standbys]:
+async def standbys(
+    postgres: Postgres | Replicated, data: Path, lease_seconds: float
+) -> AsyncIterator[Standbys]:
     """The network, each time another one in the server."""
     schema = postgres.new_schema().replace("/", "-")
     text = TOPOLOGY.format(name=schema, url=postgres.url, lease=lease_seconds)
