@@ -37,6 +37,11 @@ class FormerTexts:
     def __len__(self) -> int:
         return sum(map(len, self._texts.values()))
 
+    @property
+    def last(self) -> int:
+        """The highest position through which there is one."""
+        return max((texts[-1][0] for texts in self._texts.values()), default=0)
+
     def restore(self, key: str, row: TextRow) -> None:
         """A row of TEXTS, in the order of keys."""
         profile, _, through = key.rpartition("|")

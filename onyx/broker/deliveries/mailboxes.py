@@ -141,7 +141,8 @@ class Mailboxes(Part):
             by_index[box.index] = box
             if box.sharing is not None:
                 opened[box.index] = set(box.sharing.open.values())
-        self._log.last = max((box.cursor for box in self._boxes.values()), default=0)
+        cursors = (box.cursor for box in self._boxes.values())
+        self._log.last = max(self._texts.last, *cursors, 0)
         self._index = max(by_index, default=0)
         for position, record, boxes in self._log.restored():
             for holder in map(by_index.get, boxes):

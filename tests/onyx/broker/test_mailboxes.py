@@ -431,6 +431,25 @@ def test_results_are_made_by_the_text_that_the_profile_had_then() -> None:
     assert world.rows(TEXTS.space) == 0
 
 
+def test_a_former_text_is_of_no_position_to_come() -> None:
+    """Although nothing else is left of the last position after a restart."""
+    world = World(LinkLimits())
+    world.put_off(1, b"a", ["p1"])
+    world.put_off(2, b"b", ["p2"])
+    world.mailboxes.keep_text("p1", "first")
+    world.mailboxes.forget("p2")
+    world.settle()
+    world.restart()
+    world.put_off(3, b"c", ["p1"])
+    world.user(1).attach("p1")
+    world.settle()
+    assert [result for _, _, (result,) in world.got["p1"]] == [b"a|p1|first", b"c|p1|"]
+    world.mailboxes.forget("p1")
+    world.settle()
+    world.tick()
+    assert world.disk == {}
+
+
 def test_a_profile_that_gets_nothing_after_all_hears_of_nothing() -> None:
     world = World(LinkLimits(window_frames=3))
     user = world.user(1)
