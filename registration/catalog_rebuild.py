@@ -17,7 +17,7 @@ end (reinstatement.py).  All of it is durable: a service that dies on the way go
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
@@ -58,9 +58,11 @@ _CURRENT = "current"
 
 @dataclass(frozen=True, slots=True)
 class RebuildRow:
-    """There is one until the catalog is whole; ``lost``: brokers that are not waited for."""
+    """There is one until the catalog is whole; ``lost``: brokers that are not waited for;
+    ``rebuild``: which one it is, "" until the service has begun."""
 
     lost: list[str]
+    rebuild: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,10 @@ def marked(lost: Iterable[str]) -> tuple[str, str, bytes]:
 
 @dataclass(slots=True)
 class BrokerTold:
-    """What a broker has told: the last frames of its two parts, what came ahead of them, and with
-    its number what came behind."""
+    """What a broker has told for a ``rebuild``: the last frames of its two parts, what came ahead
+    of them, and with its number what came behind."""
 
+    rebuild: str
     told: CatalogTold | None = None
     moving: ProfilesMoving | None = None
     known: list[Frame] = field(default_factory=list)
@@ -107,8 +110,16 @@ class BrokerTold:
         return self.told is not None and self.moving is not None
 
     def add(self, number: int, frame: Frame) -> None:
-        """TopologyError."""
-        if isinstance(frame, ShapeAnnounced):
+        """TopologyError.  The end of an answer to another rebuild may come ahead, without its
+        beginning."""
+        if isinstance(frame, CatalogTold | ProfilesMoving) and frame.rebuild not in (
+            "",
+            self.rebuild,
+        ):
+            self.known = [each for each in self.known if each.flow is not frame.flow]
+            if isinstance(frame, CatalogTold):
+                self.shapes = {}
+        elif isinstance(frame, ShapeAnnounced):
             self.shapes[frame.version] = NetworkShape.from_announced(frame)
         elif isinstance(frame, CatalogTold):
             self.told = frame
@@ -125,9 +136,11 @@ class CatalogRebuild(Part):
 
     section = "rebuild"
 
-    def __init__(self, context: CoreContext, catalog: Catalog) -> None:
+    def __init__(self, context: CoreContext, catalog: Catalog, instance: str) -> None:
+        """``instance`` is new for every start."""
         self._topology = context.topology
         self._catalog = catalog
+        self._instance = instance
         self._links = context.links
         self._rows = context.rows
         self._row: RebuildRow | None = None
@@ -146,13 +159,15 @@ class CatalogRebuild(Part):
 
     def restore(self, rows: StoredRows) -> None:
         """The catalog must have been restored before."""
-        for _, self._row in rows.take(REBUILD):
+        for _, row in rows.take(REBUILD):
+            self._row = row if row.rebuild else replace(row, rebuild=self._instance)
+            REBUILD.put(self._rows, _CURRENT, self._row)
             self.flush_soon()
         self._asked.update(broker for broker, _ in rows.take(ASKED))
         for key, kept in rows.take(KEPT):
             self._last = int(key)
             frame = decode(kept.frame[LENGTH_BYTES:]).frame
-            self._told.setdefault(kept.broker, BrokerTold()).add(self._last, frame)
+            self._told_by(kept.broker).add(self._last, frame)
 
     @property
     def is_under_way(self) -> bool:
@@ -168,7 +183,7 @@ class CatalogRebuild(Part):
             self._links.journal(f"broker/{broker}").go_on_behind(hello.received)
             self._asked.add(broker)
             ASKED.put(self._rows, broker, _AskedRow())
-            wanted = CatalogWanted(self._row.lost)
+            wanted = CatalogWanted(self._row.lost, self._row.rebuild)
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, wanted)
 
     def holds(self, arrival: Arrival) -> bool:
@@ -288,10 +303,14 @@ class CatalogRebuild(Part):
                 entry = ProfileEntry(profile, user, broker, text, version, "", True, live)
                 self._catalog.put_profile(entry)
 
+    def _told_by(self, broker: str) -> BrokerTold:
+        assert self._row is not None
+        return self._told.setdefault(broker, BrokerTold(self._row.rebuild))
+
     def _keep(self, arrival: Arrival, frame: Frame) -> None:
         broker = arrival.sender
         try:
-            self._told.setdefault(broker, BrokerTold()).add(self._last + 1, frame)
+            self._told_by(broker).add(self._last + 1, frame)
         except TopologyError as error:
             self._links.refuse(arrival.connection, "bad-field", str(error))
             return

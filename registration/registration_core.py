@@ -114,7 +114,7 @@ class RegistrationCore(Core):
             context, shapes, catalog, news, batches, sources, absent.away
         )
 
-        self._lost, self._rebuild = LostCatalog(context), CatalogRebuild(context, catalog)
+        self._lost, self._rebuild = LostCatalog(context), CatalogRebuild(context, catalog, instance)
         Reinstatement(
             *(self._rebuild, catalog, shapes, moves, roots, rehosting, reports, access),
             *(taxonomies, placement, shares, audit, self.connected),

@@ -34,11 +34,13 @@ from overlay.link.query_frames import PROFILES_MAX
 @dataclass(frozen=True, slots=True)
 class CatalogWanted(CatalogFrame):
     """A broker is to tell all that it has from the registration service; of sources those of its
-    own, and of the root brokers that are ``lost``."""
+    own, and of the root brokers that are ``lost``.  ``rebuild`` is what the answer is to say: one
+    to a service that has lost its store since may still be on its way."""
 
     type: ClassVar[str] = "catalog-wanted"
 
     lost: Annotated[list[Name], Bound(1_000), BODY]
+    rebuild: Name = ""
 
 
 @on_the_wire
@@ -47,7 +49,7 @@ class CatalogTold(CatalogFrame):
     """What the sender knows of the network's shape and its sources is told.  Of the versions of the
     shape it has ``agreed`` on one and ``settled`` one, and reached a ``stage`` of ``version``
     (ShapeReached).  The highest numbers that it has heard of are those of a ``profile``, and of a
-    ``move``."""
+    ``move``.  ``rebuild``: as asked, "" by an earlier release."""
 
     type: ClassVar[str] = "catalog-told"
 
@@ -57,6 +59,7 @@ class CatalogTold(CatalogFrame):
     stage: Annotated[int, Bound(SETTLED)]
     profile: SequenceNumber
     move: SequenceNumber
+    rebuild: Name = ""
 
 
 @on_the_wire
@@ -74,9 +77,10 @@ class ProfilesHosted(QueryFrame):
 @dataclass(frozen=True, slots=True)
 class ProfilesMoving(QueryFrame):
     """What the sender knows of profiles is told; these are ``coming`` to it (id, move, version), or
-    ``leaving`` it (id, move, version, whether it has let go)."""
+    ``leaving`` it (id, move, version, whether it has let go).  ``rebuild``: as in CatalogTold."""
 
     type: ClassVar[str] = "profiles-moving"
 
     coming: Annotated[list[tuple[Name, SequenceNumber, int]], Bound(PROFILES_MAX), BODY]
     leaving: Annotated[list[tuple[Name, SequenceNumber, int, bool]], Bound(PROFILES_MAX), BODY]
+    rebuild: Name = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overlay.link.catalog_frames import SETTLED
-from overlay.link.frames import CatalogTold, ProfilesHosted, ProfilesMoving
+from overlay.link.frames import CatalogTold, CatalogWanted, ProfilesHosted, ProfilesMoving
 from overlay.link.move_frames import MoveEnded
 from overlay.network_shape import first_shape
 from registration.catalog_rebuild import marked
@@ -38,6 +38,29 @@ class Told(Setting):
 
     def ended(self, broker: str) -> list[int]:
         return [frame.move for frame in self.brokers[broker].all(MoveEnded)]
+
+
+def test_the_end_of_an_answer_to_another_rebuild_is_none() -> None:
+    """It comes ahead, and its beginning went to the service that has lost its store since."""
+    setting = Setting()
+    for peer in setting.brokers.values():
+        peer.disconnect()
+    setting.beside.core = setting._new_core("run2", [marked([])])
+    for peer in setting.brokers.values():
+        peer.connect()
+        (wanted,) = peer.take(CatalogWanted)
+        peer.send("registration", CatalogTold(0, 0, 0, SETTLED, 7, 0, "run1"))
+        peer.send("registration", ProfilesMoving([], [], "run1"))
+    assert setting.core._rebuild.awaited() == sorted(setting.brokers)
+    setting.restart()
+    for name, peer in setting.brokers.items():
+        hosted = [("p1", "ann", "/a", 1, 1, False)] if name == "B1" else []
+        peer.send("registration", first_shape(FIGURE4).announced())
+        peer.send("registration", CatalogTold(0, 0, 0, SETTLED, 1, 0, wanted.rebuild))
+        peer.send("registration", ProfilesHosted(hosted))
+        peer.send("registration", ProfilesMoving([], [], wanted.rebuild))
+    assert not setting.core._rebuild.is_under_way
+    assert setting.core.catalog.profiles.keys() == {"p1"}
 
 
 @pytest.mark.parametrize("names", [("B1", "B3"), ("B3", "B1")])

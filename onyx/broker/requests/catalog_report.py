@@ -44,9 +44,10 @@ from registration.catalog import REGISTRATION_KEY, announcement
 
 @dataclass(frozen=True, slots=True)
 class _WantedRow:
-    """There is one until all is told."""
+    """There is one until all is told; as in CatalogWanted."""
 
     lost: list[str]
+    rebuild: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,8 @@ class CatalogReport(Part):
         if self._wanted is None:
             return
         if not self._left:
-            self._tell_shape(self._wanted.lost)
-            self._tell_moves()
+            self._tell_shape(self._wanted)
+            self._tell_moves(self._wanted.rebuild)
             self._wanted = None
             WANTED.delete(self._rows, _CURRENT)
             return
@@ -140,7 +141,7 @@ class CatalogReport(Part):
     # --- helpers --------------------------------------------------------------------------
 
     def _handle_wanted(self, frame: CatalogWanted, arrival: Arrival) -> None:
-        self._wanted = _WantedRow(frame.lost)
+        self._wanted = _WantedRow(frame.lost, frame.rebuild)
         WANTED.put(self._rows, _CURRENT, self._wanted)
         self._begin()
 
@@ -160,13 +161,13 @@ class CatalogReport(Part):
         if unusual:
             self._send(DeliveryPolicies(unusual))
 
-    def _tell_shape(self, lost: list[str]) -> None:
+    def _tell_shape(self, wanted: _WantedRow) -> None:
         shapes, reached = self._control.shapes, self._stages.reached
         for shape in shapes.in_use:
             self._send(shape.announced())
         for entry in self._control.sources.values():
             is_own = entry.root == self._control.identity
-            if is_own or entry.root in lost or not shapes.has_broker(entry.root):
+            if is_own or entry.root in wanted.lost or not shapes.has_broker(entry.root):
                 self._send(announcement(entry))
             if is_own and entry.ready:
                 self._send(SourceReady(entry.source, self._control.in_force(entry)))
@@ -178,19 +179,20 @@ class CatalogReport(Part):
                 *(shapes.agreed.version, shapes.settled, *reached),
                 profile=self._highest,
                 move=self._moves.highest,
+                rebuild=wanted.rebuild,
             )
         )
         self._watch.say_again()
         if not shapes.agreed.has_broker(self._control.identity):
             self._stages.releases.say()
 
-    def _tell_moves(self) -> None:
+    def _tell_moves(self, rebuild: str) -> None:
         plan = self._shares.announced()
         if plan is not None:
             self._send(plan)
         coming, leaving = self._moves.coming, self._moves.leaving
         self._tell_policies(leaving.let_go)
-        self._send(ProfilesMoving(coming.under_way, leaving.under_way))
+        self._send(ProfilesMoving(coming.under_way, leaving.under_way, rebuild))
         coming.say_again()
         leaving.say_again()
 
