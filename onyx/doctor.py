@@ -189,11 +189,12 @@ def absent(facts: Facts) -> Iterator[Finding]:
                 f"whose: onyx status --broker {node} --of mailboxes.bytes_of_users; "
                 "let them go after a time: delivery_age_s_max",
             )  # fmt: skip
-        dropped = at(statistics, "mailboxes", "dropped_for_room") or 0
+        dropped = at(statistics, "mailboxes", "dropped_for_limits") or 0
         if dropped:
             yield _warning(
-                "dropped", node, f"{dropped:,} deliveries went untaken for want of room",
-                "delivery_backlog_bytes_max, delivery_store_bytes_max are limits of the topology",
+                "dropped", node, f"{dropped:,} deliveries went untaken, for limits of the topology",
+                "onyx dead list says whose; delivery_backlog_bytes_max, delivery_store_bytes_max, "
+                "principal_waiting_bytes_max, delivery_age_s_max say how much may wait",
             )  # fmt: skip
 
 

@@ -164,7 +164,8 @@ class TomlTable:
         # Written so that NaN, which TOML allows, falls outside.
         if not low <= value <= high:
             shown = shown_number(value)
-            raise self.refusal(key, f"{shown} is out of range, expected {low:.15g} to {high:.15g}")
+            bounds = [f"{each:.15g}" if each % 1 else str(int(each)) for each in (low, high)]
+            raise self.refusal(key, f"{shown} is out of range, expected {' to '.join(bounds)}")
         return value
 
 

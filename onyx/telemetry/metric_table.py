@@ -212,15 +212,21 @@ METRICS = (
         ("code",),
     ),
     MetricRow(
+        "dropped_for_limits",
+        _COUNTER,
+        "Deliveries that went untaken for any limit of the network.",
+        since("mailboxes", "dropped_for_limits"),
+    ),
+    MetricRow(
         "dropped_for_room",
         _COUNTER,
-        "Deliveries that went untaken for want of room.",
+        "Deliveries of these that went for want of room in the store.",
         since("mailboxes", "dropped_for_room"),
     ),
     MetricRow(
         "dropped_for_age",
         _COUNTER,
-        "Deliveries that went untaken, as they were too old.",
+        "Deliveries of these that went as they were too old.",
         since("mailboxes", "dropped_for_age"),
     ),
     MetricRow(

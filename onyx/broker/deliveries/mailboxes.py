@@ -66,6 +66,8 @@ from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
 
 READ_SPACES = (DELIVERIES.space, BODY_SPACE)
 
+OF_NETWORK = "limits of the network"
+
 
 class Mailboxes(Part):
     """``deliver``; ``attach``, ``take`` and ``close`` as connections say; ``flush`` in the end."""
@@ -481,7 +483,7 @@ class Mailboxes(Part):
     def statistics(self) -> Mapping[str, object]:
         """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
         ``bytes_of_users``: what waits for each; ``on_wire_bytes`` sent to ``attached`` profiles;
-        ``silent``: ephemeral, taken by nobody."""
+        ``silent``: ephemeral, taken by nobody; ``dropped_for_limits`` in all."""
         return {
             "mailboxes": len(self._boxes),
             "waiting": self._waiting,
@@ -529,13 +531,15 @@ class Mailboxes(Part):
         if self.policies.full and box in self.policies.full:
             self.policies.note_room(box)
 
-    def _drop(self, box: Mailbox, through: int, why: str = "limits of the network") -> int:
+    def _drop(self, box: Mailbox, through: int, why: str = OF_NETWORK) -> int:
         on_wire = max(0, box.sent - box.floor)
         gone = box.drop(through)
         if box.line and on_wire and box.sharing is None:
             self._lines.note_gone(box, min(through, box.sent), gone[:on_wire])
         self._release(box, gone)
         self.policies.dropped[box, why] += len(gone)
+        if why is OF_NETWORK:
+            self._counters["dropped_for_limits"] += len(gone)
         if box.line and not box.is_queued:
             self._lines.queue(box)
         return len(gone)
