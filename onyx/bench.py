@@ -70,13 +70,13 @@ async def run_bench(registration: str, sizes: Sizes) -> list[Measure]:
     source = await DataSource.register(registration, name=run, key=run)
     try:
         async with source, User(registration, run) as user:
-            added: list[str] = []
             try:
-                return await _Bench(source, user, run, sizes, added).run()
+                return await _Bench(source, user, run, sizes).run()
             finally:
+                # One may have been added whose id has not come.
                 with trio.move_on_after(CLEAN_SECONDS, shield=True):
-                    for profile in added:
-                        await user.remove_profile(profile)
+                    for profile in await user.profiles():
+                        await user.remove_profile(profile.id)
     finally:
         with trio.move_on_after(CLEAN_SECONDS, shield=True):
             async with RegistrationClient(registration) as client:
@@ -84,15 +84,11 @@ async def run_bench(registration: str, sizes: Sizes) -> list[Measure]:
 
 
 class _Bench:
-    """``added``: profiles that are there."""
-
-    def __init__(
-        self, source: DataSource, user: User, run: str, sizes: Sizes, added: list[str]
-    ) -> None:
+    def __init__(self, source: DataSource, user: User, run: str, sizes: Sizes) -> None:
         self._source = source
         self._user = user
         self._sizes = sizes
-        self._added = added
+        self._added: list[str] = []  # profiles that are there
         self._name = run
         filling = "x" * max(0, sizes.bytes - len(f"<{run}><n>1</n><f></f></{run}>"))
         self._message = f"<{run}><n>1</n><f>{filling}</f></{run}>".encode()

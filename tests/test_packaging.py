@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import os
 import re
 import shlex
@@ -93,12 +94,53 @@ def test_a_unit_says_what_the_command_takes(
     service = parsed["Service"]
     assert service["Type"] == "notify"
     words = shlex.split(service["ExecStart"].replace("%i", "B1"))
-    assert words[:3] == ["/usr/bin/env", "onyx", "up"]
-    topology = tmp_path / "network.toml"
-    topology.write_text('name = "n"\nnonsense = 1\n')  # found to be wrong once all words are read
-    words[3] = str(topology)
-    assert main(words[2:]) == 78
+    assert words[:2] == ["/usr/bin/env", "onyx"]
+    check_words(words[2:], tmp_path)
     assert "nonsense" in capsys.readouterr().err
+
+
+def check_words(words: list[str], directory: Path) -> None:
+    """They are read before the topology file, which is found to be wrong."""
+    topology = directory / "network.toml"
+    topology.write_text('name = "n"\nnonsense = 1\n')
+    (directory / "web.pem").touch()
+    for place, word in enumerate(words):
+        if word.endswith("network.toml"):
+            words[place] = str(topology)
+        elif word.startswith(("/etc/onyx-web/", "/etc/onyx/web")):
+            words[place] = str(directory / "web.pem")
+    assert main(words) == 78
+
+
+def test_kubernetes_says_what_the_commands_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Containers have the entry point of the image, or a command of their own."""
+    text = (ROOT / "packaging" / "kubernetes.yaml").read_text()
+    (entry,) = re.findall("ENTRYPOINT (.+)", (ROOT / "packaging" / "Containerfile").read_text())
+    found = re.findall(r"^ +(command|args): (\[[^]]*\])", text, re.MULTILINE)
+    lists = [(kind, json.loads(" ".join(words.split()))) for kind, words in found]
+    assert [kind for kind, _ in lists] == ["args", "command", "args"]
+    (_, of_broker), (_, command), (_, of_gateway) = lists
+    for words in (json.loads(entry) + of_broker, command + of_gateway):
+        assert words[0] == "onyx"
+        check_words(words[1:], tmp_path)
+        assert "nonsense" in capsys.readouterr().err
+    ports = set(re.findall(r"containerPort: (\d+)", text))
+    served = re.findall(r"- \{name: \w+, port: (\d+)\}", text)
+    assert set(served) <= ports
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_kubernetes_reads_its_objects(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "packaging" / "kubernetes.yaml", tmp_path)
+    (tmp_path / "kustomization.yaml").write_text("resources: [kubernetes.yaml]\n")
+    done = subprocess.run(
+        ["kubectl", "kustomize", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    kinds = re.findall(r"^kind: (\w+)$", done.stdout, re.MULTILINE)
+    assert sorted(kinds) == ["Deployment", "Service", "Service", "StatefulSet"]
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

@@ -19,6 +19,7 @@ from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_OK, UsageError
 from onyx.listening import bind, bound_address
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging, log_options
+from onyx.service_manager import tell_service_manager
 from overlay.gateway import DEFAULT_LISTEN
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
@@ -102,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         url = f"{'https' if certificate else 'http'}://{where}/"
 
         def ready() -> None:
+            tell_service_manager(f"the network is at {url}", is_ready=True)
             if arguments.json:
                 print_json({"event": "up", "url": url})
             else:

@@ -18,6 +18,7 @@ from onyx.doctor_facts import gather
 from onyx.release import DISTRIBUTION
 from overlay.topology import load_topology
 from tests.onyx.networks import small_topology
+from tests.onyx.test_contained import FAULT
 from tests.survival.machine import Machine, machines
 from tests.survival.proxy import Proxy
 from tests.survival.separate_nodes import HERE, REGISTRATION, SeparateNodes
@@ -121,10 +122,11 @@ async def sick(directory: Path) -> AsyncIterator[Sick]:
 
 
 def another_release(folder: Path) -> Path:
-    """The same code, which says that it is release 0.0.9."""
+    """The same code, with a fault, which says that it is release 0.0.9."""
     (folder / f"{DISTRIBUTION}-0.0.9.dist-info").mkdir(parents=True)
     for package in ("onyx", "yfilter", "registration", "overlay", "formats"):
         (folder / package).symlink_to(HERE / package)
+    (folder / "sitecustomize.py").write_text(FAULT)
     return folder
 
 
@@ -171,12 +173,16 @@ async def test_each_thing_that_is_wrong_with_a_network_is_named(
     assert SECRET.encode() not in bundle.read_bytes()
 
 
-async def test_a_broker_of_another_release_and_messages_that_nobody_wants(tmp_path: Path) -> None:
+async def test_a_broker_of_another_release_that_fails_at_a_message(tmp_path: Path) -> None:
+    """And whose messages nobody wants."""
     async with sick(tmp_path) as net:
         await net.publish(20.0, *[b"<nobody/>"] * SOME)
         found = await net.found()
+        await net.publish(20.0, b"<poison/>")
+        dead = await net.until("dead B3")
     assert found["version B3"].what.startswith("runs release 0.0.9")
     assert f"any of {SOME} messages" in found["matched B3"].what
+    assert "failed at 1 input," in dead.what
 
 
 async def test_a_disk_that_has_less_than_its_reserve(tmp_path: Path) -> None:

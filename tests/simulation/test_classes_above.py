@@ -9,6 +9,9 @@ from functools import partial
 import networkx as nx
 import pytest
 
+from onyx.broker.broker_core import BrokerCore
+from onyx.broker.profiles.live_wait import LiveVersion
+from registration.registration_core import RegistrationCore
 from tests.simulation.moving import MovingScenario
 from tests.simulation.scenario import Interest, Version
 from tests.simulation.seeds import seeds
@@ -41,6 +44,7 @@ class Above(MovingScenario):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.taxonomy = nx.DiGraph()
+        self.recent = [self.taxonomy]  # which a broker may still go by; the last is that of now
 
     def put(self) -> None:
         """Another taxonomy; classes have several above them, and only those behind them."""
@@ -53,32 +57,35 @@ class Above(MovingScenario):
         text = "".join(f"<{E}{a}> <{RDFS}subClassOf> <{E}{b}> .\n" for a, b in self.taxonomy.edges)
         put = {"name": "classes", "text": text.encode(), "syntax": "application/n-triples"}
         self.ask(self.registrar, "taxonomy.put", **put)
+        self.recent.append(self.taxonomy)
         for interest in self.interests.values():
             self.expect(interest)
 
-    def above(self, name: str) -> set[str]:
-        found = nx.descendants(self.taxonomy, name) if name in self.taxonomy else set()
+    def above(self, name: str, taxonomy: nx.DiGraph) -> set[str]:
+        found = nx.descendants(taxonomy, name) if name in taxonomy else set()
         return {f"{E}{each}" for each in found}
 
     def add(self, name: str) -> None:
         interest = self.add_profile(self.random.choice((sparql, rdql))(name))
         self.asked[interest.profile] = name
-        interest.versions[0].text = self.expected(name)
+        interest.versions[0].text = self.expected(name, self.taxonomy)
 
     def change(self, interest: Interest, name: str) -> None:
         self.asked[interest.profile] = name
         self.expect(interest)
         self.ask_host(interest, "profile.update", text=sparql(name), wait=True)
 
-    def expected(self, name: str) -> str:
-        names = ", ".join(f"<{each}>" for each in sorted({E + name, *self.above(name)}))
+    def expected(self, name: str, taxonomy: nx.DiGraph) -> str:
+        names = ", ".join(f"<{each}>" for each in sorted({E + name, *self.above(name, taxonomy)}))
         return f"SELECT DISTINCT ?x {{ ?x a ?c FILTER(?c IN ({names})) }}"
 
     def expect(self, interest: Interest) -> None:
-        """What a profile asks for gives something else from now on."""
-        text = self.expected(self.asked[interest.profile])
-        if text != interest.versions[-1].text:
-            interest.versions.append(Version(text, self.net.now))
+        """What a profile asks for gives something else from now on: what it asks for now, by the
+        taxonomies of before as well."""
+        for taxonomy in self.recent:
+            text = self.expected(self.asked[interest.profile], taxonomy)
+            if text != interest.versions[-1].text:
+                interest.versions.append(Version(text, self.net.now))
 
     def follow(self) -> None:
         """Wait until all profiles have followed, and are live."""
@@ -89,11 +96,33 @@ class Above(MovingScenario):
                 for version in interest.versions[:-1]:
                     version.ended = min(version.ended, self.net.now)
 
+        if self.is_known():
+            self.recent = [self.taxonomy]
+
+    def is_known(self) -> bool:
+        """Whether all brokers go by the taxonomy of now."""
+        registration = self.net.nodes[f"registration/{self.topology.registration[0].id}"].core
+        cores = [self.net.nodes[f"broker/{broker}"].core for broker in self.topology.broker_ids]
+        return isinstance(registration, RegistrationCore) and all(
+            isinstance(core, BrokerCore)
+            and core.taxonomies.version() == registration.statistics()["taxonomies"]["version"]
+            for core in cores
+        )
+
     def has_followed(self, interest: Interest) -> bool:
-        shown = self.ask(self.registrar, "profile.show", profile=interest.profile)
+        """At its host: what the registration service has heard of it may be what it was several
+        taxonomies ago, and the same."""
+        if not self.is_known():
+            return False
+        registration = self.net.nodes[f"registration/{self.topology.registration[0].id}"].core
+        host = registration.catalog.profiles[interest.profile].host
+        query = self.net.nodes[f"broker/{host}"].core.query
+        hosted = query.profiles.get(interest.profile)
+        if hosted is None or LiveVersion(hosted.profile, hosted.version) in query.waits:
+            return False
         name = self.asked[interest.profile]
-        said = said_above(str(shown["text"])).get(E + name, ())
-        return bool(shown["live"]) and name in str(shown["text"]) and set(said) == self.above(name)
+        said = said_above(hosted.text).get(E + name, ())
+        return name in hosted.text and set(said) == self.above(name, self.taxonomy)
 
     def message(self) -> bytes:
         number = len(self.published)
