@@ -103,10 +103,6 @@ def _warning(check: str, about: str, what: str, remedy: str) -> Finding:
     return Finding(check, Severity.WARNING, about, what, remedy)
 
 
-def _so_many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def at(statistics: Mapping[str, Any], *path: str) -> Any:
     """What stands there; None where nothing does."""
     found: Any = statistics
@@ -248,7 +244,7 @@ def set_aside(facts: Facts) -> Iterator[Finding]:
         kept = at(statistics, "dead", "kept") or 0
         if kept:
             yield _problem(
-                "dead", node, f"it has failed at {_so_many(kept, 'input')}, and passes over what it fails at",
+                "dead", node, f"it has failed at input that it passes over now: {kept:,} in all",
                 "onyx dead list; tell us, with onyx doctor --bundle",
             )  # fmt: skip
         suspended = at(statistics, "budgets", "suspended") or {}

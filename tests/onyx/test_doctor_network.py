@@ -182,7 +182,7 @@ async def test_a_broker_of_another_release_that_fails_at_a_message(tmp_path: Pat
         dead = await net.until("dead B3")
     assert found["version B3"].what.startswith("runs release 0.0.9")
     assert f"any of {SOME} messages" in found["matched B3"].what
-    assert "failed at 1 input," in dead.what
+    assert "now: 1 in all" in dead.what
 
 
 async def test_a_disk_that_has_less_than_its_reserve(tmp_path: Path) -> None:
