@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from onyx.broker.messages.data_plane import DataPlane
@@ -21,8 +19,7 @@ from tests.simulation.test_exactly_once import (
 SEEDS = seeds(24, first=9_000)
 
 
-@pytest.fixture(autouse=True)
-def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def break_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Root brokers fall over a message with an element ``poison``."""
     match = DataPlane._match
 
@@ -33,11 +30,17 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(DataPlane, "_match", faulty)
     monkeypatch.setattr(dead_letters, "FELLED_MAX", 1_000)  # who sends a lot of it stays
-    return
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_all_but_the_poison_comes_once_and_its_source_is_told(seed: int) -> None:
+def test_all_but_the_poison_comes_once_and_its_source_is_told(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_brokers(monkeypatch)
+    check(seed)
+
+
+def check(seed: int) -> None:
     scenario = Scenario(seed, brokers=1 + seed % 5)
     live_through(scenario, 1, random_path, refused_at_times("poison"), change_something)
     poison = [message for message in scenario.published if b"poison" in message.data]
