@@ -79,6 +79,7 @@ class Policies:
         self._deliver = deliver
         self.untold: dict[str, _Untold] = {}
         self._changed: set[str] = set()  # of those, the ones whose rows say less
+        self._at_least: frozenset[str] = frozenset()  # of which a row was read, that may say less
 
     def __len__(self) -> int:
         return len(self._of)
@@ -87,6 +88,7 @@ class Policies:
         """Ahead of ``begin``, for each mailbox with what it holds."""
         self._of = dict(rows.take(POLICIES))
         self.untold = dict(rows.take(UNTOLD))
+        self._at_least = frozenset(self.untold)
 
     def of(self, profile: str) -> DeliveryPolicy:
         return self._of.get(profile, USUAL)
@@ -158,6 +160,9 @@ class Policies:
         untold = self.untold.pop(box.profile)
         UNTOLD.delete(self._rows, box.profile)
         some = "1 result was" if untold.count == 1 else f"{untold.count} results were"
+        if box.profile in self._at_least:
+            self._at_least -= {box.profile}
+            some = f"at least {some}"
         why = f"{some} not kept, as more would have waited than the policy of the profile allows"
         given: list[Given] = [([box], without_results("dropped", why))]
         self._deliver(untold.source, untold.number, given, None)
