@@ -229,22 +229,26 @@ class Lines:
         if slot in line.waits:
             line.waits[slot] = False
 
-    def close(self, connection: int) -> None:
-        """A connection is gone; what one had who shared a mailbox goes to the others."""
+    def close(self, connection: int) -> list[tuple[Mailbox, int, int]]:
+        """A connection is gone; what one had who shared a mailbox goes to the others.  Of those the
+        mailbox, and see Sharing.note_broken."""
         line = self._lines.pop(connection, None)
         self._busy.pop(connection, None)
         self._reading.pop(connection, None)
         takers = [] if line is None else list(line.boxes.values())
         self.attached -= len(takers)
         self.on_wire_bytes -= 0 if line is None else line.on_wire_bytes
+        broken = []
         for taker in takers:
             if isinstance(taker, Sharer):
+                broken.append((taker.box, *taker.sharing.note_broken(taker)))
                 self._leave_shared(taker)
             else:
                 self._leave(taker)
         for taker in takers:
             if isinstance(taker, Sharer) and taker.box.line:
                 self.queue(taker.box)
+        return broken
 
     def flush(self) -> bool:
         """Send what can be sent, so much of it that others have their turn soon; of all lines the

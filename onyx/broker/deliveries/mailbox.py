@@ -349,6 +349,8 @@ class Mailbox:
                 self.open_through(number)  # they had it before a restart
             if sharing.rejected:
                 sharing.rejected.pop(number, None)
+            if sharing.broken:
+                sharing.broken.pop(number, None)
             position = sharing.open.pop(number, 0)
             return [position] if position else []
         lost = self.lost
@@ -361,22 +363,35 @@ class Mailbox:
 class Sharing:
     """What is open of a mailbox, its position by number; ``returned`` is a heap of the numbers of
     what is at nobody, among some that are not open any more.  ``rejected``: how often what is open
-    was, by number; ``delayed``: a heap of these (due, number), until they are returned."""
+    was, by number; ``delayed``: a heap of these (due, number), until they are returned;
+    ``broken``: how often a connection broke of which this number was the oldest, in this run."""
 
-    __slots__ = ("delayed", "open", "rejected", "returned", "sharers")
+    __slots__ = ("broken", "delayed", "open", "rejected", "returned", "sharers")
 
     def __init__(self, numbers: Sequence[int] = (), positions: Sequence[int] = ()) -> None:
         """What is open, by number."""
         self.open = dict(zip(numbers, positions, strict=True))
         self.returned = sorted(numbers)
         self.rejected: dict[int, int] = {}
+        self.broken: dict[int, int] = {}
         self.delayed: list[tuple[float, int]] = []
         self.sharers: list[Sharer] = []
 
     def hold(self, number: int) -> None:
-        """What was delayed is not given out again."""
+        """What is at nobody is not given out again."""
         self.delayed = [each for each in self.delayed if each[1] != number]
         heapify(self.delayed)
+        self.returned = [each for each in self.returned if each != number]
+        heapify(self.returned)
+
+    def note_broken(self, sharer: Sharer) -> tuple[int, int]:
+        """The connection of one is gone: the number that they were at, which is the oldest that was
+        sent, and how often it was that; (0, 0): none."""
+        number = min((each for each in sharer.given if each != sharer.next), default=0)
+        if not number or sharer.in_order:
+            return 0, 0
+        self.broken[number] = times = self.broken.get(number, 0) + 1
+        return number, times
 
     def return_due(self, now: float) -> bool:
         """What was delayed and is due may be given out again; whether there is any."""

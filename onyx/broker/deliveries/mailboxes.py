@@ -328,7 +328,8 @@ class Mailboxes(Part):
 
     def close(self, connection: int) -> None:
         """A connection is gone."""
-        self._lines.close(connection)
+        for broken in self._lines.close(connection):
+            self._rejections.note_broken(*broken)
         self.silence.begin(self._lines.left())
         self.flush_soon()
 

@@ -5,6 +5,9 @@
     given out ──> taken                              it goes
               ──> rejected, fewer times than may be   delayed ──> due: given out again
               ──> rejected for the last time          dead letter, which may be replayed
+              ──> its connection broke, BREAKS_MAX    likewise
+                  times while it was the oldest
+                  there
 
 Only of profiles that are shared: there each delivery is taken by itself.
 """
@@ -24,6 +27,8 @@ from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
 from overlay.link.delivery_frames import Rejected
 from overlay.link.errors import ProtocolError
 from overlay.link.request_server import RequestRefused
+
+BREAKS_MAX = 20  # connections that broke while one delivery was worked on
 
 
 class _Burial(NamedTuple):
@@ -81,6 +86,15 @@ class Rejections:
             taker.sharing.hold(frame.number)
             reason = frame.reason or "no reason was given"
             self._burials.append(_Burial(box, frame.number, position, reason))
+            self.bury()
+
+    def note_broken(self, box: Mailbox, number: int, times: int) -> None:
+        """The connection of one who shared a mailbox is gone; see Sharing.note_broken.  One break
+        says nothing of the delivery; if it is always this one, whoever works on it dies of it."""
+        if times == BREAKS_MAX and box.sharing is not None:
+            box.sharing.hold(number)
+            reason = f"{times} connections broke while it was worked on"
+            self._burials.append(_Burial(box, number, box.sharing.open[number], reason))
             self.bury()
 
     def return_due(self) -> bool:

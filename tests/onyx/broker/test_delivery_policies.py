@@ -9,6 +9,7 @@ import pytest
 from onyx.broker.deliveries.delivery_log import DELIVERIES, RECORD_BYTES
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.policies import POLICIES, TOLD_AT_ONCE, Policies
+from onyx.broker.deliveries.rejections import BREAKS_MAX
 from overlay.delivery_policy import (
     ATTEMPTS_MAX,
     DISCONNECT,
@@ -219,6 +220,28 @@ def test_what_is_rejected_comes_again_when_it_is_due_and_is_a_dead_letter_in_the
     user.take_one("p1", 2)
     world.settle()
     assert world.rows(DELIVERIES.space) == 0, "what is a dead letter waits no more"
+
+
+def test_what_is_the_oldest_on_connections_that_break_is_a_dead_letter_in_the_end() -> None:
+    """Whatever else was taken there."""
+    world = kept_by(USUAL)
+    deliver(world, 1, 2, 3)
+    for connection in range(1, BREAKS_MAX + 1):
+        assert letters(world, UNDELIVERABLE) == []
+        user = world.user(connection)
+        user.attach("p1", mode=SHARED)
+        world.settle()
+        assert user.came["p1"] == ([1, 2, 3] if connection <= 7 else [1, 3])
+        if connection == 7:
+            user.take_one("p1", 2)
+        world.close(connection)
+    (letter,) = letters(world, UNDELIVERABLE)
+    assert (letter.number, letter.data) == (1, b"1")
+    assert letter.error == "20 connections broke while it was worked on"
+    user = world.user(99)
+    user.attach("p1", mode=SHARED)
+    world.settle()
+    assert user.came["p1"] == [3], "it was never the oldest"
 
 
 def test_another_who_shares_gets_what_one_has_rejected() -> None:
