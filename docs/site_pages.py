@@ -17,6 +17,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 TOP = {  # documents beside docs/, by what they are called on the site
@@ -110,10 +111,13 @@ def _help(parser: argparse.ArgumentParser) -> str:
 
 
 def python_reference() -> str:
-    """Every public name of ``onyx`` and of ``yfilter.Matcher``, with its docstring."""
-    parts = ["# Python", importlib.import_module("onyx").__doc__ or ""]
-    onyx = importlib.import_module("onyx")
-    named = [(f"onyx.{name}", getattr(onyx, name)) for name in onyx.__all__]
+    """Every public name of ``onyx``, of it for asyncio and without async, and of
+    ``yfilter.Matcher``, with its docstring."""
+    parts = ["# Python"]
+    named: list[tuple[str, object]] = []
+    for module in map(importlib.import_module, ("onyx", "onyx.aio", "onyx.blocking")):
+        parts += [f"**{module.__name__}.** {_prose(module.__doc__)}"]
+        named += [(f"{module.__name__}.{name}", noun) for name, noun in _public(module)]
     matcher = importlib.import_module("yfilter").Matcher
     for name, noun in [*named, ("yfilter.Matcher", matcher)]:
         parts += [f"## {name}", _signature(noun), _prose(inspect.getdoc(noun))]
@@ -127,6 +131,18 @@ def python_reference() -> str:
                 _prose(inspect.getdoc(function)),
             ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _public(module: ModuleType) -> list[tuple[str, object]]:
+    """What it exports, or else the classes that it has itself."""
+    if hasattr(module, "__all__"):
+        return [(name, getattr(module, name)) for name in module.__all__]
+    own = inspect.getmembers(module, inspect.isclass)
+    return [
+        (name, noun)
+        for name, noun in own
+        if noun.__module__ == module.__name__ and not name.startswith("_")
+    ]
 
 
 def _signature(noun: object) -> str:

@@ -9,13 +9,22 @@ import pytest
 
 from tests.survival.chaos import Chaos
 from tests.survival.ledger import Ledger, Wanted, group_of, index_in, message
+from tests.survival.replicas import replicated_postgres
 
 SECONDS = float(os.environ.get("ONYX_CHAOS_SECONDS", "15"))
 SEED = int(os.environ.get("ONYX_CHAOS_SEED", "1"))
 
 
 async def test_what_was_accepted_arrives_once_and_in_order_through_faults(tmp_path: Path) -> None:
-    chaos = Chaos(SECONDS, SEED, rate=300.0, directory=tmp_path)
+    await check(Chaos(SECONDS, SEED, rate=300.0, directory=tmp_path))
+
+
+async def test_it_does_where_standbys_and_a_replica_take_over(tmp_path: Path) -> None:
+    with replicated_postgres() as server:
+        await check(Chaos(SECONDS, SEED, rate=300.0, directory=tmp_path, server=server))
+
+
+async def check(chaos: Chaos) -> None:
     verdict = await chaos.run()
     said = f"seed {SEED}, {dict(chaos.faults)}, {verdict.examples}"
     assert verdict.is_good, said
