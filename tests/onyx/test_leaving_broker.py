@@ -33,6 +33,7 @@ async def test_a_broker_is_drained_while_its_source_publishes_and_its_user_takes
             here = await user.add_profile("//n", location=NORTH)
             far = await user.add_profile("//n", location=SOUTH)
             assert (source.root, here.host, far.host) == ("B1", "B1", "B3")
+            keyed = await source.publish(b"<m/>", key="report-1")  # which nobody wants
             traffic = Traffic(source, user)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(traffic.publish)
@@ -46,8 +47,10 @@ async def test_a_broker_is_drained_while_its_source_publishes_and_its_user_takes
                 traffic.is_over = True
                 await traffic.until(here.id, traffic.published)
                 await traffic.until(far.id, traffic.published)
-                assert traffic.got[here.id][0] == traffic.got[far.id][0] == 1
+                assert traffic.got[here.id][0] == traffic.got[far.id][0] == keyed.number + 1
                 assert source.root in ("B2", "B3")
+                again = await source.publish(b"<m/>", key="report-1")
+                assert (again.number, again.is_known) == (keyed.number, True)
                 nursery.cancel_scope.cancel()
             assert (await user.profile(here.id)).host in ("B2", "B3")
             assert await say("broker", "drain", "B1", *where) == 65
