@@ -89,6 +89,9 @@ SURVIVE = Benchmark(
     "survive",
     "what is lost, doubled or late while processes, connections and disks fail",
     add_options,
-    None,
+    (
+        *("--part", "chaos", "publisher", "rebuild", "--seconds", "4", "--rate", "200"),
+        *("--kills", "1", "--profiles", "100"),
+    ),
     run,
 )
