@@ -393,12 +393,18 @@ class Sharing:
         self.broken[number] = times = self.broken.get(number, 0) + 1
         return number, times
 
-    def return_due(self, now: float) -> bool:
-        """What was delayed and is due may be given out again; whether there is any."""
-        before = len(self.delayed)
+    def delay(self, number: int, due: float) -> None:
+        """What is at nobody, after a restart, is not given out again until then."""
+        self.hold(number)
+        heappush(self.delayed, (due, number))
+
+    def return_due(self, now: float) -> list[int]:
+        """What was delayed and is due may be given out again; the numbers."""
+        due = []
         while self.delayed and self.delayed[0][0] <= now:
-            heappush(self.returned, heappop(self.delayed)[1])
-        return len(self.delayed) < before
+            due.append(heappop(self.delayed)[1])
+            heappush(self.returned, due[-1])
+        return due
 
     def chosen(self, frames_max: int, bytes_max: int) -> Sharer | None:
         """Who gets the next delivery: of those with an open window, who has fewest, and of these

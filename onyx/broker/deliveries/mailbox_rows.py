@@ -11,6 +11,8 @@ mailbox         the profile             acknowledged, floor, cursor, index (see 
 mailbox-change  a number                the same of all mailboxes that have changed in a call, which
                                         counts instead; None for one that is gone
 former-text     a profile, a position   see former_texts.py
+delivery-       a profile, a number     see rejections.py
+delayed
 ==============  ======================  ============================================================
 """
 

@@ -104,7 +104,7 @@ class Mailboxes(Part):
             self.deliver_message,
         )
         self._rejections = Rejections(
-            *(self._boxes, self._lines, self._log, self.policies, dead, wall),
+            *(rows, self._boxes, self._lines, self._log, self.policies, dead, wall),
             *(self._release, self.deliver_message),
         )
         self.user_of: Callable[[str], str | None] = lambda profile: None
@@ -165,6 +165,7 @@ class Mailboxes(Part):
         if self.policies:
             for box in self._boxes.values():
                 self.policies.begin(box)
+        self._rejections.restore(rows)
 
     # --- what messages give ---------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from onyx.broker.deliveries.delivery_log import DeliveryLog, Results
@@ -27,8 +28,21 @@ from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
 from overlay.link.delivery_frames import Rejected
 from overlay.link.errors import ProtocolError
 from overlay.link.request_server import RequestRefused
+from overlay.link.row_log import RowLog, number_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
 
 BREAKS_MAX = 20  # connections that broke while one delivery was worked on
+
+
+@dataclass(frozen=True, slots=True)
+class _DelayedRow:
+    """Under the profile, ``|`` and the number of a delivery: seconds of the calendar."""
+
+    due: float
+
+
+DELAYED = Table("delivery-delayed", _DelayedRow)
 
 
 class _Burial(NamedTuple):
@@ -45,6 +59,7 @@ class Rejections:
 
     def __init__(
         self,
+        rows: RowLog,
         boxes: Mapping[str, Mailbox],
         lines: Lines,
         log: DeliveryLog,
@@ -56,6 +71,7 @@ class Rejections:
     ) -> None:
         """``wall``: seconds of the calendar; ``release``: a mailbox holds some positions no
         longer, or is another; ``deliver``: see Mailboxes."""
+        self._rows = rows
         self._boxes = boxes
         self._deliver = deliver
         dead.replays[UNDELIVERABLE] = self._replay
@@ -69,6 +85,17 @@ class Rejections:
         self._burials: list[_Burial] = []
         self._counters: Counter[str] = Counter()
 
+    def restore(self, rows: StoredRows) -> None:
+        """Behind the mailboxes, with what is open."""
+        for key, row in rows.take(DELAYED):
+            profile, _, number = key.rpartition("|")
+            box = self._boxes.get(profile)
+            if box is None or box.sharing is None or int(number) not in box.sharing.open:
+                DELAYED.delete(self._rows, key)
+            else:
+                box.sharing.delay(int(number), row.due)
+                self._delayed[box] = None
+
     def reject(self, taker: Mailbox | Sharer, frame: Rejected) -> None:
         """ProtocolError of one who does not share the profile."""
         if not isinstance(taker, Sharer) or taker.in_order:
@@ -76,13 +103,16 @@ class Rejections:
             raise ProtocolError("not-expected", detail)
         box, policy = taker.box, self._policies.of(taker.profile)
         position = taker.sharing.open.get(frame.number, 0)
-        times = self._lines.reject(taker, frame.number, self._wall() + policy.retry_s)
+        due = self._wall() + policy.retry_s
+        times = self._lines.reject(taker, frame.number, due)
         if not times:
             return  # it was thrown away meanwhile
         self._counters["rejected"] += 1
         self._release(box, [])
         self._delayed[box] = None
-        if times >= policy.attempts_max:
+        if times < policy.attempts_max:
+            DELAYED.put(self._rows, _key(box, frame.number), _DelayedRow(due))
+        else:
             taker.sharing.hold(frame.number)
             reason = frame.reason or "no reason was given"
             self._burials.append(_Burial(box, frame.number, position, reason))
@@ -102,7 +132,10 @@ class Rejections:
         is_any = False
         for box in list(self._delayed):
             sharing = box.sharing
-            if sharing is not None and sharing.return_due(self._wall()) and box.line:
+            due = [] if sharing is None else sharing.return_due(self._wall())
+            for number in due:
+                DELAYED.delete(self._rows, _key(box, number))
+            if due and box.line:
                 self._lines.queue(box)
                 is_any = True
             if sharing is None or not sharing.delayed:
@@ -141,6 +174,12 @@ class Rejections:
 
     def forget(self, box: Mailbox) -> None:
         self._delayed.pop(box, None)
+        for _, number in () if box.sharing is None else box.sharing.delayed:
+            DELAYED.delete(self._rows, _key(box, number))
 
     def statistics(self) -> Mapping[str, int]:
         return dict(self._counters)
+
+
+def _key(box: Mailbox, number: int) -> str:
+    return f"{box.profile}|{number_key(number)}"

@@ -9,7 +9,7 @@ import pytest
 from onyx.broker.deliveries.delivery_log import DELIVERIES, RECORD_BYTES
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.policies import POLICIES, TOLD_AT_ONCE, Policies
-from onyx.broker.deliveries.rejections import BREAKS_MAX
+from onyx.broker.deliveries.rejections import BREAKS_MAX, DELAYED
 from overlay.delivery_policy import (
     ATTEMPTS_MAX,
     DISCONNECT,
@@ -267,9 +267,29 @@ def test_how_often_it_was_rejected_outlives_a_restart() -> None:
     user = world.user(2)
     user.attach("p1", mode=SHARED)
     world.settle()
-    assert user.came["p1"] == [1], "the time is not kept"
+    assert user.came["p1"] == [], "nor is it due any sooner"
+    world.second += 999
+    world.tick()
+    assert user.came["p1"] == []
+    world.second += 1
+    world.tick()
+    assert user.came["p1"] == [1]
+    assert world.rows(DELAYED.space) == 0
     reject(world, user, 1)
     assert len(letters(world, UNDELIVERABLE)) == 1
+    assert world.rows(DELAYED.space) == 0
+
+
+def test_nothing_is_left_of_a_delay_of_what_is_gone() -> None:
+    world = kept_by(DeliveryPolicy(retry_s=1_000))
+    user = world.user(1)
+    user.attach("p1", mode=SHARED)
+    deliver(world, 1, 2)
+    reject(world, user, 1)
+    assert world.rows(DELAYED.space) == 1
+    world.mailboxes.forget("p1")
+    world.settle()
+    assert world.rows(DELAYED.space) == 0
 
 
 def test_results_that_are_on_the_disk_are_in_the_letter() -> None:
@@ -411,7 +431,9 @@ def test_whatever_happens_nothing_is_lost_but_what_the_policy_says(
         one.random.choices(steps, (40, 10, 5, 3, 12, 15, 15))[0]()
         one.world.settle()
     one.restart()
+    one.world.second += one.policy.retry_s  # until all that was rejected is due
     last = one.come()
+    one.world.tick()
     one.world.settle()
     for _ in range(2):  # behind the last comes what says that others were not kept
         while last.came["p1"]:
