@@ -31,7 +31,6 @@ from pathlib import Path
 
 import trio
 
-from formats.build import build_info
 from onyx.background import background_tasks
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
@@ -44,7 +43,7 @@ from onyx.lost_store import tell_lost
 from onyx.node_deaths import watched_deaths
 from onyx.node_lives import run_lives
 from onyx.node_store import taken_store
-from onyx.release import version
+from onyx.release import who
 from onyx.start_progress import StartProgress
 from onyx.store_errors import store_errors
 from overlay.limits import Limits
@@ -134,7 +133,7 @@ async def run_node_process(
             file = _File(topology, read_file)
             vitals.tell_process = lambda now: use_logs(now.log)
             nursery.start_soon(_take_settings, file, vitals)
-            started = {**_release(), "started": time.time()}
+            started = {**who(), "started": time.time()}
             vitals.about = lambda: {**started, "time": time.time()}
             has_standby = topology.node(node_id).has_standby
             waits = waiting if has_standby else _unheard
@@ -363,13 +362,9 @@ async def _take_settings(file: _File, vitals: Vitals) -> None:
                 log.warning("takes a new start: %s", ", ".join(left))
 
 
-def _release() -> dict[str, object]:
-    return {"version": version(), "build": build_info(), "pid": os.getpid()}
-
-
 def _start(process: NodeProcess, limits: Limits) -> dict[str, object]:
     """What the first line of a log says of a process: which it is, and its bounds."""
-    found = {**_release(), "node": process.name, "listens": str(process.node.listen)}
+    found = {**who(), "node": process.name, "listens": str(process.node.listen)}
     bounds = ((field.name, getattr(limits, field.name)) for field in fields(limits))
     return found | {name: value for name, value in bounds if isinstance(value, int | float)}
 

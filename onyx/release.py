@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+
+from formats.build import build_info
 
 DISTRIBUTION = "onyx_dissemination"  # as installers write it in the names of folders
 
@@ -15,3 +18,8 @@ def version() -> str:
         for folder in Path(place).glob(f"{DISTRIBUTION}-*.dist-info"):
             return folder.name.removeprefix(f"{DISTRIBUTION}-").removesuffix(".dist-info")
     return "(not installed)"
+
+
+def who() -> dict[str, object]:
+    """What a process says of itself first."""
+    return {"version": version(), "build": build_info(), "pid": os.getpid()}

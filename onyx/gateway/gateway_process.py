@@ -18,7 +18,6 @@ from pathlib import Path
 
 import trio
 
-from formats.build import build_info
 from onyx.background import background_tasks
 from onyx.errors import EXIT_CONFIG, EXIT_OK, UserError
 from onyx.gateway.app import application
@@ -32,7 +31,7 @@ from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
 from onyx.logs import configure_logging, use_logs
 from onyx.registration_client import RegistrationClient
-from onyx.release import version
+from onyx.release import who
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
@@ -76,7 +75,7 @@ async def run_gateway(
             if admin is not None:
                 _open_admin(nursery, admin, traffic, sessions)
                 nursery.start_soon(_watch, registration, traffic)
-            log.info("starts: version %s, build %s, pid %d", version(), build_info(), os.getpid())
+            log.info("starts", extra=who())
             app = application(Gateway(options, sessions, trials, feed, traffic))
             await nursery.start(serve, app, options, listener)
             ready()
