@@ -22,6 +22,7 @@ from yfilter.projection.profile_needs import needs_of
 
 # Different schemas that one profile is held against; where there are more nothing is said.
 SCHEMAS_MAX = 16
+PATHS_MAX = 4_096  # of which it is remembered what schemas say: many profiles need the same
 
 
 def schemas_of(sources: Collection[SourceEntry]) -> list[Schema]:
@@ -57,12 +58,16 @@ def lost_paths(text: str, before: Sequence[Schema], now: Sequence[Schema]) -> li
     if is_graph_query(text):
         return []
     paths = {path for need in needs_of(parse_profile(text)) for path in need.paths}
-    found = []
-    for path in sorted(paths):
-        lost = schema_warnings(path, now)
-        if lost and not schema_warnings(path, before):
-            found.append(f"its results need {path}: {lost[0]}")
-    return found
+    return [lost for path in sorted(paths) if (lost := _lost(path, tuple(before), tuple(now)))]
+
+
+@lru_cache(maxsize=PATHS_MAX)
+def _lost(path: str, before: tuple[Schema, ...], now: tuple[Schema, ...]) -> str:
+    """ "" where nothing is."""
+    warnings = schema_warnings(path, now)
+    if not warnings or schema_warnings(path, before):
+        return ""
+    return f"its results need {path}: {warnings[0]}"
 
 
 @lru_cache(maxsize=SCHEMAS_MAX)
