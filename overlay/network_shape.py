@@ -14,11 +14,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from formats import Compression, FormatError, compress, decompress
 from overlay.link.frames import ShapeAnnounced
 from overlay.link.tables import Table
 from overlay.routing.broadcast_tree import BroadcastTree, Ways, broadcast_tree, broadcast_trees
 from overlay.topology import Topology, TopologyError, parse_topology, to_toml
 from overlay.tree_name import root_of, tree_name
+
+TEXT_BYTES_MAX = 64 * 1024 * 1024  # of a topology
+_ZLIB = b"\x78\x9c"  # as no text in UTF-8 begins
 
 Pair: TypeAlias = frozenset[str]
 """The ends of a link."""
@@ -95,14 +99,15 @@ class NetworkShape:
             frozenset(row.away),
         )
 
-    def announced(self) -> ShapeAnnounced:
-        """What brokers are told of it."""
+    def announced(self, *, is_packed: bool) -> ShapeAnnounced:
+        """What brokers are told of it; ``is_packed``: compressed, for who has PACKED_SHAPES."""
+        payload = to_toml(self.declared).encode()
         return ShapeAnnounced(
             version=self.version,
             trees=list(self.tree_versions.items()),
             down=[(min(pair), max(pair)) for pair in self.down],
             lost=list(self.lost),
-            payload=to_toml(self.declared).encode(),
+            payload=compress(payload, Compression.ZLIB) if is_packed else payload,
             away=sorted(self.away),
         )
 
@@ -110,8 +115,13 @@ class NetworkShape:
     def from_announced(cls, frame: ShapeAnnounced) -> NetworkShape:
         """TopologyError when it is none."""
         file = f"version {frame.version} of the network"
+        payload = frame.payload
         try:
-            declared = parse_topology(frame.payload.decode(), file)
+            if payload.startswith(_ZLIB):
+                payload = decompress(payload, Compression.ZLIB, TEXT_BYTES_MAX)
+            declared = parse_topology(payload.decode(), file)
+        except FormatError as error:
+            raise TopologyError(file, "", str(error)) from None
         except UnicodeDecodeError:
             raise TopologyError(file, "", "is not UTF-8") from None
         down = frozenset(frozenset(pair) for pair in frame.down)

@@ -25,7 +25,7 @@ from enum import StrEnum
 
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
-from overlay.link.frame import Frame
+from overlay.link.frame import PACKED_SHAPES, Frame
 from overlay.link.frames import (
     CatalogTold,
     ShapeAgreed,
@@ -127,6 +127,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._reached: dict[str, tuple[int, int]] = {}  # by broker: version and stage
         self._departing: set[str] = set()  # left, and still to be told the last
         self._waiting_sources: list[str] = []
+        self._told: dict[tuple[int, bool], ShapeAnnounced] = {}  # while brokers are told
         self._lost: dict[str, int] = {}  # brokers that are gone for good, since which version
         self.draining: set[str] = set()
         """Brokers that are to leave, at which nothing is placed any more."""
@@ -182,6 +183,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             if broker in told:
                 self._put_reached(broker, told[broker].version, told[broker].stage)
                 self._bring_up(broker, newest[broker], told[broker], base)
+        self._told.clear()
         self._tell_topology()
 
     def _bring_up(self, broker: str, newest: int, told: CatalogTold, base: int) -> None:
@@ -194,7 +196,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             lacks += map(announcement, self._catalog.sources.values())  # it joins
         for shape in self._shapes:
             if shape.version > newest:
-                lacks.append(shape.announced())
+                lacks.append(self._announced(shape, broker))
                 if shape.version == self._agreed:
                     lacks.append(ShapeAgreed(version=self._agreed))
         for frame in lacks:
@@ -391,7 +393,10 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     def _announce(self, shape: NetworkShape) -> None:
         self._shapes.append(shape)
         self._put(shape)
-        self._tell(shape.announced())
+        for broker in sorted(self._every()):
+            frame = self._announced(shape, broker)
+            self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
+        self._told.clear()
         self._tell_topology()
 
     def _agree(self, shape: NetworkShape) -> None:
@@ -427,7 +432,14 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         version, stage = self._reached.get(broker, (0, 0))
         return stage if version == self.newest.version else 0
 
-    def _tell(self, frame: ShapeAnnounced | ShapeAgreed | ShapeSettled) -> None:
+    def _announced(self, shape: NetworkShape, broker: str) -> ShapeAnnounced:
+        """The same frame for all who have the same features; who is away may come as before."""
+        key = shape.version, PACKED_SHAPES in self._links.features(f"broker/{broker}")
+        if key not in self._told:
+            self._told[key] = shape.announced(is_packed=key[1])
+        return self._told[key]
+
+    def _tell(self, frame: ShapeAgreed | ShapeSettled) -> None:
         is_for_all = not isinstance(frame, ShapeSettled)
         for broker in sorted(self._every()) if is_for_all else self._concerned():
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)

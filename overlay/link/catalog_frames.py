@@ -134,7 +134,8 @@ class KeysReleased(CatalogFrame):
 @on_the_wire
 @dataclass(frozen=True, slots=True)
 class ShapeAnnounced(CatalogFrame):
-    """There is a new version of the network's shape: ``payload`` is the topology, ``trees`` for
+    """There is a new version of the network's shape: ``payload`` is the topology, compressed with
+    zlib for peers that have the feature ``packed-shapes``, ``trees`` for
     each root broker the version since when its tree is what it is, ``down`` the links that are in
     the topology and out of use, ``lost`` the brokers from which nothing is to be awaited, ``away``
     those that no tree leads through, as they are away."""

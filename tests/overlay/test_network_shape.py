@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from formats import Compression, compress
 from overlay.link.events import Put
 from overlay.link.row_log import RowLog
 from overlay.network_shape import (
@@ -16,7 +19,7 @@ from overlay.network_shape import (
 )
 from overlay.nodes import Link
 from overlay.routing.broadcast_tree import broadcast_tree
-from overlay.topology import Topology, parse_topology
+from overlay.topology import Topology, TopologyError, parse_topology
 from overlay.tree_name import root_of, tree_name, version_of
 
 
@@ -95,3 +98,27 @@ def test_what_a_process_is_started_with_does_not_change_the_shape() -> None:
     assert shape.declared.broker_ids == old.broker_ids
     assert [link.latency_ms for link in shape.declared.links] == [1, 1, 1]
     assert str(shape.declared.address("B0")) == "10.0.0.1:99"
+
+
+def test_a_shape_comes_back_from_what_brokers_are_told() -> None:
+    before = first_shape(ring(1, 1, 1, 1))
+    left = next_shape(before, before.declared, [frozenset(("B0", "B1"))])
+    plain, packed = (left.announced(is_packed=is_packed) for is_packed in (False, True))
+    assert len(packed.payload) < len(plain.payload) / 2
+    assert NetworkShape.from_announced(plain) == NetworkShape.from_announced(packed) == left
+
+
+@pytest.mark.parametrize(
+    ("payload", "why"),
+    [
+        (b"\xff", "is not UTF-8"),
+        (compress(b"\xff", Compression.ZLIB), "is not UTF-8"),
+        (b"\x78\x9cdamaged", "zlib stream"),
+        (b"", "missing"),
+    ],
+)
+def test_what_is_no_shape_is_refused(payload: bytes, why: str) -> None:
+    frame = first_shape(ring(1, 1, 1)).announced(is_packed=False)
+    with pytest.raises(TopologyError, match="version 0 of the network") as caught:
+        NetworkShape.from_announced(replace(frame, payload=payload))
+    assert why in str(caught.value)

@@ -30,7 +30,7 @@ class Told(Setting):
             moves = [*coming.get(name, []), *leaving.get(name, [])]
             if name in coming:
                 peer.send("registration", ProfilesHosted([STAND_BY]))
-            peer.send("registration", first_shape(FIGURE4).announced())
+            peer.send("registration", first_shape(FIGURE4).announced(is_packed=True))
             highest = max((move[1] for move in moves), default=0)
             peer.send("registration", CatalogTold(0, 0, 0, SETTLED, 1, highest))
             said = ProfilesMoving(coming.get(name, []), leaving.get(name, []))
@@ -55,7 +55,7 @@ def test_the_end_of_an_answer_to_another_rebuild_is_none() -> None:
     setting.restart()
     for name, peer in setting.brokers.items():
         hosted = [("p1", "ann", "/a", 1, 1, False)] if name == "B1" else []
-        peer.send("registration", first_shape(FIGURE4).announced())
+        peer.send("registration", first_shape(FIGURE4).announced(is_packed=True))
         peer.send("registration", CatalogTold(0, 0, 0, SETTLED, 1, 0, wanted.rebuild))
         peer.send("registration", ProfilesHosted(hosted))
         peer.send("registration", ProfilesMoving([], [], wanted.rebuild))

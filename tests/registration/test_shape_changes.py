@@ -18,6 +18,7 @@ from overlay.link.frames import (
     SourceAnnounced,
     SourceReady,
 )
+from overlay.network_shape import NetworkShape
 from overlay.nodes import Address, BrokerNode, Link
 from overlay.topology import Topology, to_toml
 from tests.registration.test_registration_core import FIGURE4, Setting, refused
@@ -54,6 +55,24 @@ def progress(setting: Setting) -> dict[str, object]:
     answer = setting.client.ask("topology.progress")
     assert answer is not None
     return dict(answer.result)
+
+
+def test_an_earlier_release_is_told_the_topology_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whoever is away, who may come as such."""
+    setting = Setting()
+    setting.brokers["B4"].disconnect()
+    earlier = setting.brokers["B2"]
+    earlier.disconnect()
+    with monkeypatch.context() as patched:
+        patched.setattr("overlay.link.link_layer.FEATURES", frozenset())
+        earlier.connect()
+    apply(setting, MORE)
+    setting.brokers["B4"].connect()
+    told = {name: peer.all(ShapeAnnounced)[0] for name, peer in setting.brokers.items()}
+    text = {name for name, frame in told.items() if frame.payload.startswith(b"name")}
+    assert text == {"B2", "B4"}
+    shapes = {name: NetworkShape.from_announced(frame) for name, frame in told.items()}
+    assert all(shape == shapes["B1"] for shape in shapes.values())
 
 
 def test_a_change_goes_on_when_all_are_as_far_and_survives_a_restart() -> None:

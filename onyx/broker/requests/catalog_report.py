@@ -26,7 +26,7 @@ from onyx.broker.users.policy_changes import PolicyChanges
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.frame import Frame
+from overlay.link.frame import PACKED_SHAPES, Frame
 from overlay.link.frames import (
     CatalogTold,
     CatalogWanted,
@@ -163,8 +163,9 @@ class CatalogReport(Part):
 
     def _tell_shape(self, wanted: _WantedRow) -> None:
         shapes, reached = self._control.shapes, self._stages.reached
+        is_packed = PACKED_SHAPES in self._links.features(self._control.registration)
         for shape in shapes.in_use:
-            self._send(shape.announced())
+            self._send(shape.announced(is_packed=is_packed))
         for entry in self._control.sources.values():
             is_own = entry.root == self._control.identity
             if is_own or entry.root in wanted.lost or not shapes.has_broker(entry.root):

@@ -147,7 +147,7 @@ def test_of_a_neighbour_that_has_left_nothing_is_said() -> None:
     setting.send(2)
     left = next_shape(first_shape(setting.topology), without_broker(setting.topology, "B5"))
     shapes = setting.core.control.shapes
-    shapes.add(left.announced())
+    shapes.add(left.announced(is_packed=False))
     shapes.agree(1)
     shapes.settle()
     assert shapes.neighbours() == {"B1"}
