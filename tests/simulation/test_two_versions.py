@@ -100,9 +100,18 @@ def run(seed: int, former: FormerRelease) -> MixedScenario:
     return scenario
 
 
+RARE = (
+    *("former keeps a field", "now keeps a field"),
+    *("policy ", "policy no-policies", "policy unknown-verb"),
+)
+
+
 def test_releases_work_together_and_follow_each_other(former: FormerRelease) -> None:
+    """In more seeds if something rare has not happened."""
     seen: Counter[str] = Counter()
-    for seed in SEEDS:
+    for seed in range(SEEDS.start, SEEDS.start + 4 * len(SEEDS)):
+        if seed >= SEEDS.stop and all(seen[rare] for rare in RARE):
+            break
         scenario = run(seed, former)
         assert not scenario.missing(), f"seed {seed}"
         assert not scenario.wrong(), f"seed {seed}"
@@ -110,10 +119,7 @@ def test_releases_work_together_and_follow_each_other(former: FormerRelease) -> 
     assert seen["former becomes now"] > 3
     assert seen["now becomes coming"] > 3
     assert seen["coming becomes now"] > 3
-    for release in (FORMER, NOW):
-        assert seen[f"{release} keeps a field"]
-    for said in ("", "no-policies", "unknown-verb"):
-        assert seen[f"policy {said}"], said
+    assert all(seen[rare] for rare in RARE), seen
 
 
 def shows(seed: int, former: FormerRelease) -> bool:
