@@ -71,7 +71,8 @@ RECOVERY_SECONDS = 3.0  # in which nothing else is done to a machine whose disk 
 BETWEEN = 100  # messages that are accepted between two faults
 STANDSTILL_SECONDS = 15.0  # if they are, in that time
 UNEXPECTED_MAX = 20  # processes that end by themselves: one that cannot start is no chaos
-GONE_SECONDS = 60.0  # in which a broker that is lost is out of the network, or in it again
+GONE_SECONDS = 60.0  # in which a broker that is lost is out of the network, or in it again, or
+PATIENCE_SECONDS = 1_800.0  # where millions of messages wait
 LEASE_SECONDS = 2
 SERVER = "postgres"
 CALM_SECONDS = 60.0  # behind the faults, without anything of what is still on its way
@@ -413,18 +414,19 @@ class Chaos:
         self._harm.start_soon(lose)
 
     async def _say_until_it_is_so(self, *command: str) -> None:
-        """As an operator, who says it again as long as nobody is there to hear it."""
+        """As an operator, who says it again as long as nobody is there to hear it, or much is still
+        on its way on the trees of before."""
         where = ["--registration", self.nodes.registration, "--timeout", str(GONE_SECONDS)]
         said = [sys.executable, "-m", "onyx", *command, *where]
-        for _ in range(20):
-            done = await trio.run_process(
-                said, capture_stdout=True, capture_stderr=True, check=False, cwd=HERE
-            )
-            if done.returncode == 0:
-                return
-            self.say(f"{' '.join(command)}: {done.stderr.decode().strip()[-300:]}")
-            await trio.sleep(1.0)
-        raise AssertionError(f"{' '.join(command)} is not done")
+        with trio.fail_after(PATIENCE_SECONDS):
+            while True:
+                done = await trio.run_process(
+                    said, capture_stdout=True, capture_stderr=True, check=False, cwd=HERE
+                )
+                if done.returncode == 0:
+                    return
+                self.say(f"{' '.join(command)}: {done.stderr.decode().strip()[-300:]}")
+                await trio.sleep(1.0)
 
     def _crash_server(self) -> None:
         self._do_to_server(lambda server: server.crash())
