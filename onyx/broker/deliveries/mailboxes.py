@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from onyx.broker.deliveries.delivery_log import (
     DELIVERIES,
+    NOTHING,
     DeliveryLog,
     Group,
     Message,
@@ -177,8 +178,9 @@ class Mailboxes(Part):
     def deliver(
         self, source: str, number: int, results: Sequence[bytes], profiles: Sequence[str]
     ) -> int:
-        """The same results of a message for some profiles; see ``deliver_message``."""
-        made = Results(list(map(len, results)), b"".join(results))
+        """The same results of a message for some profiles, none for what was put off and came to
+        nothing; see ``deliver_message``."""
+        made = Results(list(map(len, results)), b"".join(results)) if results else NOTHING
         given = self.heard(source, number, [(self.boxes(profiles), made)])
         return self.deliver_message(source, number, given, None) if given else 0
 

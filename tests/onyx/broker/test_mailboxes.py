@@ -465,6 +465,27 @@ def test_a_profile_that_gets_nothing_after_all_hears_of_nothing() -> None:
     assert world.rows(DELIVERIES.space) == 0
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_another_broker_hands_over_that_came_to_nothing_is_not_heard_of(
+    restarts: bool,
+) -> None:
+    world = World(LinkLimits())
+    world.mailboxes.deliver("s1", 1, [], ["p1"])
+    world.mailboxes.deliver("s1", 2, [b"b"], ["p1"])
+    world.mailboxes.deliver("s1", 3, [], ["p1"])
+    world.settle()
+    if restarts:
+        world.restart()
+    user = world.user(1)
+    user.attach("p1")
+    world.settle()
+    assert world.got["p1"] == [("s1", 2, [b"b"])]
+    user.take("p1")
+    world.settle()
+    assert user.attached["p1"].lost == 0
+    assert world.rows(DELIVERIES.space) == 0
+
+
 def test_while_messages_wait_results_are_held_to_leave_together() -> None:
     now = 0.0
     world = World(LinkLimits(), clock=lambda: now)
