@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link.carried_message import CarriedMessage
+from overlay.link.catalog_frames import KEYS_MAX
 from overlay.link.delivery_frames import packed_numbers, packed_slots
 from overlay.link.frame import FRAME_TYPES, OLDEST_VERSION, PROTOCOL_VERSION, Frame
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
@@ -266,12 +267,20 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
         values["validation"] = st.sampled_from(["off", "report", "reject"])
         place = st.tuples(st.floats(-90, 90), st.floats(-180, 180))
         values["location"] = st.none() | place
+    if cls is KeysReleased:
+        numbers = st.lists(st.integers(0, CLAIMED_SEQUENCE_MAX), max_size=KEYS_MAX)
+        return numbers.flatmap(lambda found: st.builds(cls, **values | _keys_of(found)))
     if cls in (Deliveries, Taken):
         columns = st.lists(
             st.tuples(st.integers(0, 2**32 - 1), st.integers(0, CLAIMED_SEQUENCE_MAX)), max_size=6
         )
         return columns.flatmap(lambda entries: _with_columns(cls, values, entries))
     return _with_lengths(cls, values)
+
+
+def _keys_of(numbers: list[int]) -> dict[str, st.SearchStrategy[Any]]:
+    size = DIGEST_BYTES * len(numbers)
+    return {"numbers": st.just(numbers), "payload": st.binary(min_size=size, max_size=size)}
 
 
 def _with_columns(
