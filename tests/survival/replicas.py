@@ -36,8 +36,9 @@ class Replicated:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._replica.stop()
-        self._primary.stop()
+        for each in (self._replica, self._primary):
+            if each._directory.exists():  # it is not lost
+                each.stop()
 
     def add_replica(self) -> None:
         """Where there is none; from now on commits wait for it."""
