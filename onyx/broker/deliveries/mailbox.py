@@ -349,8 +349,6 @@ class Mailbox:
                 self.open_through(number)  # they had it before a restart
             if sharing.rejected:
                 sharing.rejected.pop(number, None)
-            if sharing.broken:
-                sharing.broken.pop(number, None)
             position = sharing.open.pop(number, 0)
             return [position] if position else []
         lost = self.lost
@@ -386,10 +384,12 @@ class Sharing:
 
     def note_broken(self, sharer: Sharer) -> tuple[int, int]:
         """The connection of one is gone: the number that they were at, which is the oldest that was
-        sent, and how often it was that; (0, 0): none."""
-        number = min((each for each in sharer.given if each != sharer.next), default=0)
-        if not number or sharer.in_order:
+        sent and is open, and how often it was that; (0, 0): none."""
+        at = (each for each in sharer.given if each != sharer.next and each in self.open)
+        number = 0 if sharer.in_order else min(at, default=0)
+        if not number:
             return 0, 0
+        self.broken = {each: times for each, times in self.broken.items() if each in self.open}
         self.broken[number] = times = self.broken.get(number, 0) + 1
         return number, times
 

@@ -244,6 +244,24 @@ def test_what_is_the_oldest_on_connections_that_break_is_a_dead_letter_in_the_en
     assert user.came["p1"] == [3], "it was never the oldest"
 
 
+def test_what_was_thrown_away_meanwhile_is_no_dead_letter() -> None:
+    world = kept_by(DeliveryPolicy(deliveries_max=1))
+    deliver(world, 1)
+    for connection in range(1, BREAKS_MAX + 1):
+        user = world.user(connection)
+        user.attach("p1", mode=SHARED)
+        world.settle()
+        assert user.came["p1"] == [1]
+        if connection == BREAKS_MAX:
+            deliver(world, 2)
+        world.close(connection)
+    assert letters(world, UNDELIVERABLE) == []
+    user = world.user(99)
+    user.attach("p1", mode=SHARED)
+    world.settle()
+    assert user.came["p1"] == [2]
+
+
 def test_another_who_shares_gets_what_one_has_rejected() -> None:
     world = kept_by(DeliveryPolicy(retry_s=0))
     first, second = world.user(1), world.user(2)
