@@ -115,8 +115,11 @@ class NetworkShape:
     @classmethod
     def from_announced(cls, frame: ShapeAnnounced) -> NetworkShape:
         """TopologyError when it is none."""
-        file = "another version of the network"
-        declared = _declared(frame.payload, file)
+        file = f"version {frame.version} of the network"
+        try:
+            declared = _declared(frame.payload)
+        except TopologyError as error:
+            raise TopologyError(file, error.key, error.reason) from None
         down = frozenset(frozenset(pair) for pair in frame.down)
         if set(dict(frame.trees)) != set(declared.broker_ids) or not is_connected(declared, down):
             raise TopologyError(file, "", "its trees are not those of its brokers and links")
@@ -127,15 +130,15 @@ class NetworkShape:
 # PERF: most versions differ in links that are down, and all brokers tell the same when a catalog is
 # rebuilt; to read a topology of 1,000 brokers takes 0.2 s.
 @lru_cache(maxsize=4)
-def _declared(payload: bytes, file: str) -> Topology:
+def _declared(payload: bytes) -> Topology:
     try:
         if payload.startswith(_ZLIB):
             payload = decompress(payload, Compression.ZLIB, TEXT_BYTES_MAX)
-        return parse_topology(payload.decode(), file)
+        return parse_topology(payload.decode(), "")
     except FormatError as error:
-        raise TopologyError(file, "", str(error)) from None
+        raise TopologyError("", "", str(error)) from None
     except UnicodeDecodeError:
-        raise TopologyError(file, "", "is not UTF-8") from None
+        raise TopologyError("", "", "is not UTF-8") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeAlias
 
 from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
@@ -103,6 +104,14 @@ REACHED = Table("shape-reached", _ReachedRow)
 WAITING = Table("source-waiting", _WaitingRow)
 
 
+Forms: TypeAlias = Mapping[bool, ShapeAnnounced]
+"""What brokers are told of a shape, by whether it is packed: the same frame for many."""
+
+
+def _forms(shape: NetworkShape) -> Forms:
+    return {is_packed: shape.announced(is_packed=is_packed) for is_packed in (False, True)}
+
+
 def _with_settings(topology: Topology, now: Topology) -> Topology:
     return replace(
         topology, limits=now.limits, archive=now.archive, log=now.log, planning=now.planning
@@ -127,7 +136,6 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._reached: dict[str, tuple[int, int]] = {}  # by broker: version and stage
         self._departing: set[str] = set()  # left, and still to be told the last
         self._waiting_sources: list[str] = []
-        self._told: dict[tuple[int, bool], ShapeAnnounced] = {}  # while brokers are told
         self._lost: dict[str, int] = {}  # brokers that are gone for good, since which version
         self.draining: set[str] = set()
         """Brokers that are to leave, at which nothing is placed any more."""
@@ -179,14 +187,16 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             self._put(shape)
         self._agreed = max(each.agreed for each in told.values())
         self._put_stage()
+        forms = {shape.version: _forms(shape) for shape in self._shapes}
         for broker in self._concerned():
             if broker in told:
                 self._put_reached(broker, told[broker].version, told[broker].stage)
-                self._bring_up(broker, newest[broker], told[broker], base)
-        self._told.clear()
+                self._bring_up(broker, newest[broker], told[broker], base, forms)
         self._tell_topology()
 
-    def _bring_up(self, broker: str, newest: int, told: CatalogTold, base: int) -> None:
+    def _bring_up(
+        self, broker: str, newest: int, told: CatalogTold, base: int, forms: Mapping[int, Forms]
+    ) -> None:
         lacks: list[Frame] = []
         if told.agreed < self._agreed <= newest:
             lacks.append(ShapeAgreed(version=self._agreed))
@@ -196,7 +206,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             lacks += map(announcement, self._catalog.sources.values())  # it joins
         for shape in self._shapes:
             if shape.version > newest:
-                lacks.append(self._announced(shape, broker))
+                lacks.append(forms[shape.version][self._reads_packed(broker)])
                 if shape.version == self._agreed:
                     lacks.append(ShapeAgreed(version=self._agreed))
         for frame in lacks:
@@ -393,10 +403,10 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     def _announce(self, shape: NetworkShape) -> None:
         self._shapes.append(shape)
         self._put(shape)
+        forms = _forms(shape)
         for broker in sorted(self._every()):
-            frame = self._announced(shape, broker)
+            frame = forms[self._reads_packed(broker)]
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
-        self._told.clear()
         self._tell_topology()
 
     def _agree(self, shape: NetworkShape) -> None:
@@ -432,12 +442,9 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         version, stage = self._reached.get(broker, (0, 0))
         return stage if version == self.newest.version else 0
 
-    def _announced(self, shape: NetworkShape, broker: str) -> ShapeAnnounced:
-        """The same frame for all who have the same features; who is away may come as before."""
-        key = shape.version, PACKED_SHAPES in self._links.features(f"broker/{broker}")
-        if key not in self._told:
-            self._told[key] = shape.announced(is_packed=key[1])
-        return self._told[key]
+    def _reads_packed(self, broker: str) -> bool:
+        """Not if it is away: it may come as an earlier release."""
+        return PACKED_SHAPES in self._links.features(f"broker/{broker}")
 
     def _tell(self, frame: ShapeAgreed | ShapeSettled) -> None:
         is_for_all = not isinstance(frame, ShapeSettled)

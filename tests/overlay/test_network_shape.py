@@ -119,6 +119,6 @@ def test_a_shape_comes_back_from_what_brokers_are_told() -> None:
 )
 def test_what_is_no_shape_is_refused(payload: bytes, why: str) -> None:
     frame = first_shape(ring(1, 1, 1)).announced(is_packed=False)
-    with pytest.raises(TopologyError, match="another version of the network") as caught:
+    with pytest.raises(TopologyError, match="version 0 of the network") as caught:
         NetworkShape.from_announced(replace(frame, payload=payload))
     assert why in str(caught.value)
