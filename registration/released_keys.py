@@ -15,7 +15,7 @@ from overlay.link.frame import MOVED_KEYS
 from overlay.link.frames import KeysReleased
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from registration.catalog import REGISTRATION_KEY, Catalog
@@ -68,7 +68,7 @@ class ReleasedKeys(Part):
         entry = self._catalog.sources.get(frame.source)
         if entry is None or entry.root != arrival.sender or not frame.numbers:
             return
-        key = f"{frame.source}|{number_key(frame.numbers[0])}"
+        key = numbered_key(frame.source, frame.numbers[0])
         self._waiting[frame.source][key] = frame
         row = _KeysRow(frame.source, frame.at, frame.numbers, frame.payload)
         RELEASED_KEYS.put(self._rows, key, row)

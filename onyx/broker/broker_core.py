@@ -28,7 +28,6 @@ from onyx.broker.messages.local_deliveries import DEFERRED_BYTES_MAX
 from onyx.broker.messages.message_spans import MessageSpans, TellSpan
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.parts import MessageParts
-from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.source_announcements import REMOVED
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.parts import NetworkParts
@@ -85,17 +84,13 @@ class BrokerCore(Core):
         profiles = ProfileParts(context, control, deliveries)
         query = self.query = profiles.query
         moves = self.moves = ProfileMoves(context, control, query, self.mailboxes)
-        keys, settings = PublishKeys(context.limits, context.rows, context.wall), self.settings
-        shape = ShapeParts(
-            *(context, network, packing, query, moves, settings.take_change, keys.released)
-        )
+        shape = ShapeParts(context, network, packing, query, moves, self.settings.take_change)
         self.trees, self.backlogs = shape.trees, shape.backlogs
         observers, spans = Observers(context), MessageSpans(identity, context.wall, tell_span)
         messages = MessageParts(
-            *(context, control, packing, self.mailboxes, profiles, moves, shape, observers, spans),
-            keys,
+            *(context, control, packing, self.mailboxes, profiles, moves, shape, observers, spans)
         )
-        self.data, settings.tell = messages.data, messages.use_settings
+        self.data, self.settings.tell = messages.data, messages.use_settings
         users = UserParts(context, network, self.mailboxes, query, moves, self.data)
         self.budgets = users.budgets
         requests = RequestParts(

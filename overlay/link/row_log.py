@@ -15,6 +15,11 @@ def number_key(number: int) -> str:
     return f"{number:016d}"
 
 
+def numbered_key(name: str, number: int) -> str:
+    """That of one of several rows of a name, which are in the order of their numbers."""
+    return f"{name}|{number_key(number)}"
+
+
 class RowLog:
     """Put and Delete actions in the order in which they were asked for."""
 

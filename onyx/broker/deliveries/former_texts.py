@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.tables import Table
 
 
@@ -52,7 +52,7 @@ class FormerTexts:
         texts = self._texts.setdefault(profile, [])
         if not texts or texts[-1][0] < through:
             texts.append((through, text))
-            TEXTS.put(self._rows, _key(profile, through), TextRow(text))
+            TEXTS.put(self._rows, numbered_key(profile, through), TextRow(text))
 
     def at(self, profile: str, position: int) -> str:
         """The text that a profile had at a position; "" for that of now."""
@@ -71,10 +71,6 @@ class FormerTexts:
             if through > cursor:
                 kept.append((through, text))
             else:
-                TEXTS.delete(self._rows, _key(profile, through))
+                TEXTS.delete(self._rows, numbered_key(profile, through))
         if kept:
             self._texts[profile] = kept
-
-
-def _key(profile: str, through: int) -> str:
-    return f"{profile}|{number_key(through)}"

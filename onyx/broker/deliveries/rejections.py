@@ -28,7 +28,7 @@ from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
 from overlay.link.delivery_frames import Rejected
 from overlay.link.errors import ProtocolError
 from overlay.link.request_server import RequestRefused
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 
@@ -111,7 +111,7 @@ class Rejections:
         self._release(box, [])
         self._delayed[box] = None
         if times < policy.attempts_max:
-            DELAYED.put(self._rows, _key(box, frame.number), _DelayedRow(due))
+            DELAYED.put(self._rows, numbered_key(box.profile, frame.number), _DelayedRow(due))
         else:
             taker.sharing.hold(frame.number)
             reason = frame.reason or "no reason was given"
@@ -134,7 +134,7 @@ class Rejections:
             sharing = box.sharing
             due = [] if sharing is None else sharing.return_due(self._wall())
             for number in due:
-                DELAYED.delete(self._rows, _key(box, number))
+                DELAYED.delete(self._rows, numbered_key(box.profile, number))
             if due and box.line:
                 self._lines.queue(box)
                 is_any = True
@@ -175,11 +175,7 @@ class Rejections:
     def forget(self, box: Mailbox) -> None:
         self._delayed.pop(box, None)
         for _, number in () if box.sharing is None else box.sharing.delayed:
-            DELAYED.delete(self._rows, _key(box, number))
+            DELAYED.delete(self._rows, numbered_key(box.profile, number))
 
     def statistics(self) -> Mapping[str, int]:
         return dict(self._counters)
-
-
-def _key(box: Mailbox, number: int) -> str:
-    return f"{box.profile}|{number_key(number)}"

@@ -31,9 +31,9 @@ class MessageParts:
         shape: ShapeParts,
         observers: Observers,
         spans: MessageSpans,
-        keys: PublishKeys,
     ) -> None:
-        query = profiles.query
+        query, keys = profiles.query, PublishKeys(context.limits, context.rows, context.wall)
+        shape.stages.releases.keys_of = keys.released
         archive = ArchiveFeed(context.topology.archive, packing.codebook)
         self.data = data = DataPlane(
             *(context, control, packing, query, moves, mailboxes, profiles.shares),

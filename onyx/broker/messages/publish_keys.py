@@ -29,7 +29,7 @@ from overlay.link.errors import StoreError
 from overlay.link.frames import KeysReleased
 from overlay.link.part import Part, Taker, takes
 from overlay.link.publish_key import DIGEST_BYTES
-from overlay.link.row_log import RowLog, number_key
+from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from yfilter.index.key_table import KeyTable
@@ -105,9 +105,8 @@ class PublishKeys(Part):
             known = self._sources[row.source]
             block = _Block(row.at, key, row.numbers[0] if row.numbers else 0)
             known.blocks.append(block)
-            for place, number in enumerate(row.numbers):
-                start = DIGEST_BYTES * place
-                _enter(known, block, row.digests[start : start + DIGEST_BYTES], number)
+            for number, digest in _pairs(row.numbers, row.digests):
+                _enter(known, block, digest, number)
 
     def number(self, source: str, digest: bytes) -> int:
         """Of the message of a source that was accepted with a key; 0: there is none."""
@@ -124,7 +123,7 @@ class PublishKeys(Part):
             or len(last.entries) == KEYS_MAX
             or now >= last.at + self._age / BLOCKS_AN_AGE
         ):
-            last = _Block(now, f"{source}|{number_key(number)}", number)
+            last = _Block(now, numbered_key(source, number), number)
             known.blocks.append(last)
         _enter(known, last, digest, number)
         self._changed[last] = source
@@ -155,9 +154,10 @@ class PublishKeys(Part):
     def released(self, source: str) -> Iterator[KeysReleased]:
         """For another root broker, the oldest first."""
         known = self._sources.get(source)
-        blocks = () if known is None else tuple(known.blocks)[-MOVED_MAX:]
-        for block in blocks:
-            row = self._row(self._sources[source], block, source)
+        if known is None:
+            return
+        for block in tuple(known.blocks)[-MOVED_MAX:]:
+            row = self._row(known, block, source)
             if row.numbers:
                 yield KeysReleased(source, int(row.at), row.numbers, row.digests)
 
@@ -189,12 +189,11 @@ class PublishKeys(Part):
         """This broker is to be the root of the source; it may have been before."""
         source, known = frame.source, self._sources[frame.source]
         block: _Block | None = None
-        for place, number in enumerate(frame.numbers):
-            digest = frame.payload[DIGEST_BYTES * place : DIGEST_BYTES * (place + 1)]
+        for number, digest in _pairs(frame.numbers, frame.payload):
             if known.table.find(digest):
                 continue
             if block is None:
-                block = _Block(frame.at, f"{source}|{number_key(number)}", number)
+                block = _Block(frame.at, numbered_key(source, number), number)
                 known.blocks.append(block)
                 self._changed[block] = source
                 self.flush_soon()
@@ -220,6 +219,12 @@ class PublishKeys(Part):
         for entry in block.entries:
             _leave(known, entry)
         PUBLISH_KEYS.delete(self._rows, block.row)
+
+
+def _pairs(numbers: Iterable[int], digests: bytes) -> Iterator[tuple[int, bytes]]:
+    """Of digests end to end."""
+    for place, number in enumerate(numbers):
+        yield number, digests[DIGEST_BYTES * place : DIGEST_BYTES * (place + 1)]
 
 
 def _enter(known: _Known, block: _Block, digest: bytes, number: int) -> None:

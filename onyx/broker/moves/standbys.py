@@ -41,7 +41,7 @@ from overlay.link.move_frames import (
     StandBy,
     StandingBy,
 )
-from overlay.link.row_log import number_key
+from overlay.link.row_log import numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
@@ -247,7 +247,7 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
             return
         standby.rows += 1
         kept = _Kept(
-            row=f"{delivery.profile}|{number_key(standby.rows)}",
+            row=numbered_key(delivery.profile, standby.rows),
             source=delivery.source,
             number=delivery.number,
             lengths=tuple(delivery.lengths),

@@ -26,7 +26,7 @@ from onyx.broker.packing.parcel import Parcel
 from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frames import Message, MessageAgain, Undecoded
-from overlay.link.row_log import number_key
+from overlay.link.row_log import numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 
@@ -136,4 +136,4 @@ class GiveBacks:
 
 
 def _row_key(tree: str, source: str, number: int) -> str:
-    return f"{tree}|{source}|{number_key(number)}"
+    return numbered_key(f"{tree}|{source}", number)

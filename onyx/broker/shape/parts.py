@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.parts import NetworkParts
@@ -17,7 +17,6 @@ from onyx.broker.shape.source_releases import SourceReleases
 from onyx.broker.shape.tree_versions import TreeVersions
 from onyx.broker.shape.tunnels import Tunnels
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import KeysReleased
 from overlay.topology import Topology
 
 
@@ -30,9 +29,8 @@ class ShapeParts:
         query: QueryPlane,
         moves: ProfileMoves,
         change_settings: Callable[[Topology, Topology], None],
-        keys_of: Callable[[str], Iterable[KeysReleased]],
     ) -> None:
-        """``change_settings``: see ShapeStages; ``keys_of``: SourceReleases."""
+        """``change_settings``: see ShapeStages."""
         control, give_backs = network.control, packing.give_backs
         self.backlogs = LinkBacklogs(context, control)
         bypasses = Bypasses(context, control)
@@ -45,7 +43,7 @@ class ShapeParts:
             context, control, kept.is_whole, self.backlogs.is_behind
         )
         tunnels = Tunnels(context, control, self.watch)
-        releases = SourceReleases(control, context.links, keys_of)
+        releases = SourceReleases(control, context.links)
         self.stages = ShapeStages(context, control, query, trees, releases, change_settings)
         self.parts = (
             *(self.backlogs, self.watch, kept, tunnels),
