@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
+import trio
 
+from onyx import RunningNetwork, launch
 from overlay.link.client_connection import ClientLimits
 from tests.issuer import Issuer
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, is_running, small_topology_text
+from tests.onyx.networks import (
+    SAFETY_SECONDS,
+    RunningProcess,
+    is_running,
+    small_topology,
+    small_topology_text,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +63,12 @@ def unused_port() -> Iterator[int]:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         yield holder.getsockname()[1]
+
+
+@pytest.fixture
+async def two_brokers(tmp_path: Path) -> AsyncIterator[RunningNetwork]:
+    """A network of a test's own."""
+    topology = small_topology(tmp_path / "data", 2)
+    with trio.fail_after(SAFETY_SECONDS):
+        async with launch(topology, write_line=lambda line: None) as running:
+            yield running

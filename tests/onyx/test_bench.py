@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import trio
 
-from onyx import DataSource, RegistrationClient, User, launch
+from onyx import DataSource, RegistrationClient, User
 from onyx.bench import Measure, Sizes, checked_baseline, percentile, regressions, run_bench
 from onyx.cli.bench import save
 from onyx.cli.tap import Wants, _link, line
@@ -20,7 +19,6 @@ from onyx.launcher import RunningNetwork
 from onyx.network_looks import watch_network
 from onyx.network_view import NetworkView
 from onyx.registration_client import NetworkClient
-from tests.onyx.networks import SAFETY_SECONDS, small_topology
 
 
 def test_a_percentile_is_one_of_the_samples() -> None:
@@ -70,21 +68,13 @@ def test_events_are_lines() -> None:
     assert line(dropped).endswith("B1: 12,000 events left out")
 
 
-@pytest.fixture
-async def network(tmp_path: Path) -> AsyncIterator[RunningNetwork]:
-    topology = small_topology(tmp_path / "data", 2)
-    with trio.fail_after(SAFETY_SECONDS):
-        async with launch(topology, write_line=lambda line: None) as running:
-            yield running
-
-
-async def test_a_network_is_measured_tapped_and_looked_at(network: RunningNetwork) -> None:
-    where = network.registration
+async def test_a_network_is_measured_tapped_and_looked_at(two_brokers: RunningNetwork) -> None:
+    where = two_brokers.registration
     seen: Counter[str] = Counter()
     views: list[NetworkView] = []
 
     async def tap(broker: str, task_status: trio.TaskStatus[None]) -> None:
-        async with NetworkClient(network.topology.where(broker)) as client:
+        async with NetworkClient(two_brokers.topology.where(broker)) as client:
             await client.call("observe", {})
             task_status.started()
             await client.observe({}, lambda event: seen.update([event["kind"]]))

@@ -8,32 +8,24 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 import trio
 
-from onyx import DataSource, RegistrationClient, User, launch
+from onyx import DataSource, RegistrationClient, User
 from onyx.cli.bench import EXIT_SLOWER
 from onyx.cli.json_lines import decode_line
 from onyx.cli.main import main
 from onyx.errors import EXIT_OK
 from onyx.gateway_child import has_gateway
 from onyx.launcher import RunningNetwork
-from tests.onyx.networks import SAFETY_SECONDS, small_topology
+from tests.onyx.networks import SAFETY_SECONDS
 
 SMALL = ["--messages", "20", "--bytes", "200", "--profiles", "2", "--changes", "2"]
 LOCAL_PORTS = 7200, 7201, 7300
-
-
-@pytest.fixture
-async def network(tmp_path: Path) -> AsyncIterator[RunningNetwork]:
-    topology = small_topology(tmp_path / "data", 2)
-    with trio.fail_after(SAFETY_SECONDS):
-        async with launch(topology, write_line=lambda line: None) as running:
-            yield running
 
 
 class Said:
@@ -64,15 +56,15 @@ class Commands:
 
 
 @pytest.fixture
-def commands(network: RunningNetwork, capsys: pytest.CaptureFixture[str]) -> Commands:
-    return Commands(network, capsys)
+def commands(two_brokers: RunningNetwork, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(two_brokers, capsys)
 
 
 async def test_top_says_once_how_the_network_is(
-    network: RunningNetwork, commands: Commands
+    two_brokers: RunningNetwork, commands: Commands
 ) -> None:
-    source = await DataSource.register(network.registration, name="news")
-    async with source, User(network.registration, "ann") as user:
+    source = await DataSource.register(two_brokers.registration, name="news")
+    async with source, User(two_brokers.registration, "ann") as user:
         await user.add_profile("//a", location=(20.0, 0.0))
         await source.publish(b"<a/>")
     said = await commands.run("top", "--once", "--json", "--interval", "0.05")
@@ -86,16 +78,16 @@ async def test_top_says_once_how_the_network_is(
 
 
 async def test_tap_ends_after_what_was_asked_for(
-    network: RunningNetwork, commands: Commands
+    two_brokers: RunningNetwork, commands: Commands
 ) -> None:
-    source = await DataSource.register(network.registration, location=(10.0, 0.0))
+    source = await DataSource.register(two_brokers.registration, location=(10.0, 0.0))
     heard: list[Said] = []
 
     async def tap() -> None:
         kinds = ["--kind", "accepted", "--kind", "delivery"]
         heard.append(await commands.run("tap", "--json", "--count", "2", "--path", "//a", *kinds))
 
-    async with source, User(network.registration, "ann") as user:
+    async with source, User(two_brokers.registration, "ann") as user:
         profile = await user.add_profile("//a", location=(20.0, 0.0))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(tap)
@@ -131,14 +123,14 @@ async def test_bench_is_held_against_what_it_was(commands: Commands, tmp_path: P
 
 
 async def test_bench_that_is_interrupted_leaves_nothing(
-    network: RunningNetwork, commands: Commands
+    two_brokers: RunningNetwork, commands: Commands
 ) -> None:
     endless = ["--messages", "2", "--profiles", "2", "--changes", "1000000"]
     command = [sys.executable, "-m", "onyx", "bench", *endless]
     with subprocess.Popen(
         commands.where(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as bench:
-        async with RegistrationClient(network.registration) as registration:
+        async with RegistrationClient(two_brokers.registration) as registration:
             while not await registration.profiles():
                 await trio.sleep(0.02)
             bench.send_signal(signal.SIGINT)

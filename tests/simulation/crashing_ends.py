@@ -8,6 +8,7 @@ has on disk what it did with deliveries, and in the same transaction its positio
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
@@ -16,7 +17,7 @@ from onyx.client_values import Outcome
 from overlay.link.delivery_frames import Deliveries, Missed, cut
 from overlay.link.events import Action, Event, Flow
 from overlay.link.frame import Frame
-from overlay.link.frames import AcceptedBefore, Hello, Publish, PublishOnce, Refused
+from overlay.link.frames import AcceptedBefore, Detached, Hello, Publish, PublishOnce, Refused
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.publish_key import digest
@@ -98,16 +99,15 @@ class SubscriberDisk:
     numbers: dict[bytes, int] = field(default_factory=dict)
 
 
-class CrashingSubscriber:
-    """One run of it."""
+class DyingSubscriber:
+    """One run of who knows only what is on their disk."""
 
     def __init__(
-        self, disk: SubscriberDisk, profile: str, host: str, instance: str, limits: LinkLimits
+        self, position: int, profile: str, host: str, instance: str, limits: LinkLimits
     ) -> None:
-        self._disk = disk
         self._host = f"broker/{host}"
         self._subscription = Subscription()
-        self._subscription.attach(profile, disk.position)
+        self._subscription.attach(profile, position)
         self._links = LinkLayer(
             role="subscriber", identity=profile, instance=instance, formats=[], limits=limits
         )
@@ -118,11 +118,13 @@ class CrashingSubscriber:
             frame = arrival.frame
             if isinstance(frame, Hello):
                 replies += self._subscription.attachments()
+            elif isinstance(frame, Detached):
+                replies += self.detached(frame)
             elif isinstance(frame, Missed):
-                self._subscription.missed(frame)
+                self.missed(frame, self._subscription.missed(frame))
             elif isinstance(frame, Deliveries):
                 for attachment, number in self._subscription.arrived(frame):
-                    self._work(frame, number)
+                    self.work(frame, number)
                     self._subscription.take(attachment, number)
         replies += self._subscription.taken()
         connection = self._links.connection_of(self._host)
@@ -131,8 +133,26 @@ class CrashingSubscriber:
             self._links.reply(connection, reply)
         return self._links.drain()
 
-    def _work(self, frame: Deliveries, number: int) -> None:
+    def work(self, frame: Deliveries, number: int) -> None:
         """What is done with a delivery, and its position, in one transaction."""
+        raise NotImplementedError
+
+    def missed(self, frame: Missed, lost: int) -> None:
+        """So many are missed for good."""
+
+    def detached(self, frame: Detached) -> Iterable[Frame]:
+        """What they say when they are sent away."""
+        return ()
+
+
+class CrashingSubscriber(DyingSubscriber):
+    def __init__(
+        self, disk: SubscriberDisk, profile: str, host: str, instance: str, limits: LinkLimits
+    ) -> None:
+        super().__init__(disk.position, profile, host, instance, limits)
+        self._disk = disk
+
+    def work(self, frame: Deliveries, number: int) -> None:
         self._disk.position = number
         for result in cut(frame.lengths, frame.payload):
             self._disk.work[result] += 1

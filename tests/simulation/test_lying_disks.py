@@ -18,7 +18,7 @@ from overlay.link.lost_stores import STORE_LOST
 from tests.simulation import test_exactly_once
 from tests.simulation.lying_disk import LIES, POWER_CUTS, LyingDisk
 from tests.simulation.scenario import Scenario
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import seeds, until_seen
 from tests.simulation.sim_disk import Disk, MemoryDisk
 
 SEEDS = seeds(5)
@@ -106,9 +106,7 @@ def test_what_a_disk_does_is_told_or_does_no_harm(first: int) -> None:
     """In more seeds if something rare has not happened."""
     rare = (*LIES, *POWER_CUTS, "failed sync", "full disk", "store-lost", "damaged")
     seen: Counter[str] = Counter()
-    for seed in range(first, first + 4 * RUNS_PER_TEST):
-        if seed >= first + RUNS_PER_TEST and all(seen[kind] for kind in rare):
-            break
+    for seed in until_seen(range(first, first + RUNS_PER_TEST), seen, rare):
         scenario = run(seed)
         assert faults(scenario) == [], f"seed {seed}"
         seen += scenario.seen + scenario.net.told

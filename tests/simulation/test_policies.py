@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,14 +16,12 @@ from overlay.delivery_policy import DISCONNECT, DROP_NEWEST, DROP_OLDEST, USUAL,
 from overlay.link.core import Core, Rows
 from overlay.link.core_context import Surroundings
 from overlay.link.delivery_frames import Deliveries, Missed, contents, cut
-from overlay.link.events import Action, Event
 from overlay.link.frame import Frame
-from overlay.link.frames import Detached, Hello
+from overlay.link.frames import Detached
 from overlay.link.limits import LinkLimits
-from overlay.link.link_layer import LinkLayer
-from overlay.link.subscription import Subscription
+from tests.simulation.crashing_ends import DyingSubscriber
 from tests.simulation.scenario import Scenario
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import seeds, until_seen
 
 SEEDS = seeds(40)
 RUNS_PER_TEST = 10
@@ -49,48 +48,15 @@ class UserDisk:
         return len(self.got) + self.missed + self.left_out
 
 
-class PolicedUser:
-    """One run of it."""
-
+class PolicedUser(DyingSubscriber):
     def __init__(
         self, disk: UserDisk, profile: str, host: str, instance: str, limits: LinkLimits
     ) -> None:
+        super().__init__(disk.position, profile, host, instance, limits)
         self._disk = disk
         self._profile = profile
-        self._host = f"broker/{host}"
-        self._subscription = Subscription()
-        self._attachment = self._subscription.attach(profile, disk.position)
-        self._links = LinkLayer(
-            role="subscriber", identity=profile, instance=instance, formats=[], limits=limits
-        )
 
-    def handle(self, event: Event, now: float) -> list[Action]:
-        replies: list[Frame] = []
-        for arrival in self._links.handle(event, now):
-            frame = arrival.frame
-            if isinstance(frame, Hello):
-                replies += self._subscription.attachments()
-            elif isinstance(frame, Detached):
-                if self._subscription.detached(frame) is not None:
-                    self._disk.sent_away += frame.code == "too-slow"
-                    self._attachment = self._subscription.attach(self._profile, self._disk.position)
-                    replies += self._subscription.attachments()
-            elif isinstance(frame, Missed):
-                self._disk.missed += self._subscription.missed(frame)
-                self._disk.position = max(self._disk.position, frame.through)
-            elif isinstance(frame, Deliveries):
-                for attachment, number in self._subscription.arrived(frame):
-                    self._take(frame)
-                    self._disk.position = number
-                    self._subscription.take(attachment, number)
-        replies += self._subscription.taken()
-        connection = self._links.connection_of(self._host)
-        for reply in replies if connection is not None else ():
-            assert connection is not None
-            self._links.reply(connection, reply)
-        return self._links.drain()
-
-    def _take(self, frame: Deliveries) -> None:
+    def work(self, frame: Deliveries, number: int) -> None:
         if contents(frame.lengths, frame.payload).results:
             self._disk.got.append((frame.source, frame.number))
         else:
@@ -98,6 +64,19 @@ class PolicedUser:
             assert found is not None
             self._disk.left_out += int(found[2])
             self._disk.is_exact &= not found[1]
+        self._disk.position = number
+
+    def missed(self, frame: Missed, lost: int) -> None:
+        self._disk.missed += lost
+        self._disk.position = max(self._disk.position, frame.through)
+
+    def detached(self, frame: Detached) -> Iterable[Frame]:
+        """They come again."""
+        if self._subscription.detached(frame) is None:
+            return ()
+        self._disk.sent_away += frame.code == "too-slow"
+        self._subscription.attach(self._profile, self._disk.position)
+        return self._subscription.attachments()
 
 
 class Policed(Scenario):
@@ -192,9 +171,7 @@ def test_what_comes_and_what_is_missing_is_all_there_was(first: int) -> None:
     """In more seeds if something rare has not happened."""
     rare = DROP_OLDEST, DROP_NEWEST, DISCONNECT, "expired"
     seen: Counter[str] = Counter()
-    for seed in range(first, first + 4 * RUNS_PER_TEST):
-        if seed >= first + RUNS_PER_TEST and all(seen[what] for what in rare):
-            break
+    for seed in until_seen(range(first, first + RUNS_PER_TEST), seen, rare):
         scenario = run(seed)
         for disk in scenario.users.values():
             said = f"seed {seed}: {disk}"

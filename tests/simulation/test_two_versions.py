@@ -16,7 +16,7 @@ from overlay.link.link_layer import LinkLayer
 from tests.simulation import test_exactly_once
 from tests.simulation.other_releases import FormerRelease, LaterCore, Listening
 from tests.simulation.scenario import Scenario
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import seeds, until_seen
 from tests.simulation.sim_network import Core, Rows
 from tests.survival.upgrade import HistoryMissing
 
@@ -109,9 +109,7 @@ RARE = (
 def test_releases_work_together_and_follow_each_other(former: FormerRelease) -> None:
     """In more seeds if something rare has not happened."""
     seen: Counter[str] = Counter()
-    for seed in range(SEEDS.start, SEEDS.start + 4 * len(SEEDS)):
-        if seed >= SEEDS.stop and all(seen[rare] for rare in RARE):
-            break
+    for seed in until_seen(SEEDS, seen, RARE):
         scenario = run(seed, former)
         assert not scenario.missing(), f"seed {seed}"
         assert not scenario.wrong(), f"seed {seed}"
