@@ -16,7 +16,10 @@ from pathlib import Path
 
 import pytest
 
-FIXTURES = {"gateway_network", "issuer", "network", "postgres", "saxon", "saxon_results", "spark"}
+FIXTURES = {
+    *("gateway_network", "issuer", "network", "two_brokers"),
+    *("postgres", "saxon", "saxon_results", "spark"),
+}
 # What runs processes, Spark, browsers or simulations; with "/" behind it a folder.
 PLACES = (
     "tests/benchmarks/",
