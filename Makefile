@@ -10,7 +10,7 @@ PACKAGES := formats yfilter overlay registration onyx
 CODE   := $(PACKAGES) demo benchmarks tests docs setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fast test check format bench docs wheel lock clean
+.PHONY: help setup demo fast test golden check format bench docs wheel lock clean
 
 help:
 	@echo "make setup   set up $(VENV) and compile the hot modules (quick when nothing changed)"
@@ -19,6 +19,7 @@ help:
 	@echo "make fast    the tests that start no process, in about a minute on two cores"
 	@echo "make test    the tests on all cores, those of formats and yfilter with either build"
 	@echo "             make test JOBS=0 does it in one process"
+	@echo "make golden  write the golden files anew (tests/golden), for a change that is decided"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   a quick version of the benchmarks (results: docs/benchmarks.md)"
 	@echo "make docs    the documents as a site, in build/site (installs zensical)"
@@ -61,6 +62,9 @@ test: $(BUILT)
 	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
 	ONYX_PURE=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --seeds 2 tests/formats tests/yfilter \
 	  $(addprefix --ignore=tests/yfilter/,test_patterns_oracle.py test_re2_patterns.py index/test_pattern_set.py)
+
+golden: $(BUILT)
+	$(BIN)/python -m tests.golden
 
 check: $(STAMP)
 	$(BIN)/ruff format --check $(CODE)
