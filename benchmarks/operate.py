@@ -17,6 +17,7 @@ import trio
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, BenchmarkError, WrongAnswers, positive
 from benchmarks.metrics_overhead import measure
+from benchmarks.plain_message import plain_message
 from benchmarks.report import Report
 from benchmarks.restart_cost import restart_cost
 from benchmarks.samples import median, percentile
@@ -99,6 +100,7 @@ def run(options: argparse.Namespace) -> Report:
     )  # fmt: skip
     report.detail("restart", {"profiles_added_s": restart.added_s})
     _report_scrapes(report, options)
+    _report_plain_message(report)
     report.remark("processor time of the process, user and system; medians; of verbs one run each")
     return report
 
@@ -143,3 +145,10 @@ OPERATE = Benchmark(
     ),
     run=run,
 )
+
+
+def _report_plain_message(report: Report) -> None:
+    plain = plain_message()
+    report.figure("core_plain_us", "a plain message in a warm core, without I/O", plain.us, "us")
+    report.figure("core_plain_calls", "calls of the project's functions for it", plain.calls)
+    report.figure("core_plain_functions", "so many functions", plain.functions)

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.benchmark import WrongAnswers
 from benchmarks.operate import _cpu_seconds
+from benchmarks.plain_message import plain_message
 
 PYTHON = sys.executable
 
@@ -23,3 +24,9 @@ def test_what_a_process_computes_is_counted() -> None:
 def test_a_command_that_did_not_do_it_is_not_timed(program: str) -> None:
     with pytest.raises(WrongAnswers, match="expected 'done'"):
         _cpu_seconds([PYTHON, "-S", "-c", program], "done")
+
+
+def test_the_way_of_a_plain_message_is_timed_and_counted() -> None:
+    found = plain_message(rounds=1)
+    assert found.calls >= found.functions > 0
+    assert found.us > 0

@@ -1,14 +1,16 @@
 """The way of a plain message through a warm broker core is short, and only gets shorter.
 
-One profile whose user is there, one link, one message of 60 bytes: from the source's frame to what
-is stored and sent.  Counted are the files of the project that it runs through; the compiled engine
-counts for nothing, whether it is compiled or not.
+One profile whose user is there, one link, one message of 60 bytes: from the source's frame to the
+actions that store and send.  The functions of the project and their calls are counted; the compiled
+engine counts for nothing, whether it is compiled or not.  The time that the way takes is measured
+by ``benchmarks operate`` (``core_plain_us``).
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
 
@@ -34,9 +36,9 @@ from overlay.link.frames import (
 )
 from tests.onyx.broker.test_broker_core import Setting, delta
 
-FILES_MAX, FUNCTIONS_MAX, CALLS_MAX = (37, 201, 302) if is_compiled() else (40, 228, 360)
-"""What was last counted; to be lowered with it, and never raised.  What is not compiled calls some
-Python that compiled code has within itself."""
+FUNCTIONS_MAX, CALLS_MAX = (201, 302) if is_compiled() else (228, 360)
+"""The last counts; they are lowered with the way, and never raised.  The build in Python calls some
+functions that compiled code has within itself."""
 
 ROOT = Path(__file__).parents[3]
 PROJECT = ("formats", "yfilter", "overlay", "registration", "onyx")
@@ -73,23 +75,23 @@ class Walk:
             self.calls[str(file), frame.f_code.co_qualname] += 1
 
 
-class Walked:
+class Watched:
     """A core that is watched while it deals with a message, but not with the answers to it."""
 
-    def __init__(self, core: BrokerCore) -> None:
+    def __init__(self, core: BrokerCore, watch: AbstractContextManager[object]) -> None:
         self.core = core
-        self.connection = 0  # of the source, when the next message is to be counted
-        self.walk = Walk()
+        self.connection = 0  # of the source, when the next message is to be watched
+        self.watch = watch  # entered for each event of the message
         self.actions: list[Action] = []
 
     def handle(self, event: Event, now: float) -> list[Action]:
-        counted = self.connection and (
+        is_watched = self.connection and (
             isinstance(event, BatchHandled | CalledAgain)
             or (isinstance(event, DataReceived) and event.connection == self.connection)
         )
-        if not counted:
+        if not is_watched:
             return self.core.handle(event, now)
-        with self.walk:
+        with self.watch:
             actions = self.core.handle(event, now)
         self.actions += actions
         return actions
@@ -116,24 +118,27 @@ class Warm(Setting):
     def publish(self) -> None:
         self.source.send("s1", Publish(source="s1", format="text", payload=MESSAGE))
 
-    def walk(self) -> Walked:
-        walked = Walked(self.core)
-        self.beside.core = walked
-        walked.connection = self.source.number
-        self.publish()
-        return walked
+    def watched(self, watch: AbstractContextManager[object], messages: int = 1) -> Watched:
+        """The core while it deals with so many messages more, which ``watch`` sees."""
+        watched = Watched(self.core, watch)
+        self.beside.core = watched
+        watched.connection = self.source.number
+        for _ in range(messages):
+            self.publish()
+        self.beside.core = watched.core
+        return watched
 
 
-def test_a_plain_message_runs_through_few_files() -> None:
-    walked = Warm().walk()
+def test_a_plain_message_takes_few_calls() -> None:
+    walk = Walk()
+    walked = Warm().watched(walk)
     sent = [decode(a.data[LENGTH_BYTES:]).frame for a in walked.actions if isinstance(a, SendData)]
     assert {type(frame) for frame in sent} == {Message, Deliveries, Ack}
     assert {"outbox", "inbox", "delivery"} <= {
         action.space for action in walked.actions if isinstance(action, Put)
     }
-    files, calls = walked.walk.files, walked.walk.calls
+    files, calls = walk.files, walk.calls
     way = "\n".join(f"{count:5} {file}" for file, count in files.most_common())
-    found = f"{len(files)} files, {len(calls)} functions, {calls.total()} calls:\n{way}"
-    assert len(files) <= FILES_MAX, found
+    found = f"{len(calls)} functions, {calls.total()} calls:\n{way}"
     assert len(calls) <= FUNCTIONS_MAX, found
     assert calls.total() <= CALLS_MAX, found
