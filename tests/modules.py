@@ -23,7 +23,7 @@ _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n]*)|c?import[ \t]+([^\n]*))",
     re.MULTILINE,
 )
-_COMMENT = re.compile(r"#[^\n]*")
+_TEXT_OR_COMMENT = re.compile(r'("""|\'\'\').*?\1|#[^\n]*', re.DOTALL)
 _DOCSTRING = re.compile(r'(?:\s|#[^\n]*\n)*[rR]?("""|\'\'\')(.*?)\1', re.DOTALL)
 
 
@@ -96,7 +96,7 @@ def _read(path: Path) -> tuple[list[tuple[str, str]], str]:
 def named_in_cython(text: str) -> list[tuple[str, str]]:
     """The imports of a ``.pyx`` or ``.pxd``, as pairs of a module and a name in it ("": none)."""
     found = []
-    for module, members, modules in _IMPORT.findall(_COMMENT.sub("", text)):
+    for module, members, modules in _IMPORT.findall(_TEXT_OR_COMMENT.sub("", text)):
         names = (modules or members).strip("() \t\n").split(",")
         first_words = [name.split()[0] for name in names if name.split()]
         found += [(module, word) if module else (word, "") for word in first_words]

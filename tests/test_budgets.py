@@ -59,6 +59,10 @@ def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_imports_of_cython_are_seen() -> None:
     text = """# cython: language_level=3
+'''An example:
+
+    from formats import decode
+'''
 from formats.columns cimport Words, Cuts as Other  # from x import y
 from formats.scanner import (
     scan,  # of bytes
