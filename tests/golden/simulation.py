@@ -3,19 +3,21 @@
 A seed says all: the same frames leave in the same order at the same simulated times, whatever
 PYTHONHASHSEED and the machine are.  So a diff here names the frames whose number has changed; where
 none has, the digests tell whether their bytes, order or times have (``sent``), the order of
-deliveries (``delivered``), or the rows on the disks at the end (``stored``).
+deliveries (``delivered``), or the rows on the disks at the end (``stored``).  Of each space that a
+process stores there is a row as an example.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from unittest import mock
 
 import msgpack
 
+from overlay.link.events import Delete, Put
 from tests.golden.golden_file import as_json
 from tests.simulation import (
     test_changing_shapes,
@@ -29,6 +31,7 @@ from tests.simulation import (
     test_transformation,
 )
 from tests.simulation.scenario import Scenario
+from tests.simulation.sim_disk import MemoryDisk
 from tests.simulation.sim_network import SimNetwork, SimNode
 
 EXAMPLE_BYTES_MAX = 240  # of a row that is shown whole
@@ -54,11 +57,13 @@ of a known shape by their values; these are run ahead, so that all shapes are kn
 
 
 class Record:
-    """The frames that leave processes while it watches; they come in pieces, as over TCP."""
+    """The frames that leave processes while it watches, which come in pieces, as over TCP; and the
+    least row of each space that processes of each role store."""
 
     def __init__(self) -> None:
         self.frames: Counter[str] = Counter()
         self.sent = sha256()
+        self.rows: dict[str, tuple[str, bytes]] = {}
         self._rest: dict[tuple[str, int], bytes] = {}
 
     @contextmanager
@@ -71,7 +76,10 @@ class Record:
             self._count((node.peer, number), data)
             transmit(net, node, number, data)
 
-        with mock.patch.object(SimNetwork, "_transmit", noted):
+        with (
+            mock.patch.object(SimNetwork, "_transmit", noted),
+            mock.patch.object(Scenario, "new_disk", lambda _, peer: _WatchedDisk(peer, self.rows)),
+        ):
             yield
 
     def _count(self, connection: tuple[str, int], data: bytes) -> None:
@@ -82,6 +90,20 @@ class Record:
             data = data[end:]
         if data:
             self._rest[connection] = data
+
+
+class _WatchedDisk(MemoryDisk):
+    def __init__(self, peer: str, rows: dict[str, tuple[str, bytes]]) -> None:
+        super().__init__()
+        self._role, self._rows = peer.partition("/")[0], rows
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None:
+        made = list(changes)
+        for change in made:
+            if isinstance(change, Put):
+                name, row = f"{self._role}/{change.space}", (change.key, change.value)
+                self._rows[name] = min(self._rows.get(name, row), row)
+        super().commit(made)
 
 
 def simulation() -> str:
@@ -99,8 +121,7 @@ def simulation() -> str:
             for space, key, value in node.disk.open():
                 stored.update(repr((peer, space, key, value)).encode())
                 spaces[space] += 1
-                role = peer.partition("/")[0]
-                examples.setdefault(f"{role}/{space}", (key, value))
+        examples = record.rows | examples
         got = {
             profile: [*interest.subscriber.got.items()]
             for profile, interest in scenario.interests.items()
@@ -122,7 +143,7 @@ def simulation() -> str:
 
 
 def _row(key: str, value: bytes) -> dict[str, object]:
-    """The first row of its space that was met."""
+    """A long value by its digest."""
     if len(value) > EXAMPLE_BYTES_MAX:
         return {"key": key, "bytes": len(value), "sha256": sha256(value).hexdigest()[:16]}
     return {"key": key, "hex": value.hex()}
