@@ -20,8 +20,9 @@ from yfilter.language.budget import too_much_time
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.result_writer import ResultWriter
 from yfilter.local_queries import LocalQueries, tree_of
-from yfilter.matches import Delivered, MakesNow, Rendering
+from yfilter.matches import Delivered, MakesNow
 from yfilter.query_costs import QueryCosts
+from yfilter.rendering import Rendering
 
 _Writers: TypeAlias = dict[Reading, ResultWriter]
 

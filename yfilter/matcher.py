@@ -26,7 +26,7 @@ from formats.text import parse_text
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.readings import Derive, Readings, graph_meant, readings_of
-from yfilter.engine.targets import LinkTarget, Priority
+from yfilter.engine.targets import LinkTarget, Priority, Transforming
 from yfilter.engine.work import Work
 from yfilter.errors import ProfileRefused
 from yfilter.explanation import Explanation
@@ -48,7 +48,7 @@ from yfilter.matches import (
 from yfilter.message_match import MessageMatch
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
-from yfilter.projection.transformations import Transformations, Transforming
+from yfilter.projection.transformations import Transformations
 
 __all__ = ["LinkTarget", "Matcher", "Transforming", "check_profile"]
 

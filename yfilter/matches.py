@@ -5,18 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from formats.element_stream import ElementStream
-from yfilter.answers import Answer, Answers
-from yfilter.engine.readings import Reading, Readings
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.matching_path import is_path, matching_path
-from yfilter.language.node_functions import PARENT
-from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType
-from yfilter.language.query_ast import Expression, ForClause, Profile
-from yfilter.local_queries import tree_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,87 +27,12 @@ class TransformationMatch:
     stream: ElementStream
 
 
-class Rendering:
-    """Bindings and results of one query on one message, each made when first called.
+class Rendering(Protocol):
+    """Bindings and results of one query on one message; both raise MatchLimitExceeded."""
 
-    ``answer`` None: the result is the message.  ``show`` has the index look at a message, which
-    ``answers`` are about.
-    """
+    def bindings(self) -> tuple[int, ...]: ...
 
-    __slots__ = (
-        "_answer",
-        "_answers",
-        "_bindings",
-        "_message",
-        "_reading",
-        "_results",
-        "_show",
-        "_text",
-    )
-
-    def __init__(
-        self,
-        text: bytes,
-        answer: Answer | None,
-        message: Readings,
-        reading: Reading,
-        answers: Answers,
-        show: Callable[[ElementStream], None],
-    ) -> None:
-        self._text = text
-        self._answer = answer
-        self._message = message
-        self._reading = reading
-        self._answers = answers
-        self._show = show
-        self._bindings: tuple[int, ...] | None = None
-        self._results: list[bytes] | None = None
-
-    def bindings(self) -> tuple[int, ...]:
-        if self._bindings is None:
-            profile = tree_of(self._text)
-            answer = self._answer or Answer(profile)
-            stream = self._message.in_(self._reading)
-            if answer.paths:
-                self._show(stream)
-                self._bindings = tuple(self._answers.bindings(answer))
-            else:
-                self._bindings = _selected(profile, stream)
-        return self._bindings
-
-    def results(self) -> list[bytes]:
-        if self._results is None:
-            if self._answer is None:
-                self._results = [self._answers.whole_message(self._message)]
-            else:
-                self._show(self._message.in_(self._reading))
-                self._results = self._answers.results(self._answer, self._message, self._reading)
-        return self._results
-
-
-def _selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:
-    """The elements that a path of any kind, or the first for clause, selects, or in which it does
-    so; of a profile without either those that its matching path does."""
-    body, flwor = profile.body, profile.flwor
-    source: Expression = matching_path(profile)
-    if is_path(body):
-        source = body
-    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
-        source = flwor.clauses[0].path
-    evaluator = MessageEvaluator(stream)
-    try:
-        found = evaluator.evaluate(source, DOCUMENT, {})
-    except DynamicError:
-        return ()
-    nodes = [item for item in found if isinstance(item, Node)]
-    elements = {
-        next(evaluator.axes.step(node, PARENT), node)
-        if node.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
-        else node
-        for node in nodes
-        if node.tree == DOCUMENT.tree
-    }
-    return tuple(sorted({max(element.number, 0) for element in elements}))
+    def results(self) -> list[bytes]: ...
 
 
 class Delivered(NamedTuple):

@@ -18,15 +18,8 @@ from formats.graph import turtle_scanner
 from formats.graph.striping import GraphBuilder
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.terms import Terms
+from formats.graph.writer import FORMATS
 
-FORMATS = {
-    GraphSyntax.TURTLE: pyoxigraph.RdfFormat.TURTLE,
-    GraphSyntax.TRIG: pyoxigraph.RdfFormat.TRIG,
-    GraphSyntax.N_TRIPLES: pyoxigraph.RdfFormat.N_TRIPLES,
-    GraphSyntax.N_QUADS: pyoxigraph.RdfFormat.N_QUADS,
-    GraphSyntax.JSON_LD: pyoxigraph.RdfFormat.JSON_LD,
-    GraphSyntax.RDF_XML: pyoxigraph.RdfFormat.RDF_XML,
-}
 _Term: TypeAlias = (
     pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal | pyoxigraph.Triple
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from formats.element_stream import ElementStream
 from formats.errors import FormatError
 from formats.graph import striped
-from formats.graph.rdf_names import PLAIN_ELEMENT, element_kind
 from formats.graph.vocabulary import RDF
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
@@ -20,6 +19,10 @@ def _rdf(local: str) -> QualifiedName:
     return QualifiedName("rdf", RDF, local)
 
 
+# Names of RDF that are no names of properties in RDF/XML (section 5.1); rdf_names has the same.
+_OF_RDF_XML = frozenset(
+    ("RDF", "ID", "about", "nodeID", "resource", "datatype", "parseType", "Description", "li")
+) | {"aboutEach", "aboutEachPrefix", "bagID"}
 _LANGUAGE = QualifiedName("xml", XML_NAMESPACE, "lang")
 _STRIPED_CLOSURE = (striped.GRAPH_NAMESPACE, striped.CLOSURE)
 
@@ -49,7 +52,7 @@ def write_rdf_xml(stream: ElementStream) -> bytes:
 def _write_property(out: XmlWriter, name: QualifiedName, values: dict[str, str]) -> None:
     if name.namespace == striped.GRAPH_NAMESPACE:
         raise FormatError("not-writable", f"{values[striped.PROPERTY_IRI]} has no name in XML")
-    if element_kind(name) != PLAIN_ELEMENT:
+    if not name.namespace or (name.namespace == RDF and name.local in _OF_RDF_XML):
         raise FormatError("not-writable", f"RDF/XML has {name} for itself")
     text = ""
     if striped.STRING in values:

@@ -15,13 +15,24 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 from formats.element_stream import ElementStream
 from formats.errors import FormatError
 from formats.graph import striped
-from formats.graph.oxigraph import FORMATS
 from formats.graph.rdf_xml_writer import write_rdf_xml
 from formats.graph.syntaxes import GraphSyntax
+from formats.graph.vocabulary import RDF_TYPE, RDFS
 from formats.names import QualifiedName
 
+FORMATS = {
+    GraphSyntax.TURTLE: pyoxigraph.RdfFormat.TURTLE,
+    GraphSyntax.TRIG: pyoxigraph.RdfFormat.TRIG,
+    GraphSyntax.N_TRIPLES: pyoxigraph.RdfFormat.N_TRIPLES,
+    GraphSyntax.N_QUADS: pyoxigraph.RdfFormat.N_QUADS,
+    GraphSyntax.JSON_LD: pyoxigraph.RdfFormat.JSON_LD,
+    GraphSyntax.RDF_XML: pyoxigraph.RdfFormat.RDF_XML,
+}
 _Attributes: TypeAlias = dict[str, str]
+_Graph: TypeAlias = "NamedNode | BlankNode | DefaultGraph"
 _ROOT = (striped.GRAPH_NAMESPACE, striped.GRAPH)
+_CLOSURE = (striped.GRAPH_NAMESPACE, striped.CLOSURE)
+_FIXED = {striped.CLASS: NamedNode(RDF_TYPE), striped.MEMBER: NamedNode(RDFS + "member")}
 
 
 def is_graph(stream: ElementStream) -> bool:
@@ -39,17 +50,25 @@ def has_named_graphs(stream: ElementStream) -> bool:
 
 def triples_of(stream: ElementStream) -> Iterator[Quad]:
     """All triples of a striped graph, those of one subject after the other."""
-    for subject in stream.children_of(0):
-        said = _attributes(stream, subject)
-        node = _node(said, striped.IRI_SUBJECT, striped.BLANK)
-        graph: NamedNode | BlankNode | DefaultGraph = DefaultGraph()
-        if stream.name_of(subject).local == striped.NAMED_SUBJECT:
-            graph = _node(said, striped.GRAPH_IRI, striped.GRAPH_BLANK)
-        for child in stream.children_of(subject):
+    for node, graph, children in _subjects(stream):
+        for child in children:
             name = stream.name_of(child)
-            if name[1:] != (striped.GRAPH_NAMESPACE, striped.CLOSURE):
+            if name[1:] != _CLOSURE:
                 values = _attributes(stream, child)
                 yield Quad(node, _property(name, values), _object(values), graph)
+
+
+def closure_of(stream: ElementStream) -> Iterator[tuple[str, Quad, bool]]:
+    """The triples that taxonomies made of a striped graph: (CLASS, PROPERTY_ABOVE or MEMBER, the
+    triple, whether it is OWN); the property is rdf:type, the one above, or rdfs:member."""
+    for node, graph, children in _subjects(stream):
+        for child in children:
+            if stream.name_of(child)[1:] == _CLOSURE:
+                for each in stream.children_of(child):
+                    values = _attributes(stream, each)
+                    kind = stream.name_of(each).local
+                    prop = _FIXED.get(kind) or NamedNode(values[striped.PROPERTY_IRI])
+                    yield kind, Quad(node, prop, _object(values), graph), striped.OWN in values
 
 
 def write_graph(stream: ElementStream, syntax: GraphSyntax) -> bytes:
@@ -84,6 +103,19 @@ def _written(stream: ElementStream, syntax: GraphSyntax) -> bytes:
         raise FormatError("not-writable", f"{syntax} cannot say it: {error}") from None
     assert written is not None
     return written
+
+
+def _subjects(
+    stream: ElementStream,
+) -> Iterator[tuple[NamedNode | BlankNode, _Graph, Iterator[int]]]:
+    """Each subject of a striped graph, in a graph, with its elements."""
+    for subject in stream.children_of(0):
+        said = _attributes(stream, subject)
+        graph: _Graph = DefaultGraph()
+        if stream.name_of(subject).local == striped.NAMED_SUBJECT:
+            graph = _node(said, striped.GRAPH_IRI, striped.GRAPH_BLANK)
+        node = _node(said, striped.IRI_SUBJECT, striped.BLANK)
+        yield node, graph, stream.children_of(subject)
 
 
 def _attributes(stream: ElementStream, element: int) -> _Attributes:

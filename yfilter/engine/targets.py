@@ -18,6 +18,15 @@ class Priority(IntEnum):
     PROFILE = 2
 
 
+class Transforming(IntEnum):
+    """The work on a link's messages: none, leaving out the parts that are not needed, and computing
+    pieces where that makes less of them."""
+
+    NOT = 0
+    CUTTING = 1
+    RESTRUCTURING = 2
+
+
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
     """A link to a neighbour, on the broadcast tree of the root broker ``root``, and on those of

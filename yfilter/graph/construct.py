@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from formats.element_stream import ElementStream
 from formats.errors import FormatError
@@ -20,11 +20,23 @@ from yfilter.graph.query_ast import (
     TriplePattern,
     Variable,
 )
-from yfilter.graph.solutions import Solutions
 from yfilter.graph.terms import BlankNode, GroundTerm
 from yfilter.language.budget import Budget
 
 Triple: TypeAlias = "tuple[GroundTerm, Iri, GroundTerm]"
+
+
+class FoundSolutions(Protocol):
+    """Rows of term numbers, 0 for none, one a column; ``solutions.py``."""
+
+    @property
+    def columns(self) -> tuple[Variable, ...]: ...
+
+    @property
+    def rows(self) -> Sequence[tuple[int, ...]]: ...
+
+    def term(self, number: int) -> GroundTerm: ...
+
 
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
@@ -37,7 +49,7 @@ def template_columns(template: Sequence[TriplePattern]) -> tuple[Variable, ...]:
 
 
 def constructed(
-    template: Sequence[TriplePattern], solutions: Solutions, budget: Budget
+    template: Sequence[TriplePattern], solutions: FoundSolutions, budget: Budget
 ) -> list[Triple]:
     """The triples, each once.  Blank nodes of the template are new for each solution; what is no
     triple (an unbound variable, a literal as a subject) is left out."""

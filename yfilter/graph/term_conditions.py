@@ -22,7 +22,7 @@ from math import inf, nextafter
 from typing import NamedTuple, TypeGuard
 
 from formats.graph import striped
-from formats.graph.literal_values import derived_value, is_seconds, value_kind
+from formats.graph.literal_forms import derived_value, is_seconds, value_kind
 from formats.graph.vocabulary import RDF, XSD
 from yfilter.graph.query_ast import (
     AllOf,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 from formats.element_stream import ElementStream
 from yfilter.language.budget import NOT_BEGUN
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.flwor_evaluation import flwor_items
-from yfilter.language.matching_path import decisive_parts, is_path
+from yfilter.language.matching_path import decisive_parts, is_path, matching_path
+from yfilter.language.node_functions import PARENT
 from yfilter.language.nodes import (
     DOCUMENT,
     Construction,
@@ -29,17 +31,35 @@ from yfilter.language.query_ast import (
     Constructor,
     Expression,
     Flwor,
+    ForClause,
     Markup,
     Origin,
     PathExpression,
+    Profile,
 )
-from yfilter.language.result_plan import ResultPlan
 
 _FOCUS = Focus(DOCUMENT, 1, 1, {})
 
 
+class Planned(Protocol):
+    """The profile of a result plan, and whether it is made of given bindings."""
+
+    @property
+    def profile(self) -> Profile: ...
+
+    @property
+    def binds(self) -> bool: ...
+
+
+class Unplanned(NamedTuple):
+    """A profile for which nobody has made a plan."""
+
+    profile: Profile
+    binds: bool = False
+
+
 def interpreted(
-    plan: ResultPlan,
+    plan: Planned,
     stream: ElementStream,
     bindings: Sequence[int],
     limits: EvaluationLimits,
@@ -57,7 +77,7 @@ def interpreted(
 
 
 def _documents(
-    plan: ResultPlan,
+    plan: Planned,
     evaluator: MessageEvaluator,
     bindings: Sequence[int],
     whole_message: Callable[[], bytes],
@@ -124,3 +144,28 @@ def _document(evaluator: MessageEvaluator, item: Item, whole_message: Callable[[
     if not is_element:
         raise DynamicError("SENR0001", "this is no document")
     return written(evaluator, [item])
+
+
+def selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:
+    """The elements that a path of any kind, or the first for clause, selects, or in which it does
+    so; of a profile without either the elements that its matching path selects."""
+    body, flwor = profile.body, profile.flwor
+    source: Expression = matching_path(profile)
+    if is_path(body):
+        source = body
+    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
+        source = flwor.clauses[0].path
+    evaluator = MessageEvaluator(stream)
+    try:
+        found = evaluator.evaluate(source, DOCUMENT, {})
+    except DynamicError:
+        return ()
+    nodes = [item for item in found if isinstance(item, Node)]
+    elements = {
+        next(evaluator.axes.step(node, PARENT), node)
+        if node.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
+        else node
+        for node in nodes
+        if node.tree == DOCUMENT.tree
+    }
+    return tuple(sorted({max(element.number, 0) for element in elements}))

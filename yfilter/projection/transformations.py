@@ -24,13 +24,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from enum import IntEnum
 from heapq import heappop, heappush
 
 from formats.binary import encode_binary
 from formats.element_stream import ElementStream
 from yfilter.engine.readings import Readings
-from yfilter.engine.targets import LinkTarget
+from yfilter.engine.targets import LinkTarget, Transforming
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
 from yfilter.language.evaluation import MessageEvaluator
@@ -53,15 +52,6 @@ _TAGS_BYTES = 16  # of an element
 
 PLAIN, COMMON, LARGEST = "plain", "common", "largest"
 _NOTHING_CHOSEN: frozenset[str] = frozenset()
-
-
-class Transforming(IntEnum):
-    """What is done to a link's messages: nothing, what is not needed is left out, and pieces are
-    computed where that makes less of them."""
-
-    NOT = 0
-    CUTTING = 1
-    RESTRUCTURING = 2
 
 
 class Transformations:

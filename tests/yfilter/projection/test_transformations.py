@@ -17,7 +17,7 @@ from tests.formats.support import assert_invariants
 from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.random_cases import random_message
 from yfilter.engine.readings import Readings
-from yfilter.engine.targets import LinkTarget
+from yfilter.engine.targets import LinkTarget, Transforming
 from yfilter.errors import ProfileRefused
 from yfilter.index.index import Index
 from yfilter.language.query_parser import parse_profile
@@ -29,7 +29,7 @@ from yfilter.projection.needs import Need
 from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.parts import part_of_text, with_parts
 from yfilter.projection.pieces import pack_pieces, unpack_pieces
-from yfilter.projection.transformations import Transformations, Transforming
+from yfilter.projection.transformations import Transformations
 
 
 def picture(number: int) -> str:
