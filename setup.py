@@ -102,7 +102,7 @@ class BuildHotModules(build_ext):
         super().build_extensions()
 
     def write_manifest(self, reason: str) -> None:
-        manifest = Path(self.get_ext_fullpath("formats.build")).with_name("compiled.json")
+        manifest = Path(self.get_ext_fullpath("formats.kernel")).with_name("compiled.json")
         sources = {extension.name: source_of(extension.name) for extension in self.extensions}
         types = {name: source.with_suffix(".pxd") for name, source in sources.items()}
         manifest.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from benchmarks.benchmark import Benchmark, WrongAnswers, positive
 from benchmarks.report import Report
 from benchmarks.samples import median
 from formats import parse_text
-from formats.build import build_info
+from formats.kernel import build_info
 from yfilter import Matcher
 
 MATCHED = 100

@@ -16,7 +16,7 @@ from benchmarks.graph import cluster_figures, topss_figures
 from benchmarks.graph.figure_plots import draw
 from benchmarks.graph.figure_sizes import Sizes
 from benchmarks.graph.paper_figure import PaperFigure, PaperFigures
-from formats.build import build_info
+from formats.kernel import build_info
 
 _MEASURED: dict[tuple[str, ...], Callable[[Sizes], list[PaperFigure]]] = {
     ("G9a",): topss_figures.memory_by_subscriptions,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from benchmarks import machine
 from benchmarks.report import Report
-from formats.build import build_info
+from formats.kernel import build_info
 
 Part: TypeAlias = Callable[[Report, argparse.Namespace], None]
 

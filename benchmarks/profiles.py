@@ -22,7 +22,7 @@ from benchmarks.benchmark import Benchmark, WrongAnswers, count, positive
 from benchmarks.report import Report
 from benchmarks.samples import median
 from benchmarks.workload import ProfileMaker, make_schema
-from formats.build import build_info
+from formats.kernel import build_info
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_anew, parse_template
 from yfilter.language.shape_cache import ShapeCache

@@ -35,7 +35,7 @@ from benchmarks.benchmark import Benchmark, WrongAnswers, count, positive
 from benchmarks.report import Report
 from benchmarks.samples import mean, median
 from formats import ElementStream, parse_text
-from formats.build import build_info
+from formats.kernel import build_info
 from formats.text import to_text
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path

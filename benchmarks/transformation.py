@@ -22,7 +22,7 @@ from benchmarks.placement.core_network import CoreNetwork
 from benchmarks.report import Report
 from benchmarks.transformed.links import measure_added, measure_links
 from benchmarks.transformed.workloads import Workload, batches, feeds, finance, pictures
-from formats.build import build_info
+from formats.kernel import build_info
 from overlay.topology import parse_topology
 
 OFF, PROJECTION, FULL = "off", "projection", "full"

@@ -14,15 +14,20 @@ import hashlib
 import pyexpat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from formats.characters import find_illegal_character
 from formats.errors import FormatError
 from formats.grammar import EMPTY_GRAMMAR, Grammar
+from formats.kernel import AVAILABLE
 from formats.schema import Schema
 from formats.schema_grammar import read_grammar
 from formats.schema_terms import read_terms
-from formats.wire_model import WireModel
+
+if TYPE_CHECKING or AVAILABLE:
+    from formats.wire_model import WireModel
+else:
+    from formats.plain_wire import PlainModel as WireModel
 
 VERSION_BYTES = 4
 WORDS_MAX = 16_384  # of each kind; the first in order stay, the others travel as literals

@@ -6,7 +6,7 @@ from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from formats.graph.graph_limits import GraphLimits
 from formats.graph.reader import read_graph
-from formats.graph.striping import Closure
+from formats.graph.striped import Closure
 from formats.graph.syntaxes import by_media_type
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.media_types import TEXT, publish_format

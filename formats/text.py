@@ -1,7 +1,7 @@
 """XML text: parsed into an ElementStream, and written back.
 
-An ordinary message is read by the ``scanner``, everything else by expat, namespace-aware; what is
-said here holds for either, and every refusal is expat's or made here.
+An ordinary message is read by the ``scanner``, where that is compiled, everything else by expat,
+namespace-aware; what is said here holds for either, and every refusal is expat's or made here.
 
 A message is data from a stranger, so nothing outside the bytes given is ever read: external DTD
 subsets are not loaded, a reference that would need one is refused (its content would be lost
@@ -18,17 +18,20 @@ from __future__ import annotations
 
 import pyexpat
 import re
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.encodings import UTF_8, declared_codec, takes_several_bytes
 from formats.entity_budget import EntityBudget
 from formats.errors import MessageRefused
+from formats.kernel import AVAILABLE
 from formats.limits import DEFAULT_LIMITS, MessageLimits
+from formats.markup import subtree_writer
 from formats.names import QualifiedName
-from formats.scanner import COMPILED, scan
-from formats.subtree_writer import subtree_writer
+
+if TYPE_CHECKING or AVAILABLE:
+    from formats.scanner import scan
 
 # Between namespace, local name and prefix in expat's names; no XML text can contain it.
 _SEPARATOR = "\x01"
@@ -61,8 +64,7 @@ def parse_text(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementSt
         raise MessageRefused(
             "too-large", f"the message has {len(data)} bytes; at most {limits.bytes_max} allowed"
         )
-    # PERF: of expat's time the scanner takes 3 % compiled, but 400 % uncompiled.
-    stream = scan(data, limits) if COMPILED else None
+    stream = scan(data, limits) if AVAILABLE else None
     return stream or parse_with_expat(data, limits)
 
 

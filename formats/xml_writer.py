@@ -27,8 +27,8 @@ from types import MappingProxyType
 from formats.characters import find_illegal_character, is_comment, is_processing_instruction
 from formats.element_stream import ContentKind, ElementStream
 from formats.escapes import escaped_text, escaped_value
+from formats.markup import declaration, subtree_writer
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.subtree_writer import declaration, subtree_writer
 
 # What a start tag changed: (prefix, what it meant outside, None if nothing).
 _Changes = Sequence[tuple[str, str | None]]

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from formats.build import build_info
+from formats.kernel import build_info
 
 DISTRIBUTION = "onyx_dissemination"  # as installers write it in the names of folders
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from formats.binary import decode_binary, encode_binary
+from formats.codec import WireFormat, decode, encode
 from formats.element_stream import ElementStream
 from formats.limits import MessageLimits
 from yfilter.engine.match_limits import MatchLimits
@@ -24,13 +24,13 @@ def question_about(
 ) -> EvaluateProfile:
     """About a profile and a message that is here."""
     pieces = pack_pieces(stream.pieces) if stream.pieces else b""
-    return EvaluateProfile(text, encode_binary(stream), pieces, limits, seconds)
+    return EvaluateProfile(text, encode(stream, WireFormat.BINARY), pieces, limits, seconds)
 
 
 def evaluate_profile(question: EvaluateProfile, clock: Callable[[], float]) -> ProfileEvaluated:
     """The answer; ``clock``: seconds of processor time."""
     began = clock()
-    stream = decode_binary(question.message, question.limits)
+    stream = decode(question.message, WireFormat.BINARY, question.limits)
     if question.pieces:
         stream.pieces = unpack_pieces(question.pieces, len(stream), PIECES_BYTES_MAX)
     return evaluate(question.text, stream, question.seconds, clock, began)

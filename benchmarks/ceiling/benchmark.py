@@ -30,7 +30,7 @@ from benchmarks.report import Report
 from benchmarks.samples import mean
 from benchmarks.workload import ProfileMaker, make_messages, make_schema
 from formats import ElementStream, parse_text
-from formats.build import build_info
+from formats.kernel import build_info
 from yfilter import Matcher, MatchLimits
 from yfilter.engine.readings import Reading
 from yfilter.engine.targets import Priority

@@ -15,7 +15,7 @@ from benchmarks.delivery.links import measure_links
 from benchmarks.delivery.paths import measure_paths
 from benchmarks.delivery.returns import measure_returns
 from benchmarks.delivery.rules import measure_rules
-from formats.build import build_info
+from formats.kernel import build_info
 from yfilter import ProfileRefused
 
 PARTS: Mapping[str, Callable[[DeliverJob, Teller], None]] = {

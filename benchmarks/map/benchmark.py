@@ -31,7 +31,7 @@ from benchmarks.network.helper import Helper, helper, running
 from benchmarks.network.processor import processor_seconds
 from benchmarks.report import Report
 from benchmarks.samples import median, percentile
-from formats.build import build_info
+from formats.kernel import build_info
 from onyx.data_directory import DataDirectory
 from onyx.identity.known_networks import INSECURE, VARIABLE
 from overlay.topology import Topology

@@ -23,7 +23,7 @@ import msgpack
 from benchmarks.machine import resident_bytes
 from benchmarks.matching.job import JOB, MESSAGES, PROFILES, TIMINGS, MatchJob, Timings
 from formats import ElementStream, WireFormat, decode, encode, parse_text
-from formats.build import build_info
+from formats.kernel import build_info
 from yfilter import Matcher, MatchLimits, ProfileRefused, parse_profile
 
 _CHUNK = 1_000  # profiles parsed, then installed, at a time: their texts are not held

@@ -51,7 +51,7 @@ from benchmarks.network.pings import NetworkReport
 from benchmarks.network.processor import allow_many_files
 from benchmarks.network.registering import measure_registering
 from benchmarks.network.sizes import QUICK, Sizes
-from formats.build import build_info
+from formats.kernel import build_info
 from onyx import UserError
 from onyx.background import background_tasks
 from overlay.link.lone_error import lone_error

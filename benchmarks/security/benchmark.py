@@ -35,7 +35,7 @@ from benchmarks.network.processor import allow_many_files
 from benchmarks.report import Report
 from benchmarks.samples import percentile
 from benchmarks.security.strangers import STRANGERS, resident_bytes, seconds_until_closed
-from formats.build import build_info
+from formats.kernel import build_info
 from onyx import User
 from onyx.identity.known_networks import credentials_for
 from onyx.registration_client import host_and_port

@@ -6,14 +6,41 @@ while they come; what is beyond a bound, or is not taken, is refused as a whole.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
-from formats.graph import json_ld, oxigraph, turtle_scanner
+from formats.graph import json_ld
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
-from formats.graph.rdf_xml import graph_of_document
-from formats.graph.striping import Closure, GraphBuilder
+from formats.graph.striped import Closure
 from formats.graph.syntaxes import GraphSyntax
-from formats.text import parse_text
+from formats.graph.writer import FORMATS
+from formats.kernel import AVAILABLE
+from formats.text import parse_text, to_text
+
+if TYPE_CHECKING or AVAILABLE:
+    from formats.graph import oxigraph, turtle_scanner
+    from formats.graph.rdf_xml import graph_of_document
+    from formats.graph.striping import GraphBuilder
+else:
+    from formats.graph.plain_striping import plain_stripes
+
+    def graph_of_document(
+        stream: ElementStream,
+        limits: GraphLimits = DEFAULT_GRAPH_LIMITS,
+        base: str = "",
+        closure: Closure | None = None,
+    ) -> ElementStream:
+        """The striped graph of an RDF/XML document; MessageRefused where it means none."""
+        kind = FORMATS[GraphSyntax.RDF_XML]
+        try:
+            return plain_stripes(to_text(stream), kind, limits, base or None, closure)
+        except MessageRefused as refusal:
+            code = "rdf-syntax" if refusal.code == "malformed" else refusal.code
+            raise MessageRefused(code, refusal.reason) from None
+
+
+__all__ = ["graph_of_document", "read_graph"]
 
 
 def read_graph(
@@ -40,6 +67,8 @@ def read_graph(
         )
     if syntax is GraphSyntax.RDF_XML:
         return graph_of_document(parse_text(data, limits.message), limits, base or "", closure)
+    if not AVAILABLE:
+        return _plain_graph(data, syntax, limits, context, closure, base)
     builder = GraphBuilder(limits)
     if syntax is GraphSyntax.JSON_LD:
         builder = _json_ld(data, limits, context, base)
@@ -49,20 +78,47 @@ def read_graph(
     return builder.finish(closure)
 
 
-def _json_ld(
-    data: bytes, limits: GraphLimits, context: bytes | None, base: str | None
-) -> GraphBuilder:
+def _plain_graph(
+    data: bytes,
+    syntax: GraphSyntax,
+    limits: GraphLimits,
+    context: bytes | None,
+    closure: Closure | None,
+    base: str | None,
+) -> ElementStream:
+    """By pyoxigraph alone."""
+    if syntax is GraphSyntax.JSON_LD:
+        data = _checked_json_ld(data, limits, context)
+        base = base or json_ld.RELATIVE_BASE
+    stream = plain_stripes(data, FORMATS[syntax], limits, base, closure)
+    if base == json_ld.RELATIVE_BASE and base.encode() in stream.attribute_values:
+        raise _relative_iri()
+    return stream
+
+
+def _checked_json_ld(data: bytes, limits: GraphLimits, context: bytes | None) -> bytes:
     json_ld.check_bounds(data, limits)
     if context is not None:
         data = json_ld.with_context(data, context)
         json_ld.check_bounds(data, limits)
+    return data
+
+
+def _relative_iri() -> MessageRefused:
+    """Without a base relative IRIs would be left out without a word."""
+    return MessageRefused(
+        "relative-iri", "a relative IRI, and nothing that it is relative to: say @base"
+    )
+
+
+def _json_ld(
+    data: bytes, limits: GraphLimits, context: bytes | None, base: str | None
+) -> GraphBuilder:
+    data = _checked_json_ld(data, limits, context)
     builder, base = GraphBuilder(limits), base or json_ld.RELATIVE_BASE
     if not oxigraph.scan_json_ld(builder, data, base):
         builder = GraphBuilder(limits)
         oxigraph.add_triples(builder, data, GraphSyntax.JSON_LD, base)
-    # Without a base relative IRIs would be left out without a word.
     if builder.terms.has_iri_below(json_ld.RELATIVE_BASE.encode()):
-        raise MessageRefused(
-            "relative-iri", "a relative IRI, and nothing that it is relative to: say @base"
-        )
+        raise _relative_iri()
     return builder

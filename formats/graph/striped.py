@@ -27,6 +27,9 @@ container, rdf:_1 and on, likewise.  An object of which a taxonomy lists classes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 GRAPH_NAMESPACE = "urn:onyx:graph"
 
 GRAPH = "g"  # the root element
@@ -53,3 +56,17 @@ NUMBER = "n"
 SECONDS = "w"
 PROPERTY_IRI = "i"
 OWN = "o"
+
+
+class Closure(Protocol):
+    """What taxonomies make of a graph's types and properties; all are IRIs."""
+
+    def classes(self, subject: bytes, types: list[bytes]) -> list[bytes]:
+        """The types of a subject ("" for a blank node), those that are listed of it, and all
+        classes above them, each once."""
+
+    def properties_above(self, name: bytes) -> list[bytes]:
+        """All properties above one, without it."""
+
+    def listed(self, iri: bytes) -> Sequence[bytes]:
+        """The classes that are listed of an IRI, which has them wherever it stands."""

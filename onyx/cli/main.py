@@ -151,7 +151,7 @@ class _ShowVersion(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=text)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from formats.build import build_info  # noqa: PLC0415 - only for this
+        from formats.kernel import build_info  # noqa: PLC0415 - only for this
         from onyx.release import version  # noqa: PLC0415 - only for this
 
         print(f"onyx {version()}, {build_info()}")

@@ -16,7 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from formats.build import build_info
+from formats.kernel import build_info
 from onyx.release import version
 from onyx.telemetry.metric_table import METRICS, Kind
 from overlay.link.histogram import Histogram

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.benchmark import BenchmarkError
 from benchmarks.ceiling.replay import compile_replay
-from formats.build import build_info
+from formats.kernel import build_info
 
 TINY = ("--number", "1000", "--warmup", "3", "--measured", "4", "--rounds", "1", "--size", "2000")
 HAS_COMPILER = shutil.which(shlex.split(os.environ.get("CC", "cc"))[0]) is not None

@@ -493,7 +493,7 @@ def test_a_terminal_that_lacks_characters_gets_question_marks() -> None:
 
 OWN = ("formats", "yfilter", "overlay", "registration", "onyx")
 EVERY_COMMAND = [
-    *("formats", "formats.build", "formats.lazy_names"),
+    *("formats", "formats.kernel", "formats.lazy_names"),
     *("onyx", "onyx.cli", "onyx.cli.main", "onyx.cli.verb", "onyx.errors", "onyx.release"),
     *("overlay", "overlay.errors"),
 ]

@@ -21,7 +21,6 @@ from typing import Protocol, TypeAlias
 
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
-from formats.graph.rdf_xml import graph_of_document
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
 from formats.graph.vocabulary import RDF
 from yfilter.language.query_ast import NameTest
@@ -101,6 +100,8 @@ class Readings:
 
 def graph_meant(document: ElementStream) -> ElementStream | None:
     """The graph of RDF/XML, None where it means none."""
+    from formats.graph.reader import graph_of_document  # noqa: PLC0415 - few messages are RDF/XML
+
     try:
         return graph_of_document(document)
     except MessageRefused:

@@ -32,7 +32,7 @@ from overlay.link.publish_key import DIGEST_BYTES
 from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
-from yfilter.index.key_table import KeyTable
+from yfilter.keys import KeyTable
 
 MOVED_MAX = 4096  # blocks of a source that go along to another root broker, the newest
 BLOCKS_AN_AGE = 24  # at least, of a source that publishes all the time

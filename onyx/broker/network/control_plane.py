@@ -34,7 +34,7 @@ from formats import (
     Validation,
     derive_dictionary,
 )
-from formats.graph.striping import Closure
+from formats.graph.striped import Closure
 from onyx.broker.network.gone_sources import GoneSources
 from onyx.broker.network.known_shapes import KnownShapes
 from overlay.link.arrival import Arrival

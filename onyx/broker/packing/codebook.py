@@ -25,7 +25,7 @@ from formats import (
     encode,
     unpack,
 )
-from formats.graph.rdf_xml import graph_of_document
+from formats.graph.reader import graph_of_document
 from formats.publication import read_publication
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries

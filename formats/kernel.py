@@ -1,0 +1,76 @@
+"""Whether the compiled modules of this source are here: all of them, or none is used.
+
+``AVAILABLE`` is decided once, by the manifest that ``setup.py`` leaves beside this module
+(``compiled.json``): every module in it is compiled for this Python, and its source is the one that
+was compiled.  Otherwise, and where ``ONYX_REFERENCE=1`` says so, plain Python runs: expat, the
+reference engine and pyoxigraph.  It gives the same answers and is slow, so the programs say it.
+
+These modules choose, and no other module asks::
+
+    formats/markup.py, formats/text.py          XML in and out
+    formats/codec.py, formats/dictionary.py     binary forms
+    formats/graph/reader.py                     graphs
+    yfilter/matcher.py, yfilter/keys.py         the engine; numbers by short keys
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent
+REFERENCE = "ONYX_REFERENCE"
+
+
+def build_info() -> str:
+    """``compiled``, or ``reference`` with the reason in brackets."""
+    return "compiled" if AVAILABLE else f"reference ({REASON})"
+
+
+def is_compiled() -> bool:
+    """Whether the compiled modules run in this process."""
+    return AVAILABLE
+
+
+def slowness() -> str:
+    """The warning of a program that runs without the compiled modules."""
+    return (
+        f"the compiled modules are not used: {REASON}. The reference engine evaluates each "
+        "profile alone on each message; it is for a trial, and too slow for a network in use"
+    )
+
+
+def _reason() -> str:
+    """Why the compiled modules are not used; empty if they are."""
+    if os.environ.get(REFERENCE, "0") not in {"", "0"}:
+        return f"{REFERENCE} is set"
+    try:
+        manifest = json.loads((_ROOT / "formats" / "compiled.json").read_bytes())
+    except OSError:
+        return "not compiled; see ONYX_COMPILE in setup.py"
+    if not manifest["sources"]:
+        return str(manifest["reason"]) or "nothing to compile"
+    for part, suffixes in (("sources", (".pyx", ".py")), ("types", (".pxd",))):
+        for module, digest in manifest.get(part, {}).items():
+            if not _is_unchanged(module, suffixes, digest):
+                return f"{module} changed after it was compiled; make setup compiles it again"
+    for module in manifest["sources"]:
+        if not any(_file(module, suffix).exists() for suffix in EXTENSION_SUFFIXES):
+            return f"{module} is not compiled for this Python"
+    return ""
+
+
+def _is_unchanged(module: str, suffixes: tuple[str, ...], digest: str) -> bool:
+    files = [file for suffix in suffixes if (file := _file(module, suffix)).exists()]
+    return bool(files) and hashlib.sha256(files[0].read_bytes()).hexdigest() == digest
+
+
+def _file(module: str, suffix: str) -> Path:
+    return _ROOT.joinpath(*module.split(".")).with_suffix(suffix)
+
+
+REASON = _reason()
+AVAILABLE = not REASON
