@@ -9,7 +9,7 @@ there, otherwise say so and go on), ``require`` (fail otherwise) or ``skip``.  I
 modules of two builds are never mixed.
 
 Beside the compiled modules a manifest is written, ``formats/compiled.json``: which sources, by
-their digest, were compiled, or why none was.  ``formats/build.py`` reads it at run time.
+their digest, were compiled, or why none was.  ``formats/kernel.py`` reads it at run time.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ hostile, can do more than raise MessageRefused, DecodeError or SchemaRefused.
 
 from typing import TYPE_CHECKING
 
-# First, since it decides which build all other imports get.
 from formats.kernel import build_info, is_compiled
 from formats.lazy_names import lazy_names
 

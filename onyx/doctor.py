@@ -145,6 +145,16 @@ def releases(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def builds(facts: Facts) -> Iterator[Finding]:
+    for node, statistics in facts.answering():
+        build = str(at(statistics, "node", "build") or "")
+        if build.startswith("reference"):
+            yield _warning(
+                "build", node, f"runs the slow {build}",
+                "install a wheel with the compiled modules, or a C compiler: docs/installing.md",
+            )  # fmt: skip
+
+
 def clocks(facts: Facts) -> Iterator[Finding]:
     for node, process in facts.processes.items():
         if abs(process.skew_s) > CLOCK_SECONDS_MAX:
@@ -323,6 +333,18 @@ def stores(facts: Facts) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    *(reached, releases, clocks, insecure, waiting, absent, flapping, unwanted, set_aside, schemas),
+    *(
+        reached,
+        releases,
+        builds,
+        clocks,
+        insecure,
+        waiting,
+        absent,
+        flapping,
+        unwanted,
+        set_aside,
+        schemas,
+    ),
     *(disk, files, ports, stores),
 )

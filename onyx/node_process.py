@@ -31,6 +31,7 @@ from pathlib import Path
 
 import trio
 
+from formats.kernel import AVAILABLE, slowness
 from onyx.background import background_tasks
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
@@ -116,6 +117,8 @@ async def run_node_process(
     """
     node_id = process.node.id
     log.info("starts", extra=_start(process, topology.limits))
+    if not AVAILABLE:
+        log.warning("SLOW: %s", slowness())
     shown = None if credentials is None else _load(credentials, topology, node_id)
     leave_survivors_alone()
     sys.setswitchinterval(SWITCH_SECONDS)

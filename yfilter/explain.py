@@ -18,7 +18,8 @@ from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
 from yfilter.graph.query_ast import GraphQuery
 from yfilter.graph_explanation import explain_graph
-from yfilter.index.ways import condition_of, text_test_of
+from yfilter.index.element_condition import condition_of
+from yfilter.index.ways import text_test_of
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import MatchingPart, matching_part
 from yfilter.language.near_miss import near_miss

@@ -12,6 +12,7 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph import json_ld
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+from formats.graph.plain_striping import plain_stripes
 from formats.graph.striped import Closure
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import FORMATS
@@ -23,7 +24,6 @@ if TYPE_CHECKING or AVAILABLE:
     from formats.graph.rdf_xml import graph_of_document
     from formats.graph.striping import GraphBuilder
 else:
-    from formats.graph.plain_striping import plain_stripes
 
     def graph_of_document(
         stream: ElementStream,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from yfilter.index.atoms import AT_LEAST, AT_MOST, GREATER, LESS
 from yfilter.index.draft import Constant, FilledWay, Recipe
+from yfilter.index.element_condition import Condition
 from yfilter.index.residual_rows import (
     CHECK_ATOM,
     CHECK_DIFFERS,
@@ -14,7 +15,7 @@ from yfilter.index.residual_rows import (
     CHECK_VERIFIED,
 )
 from yfilter.index.symbols import STRING_VALUE, TEXT_NODE
-from yfilter.index.ways import Condition, Conditions, Verified, Way
+from yfilter.index.ways import Conditions, Verified, Way
 from yfilter.language.query_ast import NodeKind, Operator
 from yfilter.language.shapes import Blank, Word, filling
 

@@ -22,8 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
-from math import isnan, nan
 from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import LinearPath
@@ -36,12 +34,11 @@ from yfilter.engine.step_conditions import (
     take_apart,
 )
 from yfilter.index.atoms import TEXT_MAX, TEXT_TESTS, test_key
+from yfilter.index.element_condition import Condition, condition_of, leaf_of
 from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
-from yfilter.language.comparison import MIRRORED
 from yfilter.language.implied_paths import implied
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import (
-    ANY,
     Comparison,
     Expression,
     FunctionCall,
@@ -60,27 +57,6 @@ from yfilter.language.shapes import Blank, NeedsWords
 
 WAYS_MAX = 64  # alternatives of one query
 OTHERS_MAX = 8  # paths from the message that stand as conditions
-
-
-_RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
-
-
-class Condition(NamedTuple):
-    """What is asked of one element.
-
-    ``kind``: an attribute or a text node; the element's string value has SELF and no test.
-    ``operator`` None: that there is one.  A ``value`` that is bytes is the key of a text test.
-    """
-
-    kind: NodeKind
-    test: NameTest | None
-    operator: Operator | None = None
-    value: str | int | Decimal | float | bytes = ""
-
-    @property
-    def number(self) -> float:
-        """The value as a number: untyped values, which become xs:double, are compared with it."""
-        return float(self.value)
 
 
 class Verified(NamedTuple):
@@ -233,30 +209,13 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
             yield condition
 
 
-def condition_of(selection: Expression) -> Condition | None:
-    """An attribute by its full name, a text node, or the string value of the element.
-
-    Compared with a literal, in any order; ``!=`` with a string only.  None for anything else.
-    """
-    match selection:
-        case PathExpression():
-            leaf = _leaf(selection)
-            return None if leaf is None or leaf.kind is NodeKind.SELF else leaf
-        case Comparison(PathExpression() as path, operator, Literal(value)):
-            return _comparison(path, operator, value)
-        case Comparison(Literal(value), operator, PathExpression() as path):
-            return _comparison(path, MIRRORED[operator], value)
-        case _:
-            return None
-
-
 def text_test_of(selection: Expression) -> Condition | None:
     """``contains`` and its like of an attribute, as far as the index can find them."""
     match selection:
         case FunctionCall(name, (PathExpression() as path, Literal(str(text)))) if (
             name in TEXT_TESTS and name != "matches"
         ):
-            leaf = _leaf(path)
+            leaf = leaf_of(path)
             if leaf is None or leaf.kind is not NodeKind.ATTRIBUTE:
                 return None
             if isinstance(text, Blank):
@@ -267,7 +226,7 @@ def text_test_of(selection: Expression) -> Condition | None:
         case FunctionCall("matches", (PathExpression() as path, Literal(str(pattern)), *rest)) if (
             all(isinstance(flags, Literal) for flags in rest)
         ):
-            leaf = _leaf(path)
+            leaf = leaf_of(path)
             flags = "".join(str(flag.value) for flag in rest if isinstance(flag, Literal))
             if leaf is None or leaf.kind is not NodeKind.ATTRIBUTE:
                 return None
@@ -278,43 +237,3 @@ def text_test_of(selection: Expression) -> Condition | None:
             return leaf._replace(operator=Operator.EQ, value=test_key("matches", written))
         case _:
             return None
-
-
-def _comparison(
-    path: PathExpression, operator: Operator, value: str | int | Decimal | float
-) -> Condition | None:
-    leaf = _leaf(path)
-    if leaf is None:
-        return None
-    if isinstance(value, str):
-        if operator not in (Operator.EQ, Operator.NE):
-            return None
-        return leaf._replace(operator=operator, value=value)
-    if operator not in (Operator.EQ, *_RANGES) or isnan(_double(value)):
-        return None
-    return leaf._replace(operator=operator, value=value)
-
-
-def _double(value: int | Decimal | float) -> float:
-    """The number that an untyped value, which becomes an xs:double, is compared with."""
-    try:
-        return float(value)
-    except OverflowError:
-        return nan
-
-
-def _leaf(path: PathExpression) -> Condition | None:
-    if path.origin is not Origin.CONTEXT or len(path.steps) > 1:
-        return None
-    if not path.steps:
-        return Condition(NodeKind.SELF, None)
-    (step,) = path.steps
-    if step.descendant or step.predicates or step.axis is not None:
-        return None
-    if step.kind is NodeKind.TEXT:
-        return Condition(NodeKind.TEXT, None)
-    if step.kind is NodeKind.ATTRIBUTE and step.test is not None:
-        if ANY in (step.test.namespace, step.test.local):
-            return None
-        return Condition(NodeKind.ATTRIBUTE, step.test)
-    return None

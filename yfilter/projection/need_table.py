@@ -30,8 +30,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from yfilter.engine.linear_paths import Conjunction
+from yfilter.index.element_condition import Condition, condition_of
 from yfilter.index.index import Index
-from yfilter.index.ways import Condition, condition_of, conditions_of
+from yfilter.index.ways import conditions_of
 from yfilter.language.query_ast import Expression, NameTest, NodeKind
 from yfilter.projection.need_parts import Atom, Binding, Disjunct, Group, Looked, Place
 from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at

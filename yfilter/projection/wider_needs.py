@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from yfilter.engine.linear_paths import Conjunction, LinearPath
-from yfilter.index.ways import condition_of
+from yfilter.index.element_condition import condition_of
 from yfilter.language.query_ast import (
     ANY_NAME,
     Comparison,

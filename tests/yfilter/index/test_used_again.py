@@ -6,8 +6,8 @@ from formats.text import parse_text
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget
+from yfilter.index.element_condition import condition_of
 from yfilter.index.index import Index
-from yfilter.index.ways import condition_of
 from yfilter.language.query_parser import parse_profile
 
 VISITS_MAX = 1_000_000

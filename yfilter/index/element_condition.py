@@ -1,0 +1,101 @@
+"""Condition: the comparisons and tests of one element that the index can find.
+
+They stand apart from ``ways.py``, since needs of links are weakened by them, too.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import isnan, nan
+from typing import NamedTuple
+
+from yfilter.language.comparison import MIRRORED
+from yfilter.language.query_ast import (
+    ANY,
+    Comparison,
+    Expression,
+    Literal,
+    NameTest,
+    NodeKind,
+    Operator,
+    Origin,
+    PathExpression,
+)
+
+_RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
+
+
+class Condition(NamedTuple):
+    """What is asked of one element.
+
+    ``kind``: an attribute or a text node; the element's string value has SELF and no test.
+    ``operator`` None: that there is one.  A ``value`` that is bytes is the key of a text test.
+    """
+
+    kind: NodeKind
+    test: NameTest | None
+    operator: Operator | None = None
+    value: str | int | Decimal | float | bytes = ""
+
+    @property
+    def number(self) -> float:
+        """The value as a number: untyped values, which become xs:double, are compared with it."""
+        return float(self.value)
+
+
+def condition_of(selection: Expression) -> Condition | None:
+    """An attribute by its full name, a text node, or the string value of the element.
+
+    Compared with a literal, in any order; ``!=`` with a string only.  None for anything else.
+    """
+    match selection:
+        case PathExpression():
+            leaf = leaf_of(selection)
+            return None if leaf is None or leaf.kind is NodeKind.SELF else leaf
+        case Comparison(PathExpression() as path, operator, Literal(value)):
+            return _comparison(path, operator, value)
+        case Comparison(Literal(value), operator, PathExpression() as path):
+            return _comparison(path, MIRRORED[operator], value)
+        case _:
+            return None
+
+
+def _comparison(
+    path: PathExpression, operator: Operator, value: str | int | Decimal | float
+) -> Condition | None:
+    leaf = leaf_of(path)
+    if leaf is None:
+        return None
+    if isinstance(value, str):
+        if operator not in (Operator.EQ, Operator.NE):
+            return None
+        return leaf._replace(operator=operator, value=value)
+    if operator not in (Operator.EQ, *_RANGES) or isnan(_double(value)):
+        return None
+    return leaf._replace(operator=operator, value=value)
+
+
+def _double(value: int | Decimal | float) -> float:
+    """The number that an untyped value, which becomes an xs:double, is compared with."""
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
+
+
+def leaf_of(path: PathExpression) -> Condition | None:
+    """An attribute by its full name, a text node or the element itself, without a comparison."""
+    if path.origin is not Origin.CONTEXT or len(path.steps) > 1:
+        return None
+    if not path.steps:
+        return Condition(NodeKind.SELF, None)
+    (step,) = path.steps
+    if step.descendant or step.predicates or step.axis is not None:
+        return None
+    if step.kind is NodeKind.TEXT:
+        return Condition(NodeKind.TEXT, None)
+    if step.kind is NodeKind.ATTRIBUTE and step.test is not None:
+        if ANY in (step.test.namespace, step.test.local):
+            return None
+        return Condition(NodeKind.ATTRIBUTE, step.test)
+    return None
