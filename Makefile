@@ -57,11 +57,8 @@ demo: $(BUILT)
 fast: $(BUILT)
 	$(BIN)/python -m pytest --fast -q -n $(JOBS) --maxprocesses 8
 
-# The build written in Python is taken through fewer seeds, and not through what no compiled module is part of.
 test: $(BUILT)
 	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
-	ONYX_PURE=1 $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --seeds 2 tests/formats tests/yfilter \
-	  $(addprefix --ignore=tests/yfilter/,test_patterns_oracle.py test_re2_patterns.py index/test_pattern_set.py)
 
 golden: $(BUILT)
 	$(BIN)/python -m tests.golden

@@ -68,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--rules-syntax", choices=("cii", "ubl"), default="cii", help="default: cii"
     )
     parser.add_argument("--seed", metavar="N", type=count, default=1)
-    parser.add_argument("--build", choices=("compiled", "pure"), help="default: what is there")
+    parser.add_argument("--build", choices=("compiled", "reference"), help="default: what is there")
     parser.add_argument(
         "--clock", choices=("wall", "cpu"), default="wall", help="time passed, or time computed"
     )

@@ -61,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     workload.add_argument("--seed", metavar="N", type=count, default=1)
     run = parser.add_argument_group("what is run")
-    run.add_argument("--build", choices=("compiled", "pure"), help="default: what is there")
+    run.add_argument("--build", choices=("compiled", "reference"), help="default: what is there")
     run.add_argument(
         "--clock",
         choices=("wall", "cpu"),

@@ -9,8 +9,8 @@ this one, and a broker runs it where the compiled modules are not there (``forma
 Three things differ, and none of them is an answer about one message:
 
 - a link gets whole messages: nothing is cut for it, and no piece is computed;
-- ``MatchLimits.visits_max`` bounds the index, and there is none: only EvaluationLimits hold, for
-  each profile and each routing query;
+- ``MatchLimits.visits_max`` bounds the nodes that all evaluations of one message look at, and an
+  index looks at far fewer;
 - nothing ends pyoxigraph before its first solution.  Where profiles have slices of time, a graph
   profile that could take long is ``too-much-time`` at once, and so another process answers it.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
@@ -38,10 +39,9 @@ from yfilter.graph.query_ast import GraphQuery, ResultSyntax
 from yfilter.graph.reference_answers import ReferenceGraph
 from yfilter.language.budget import too_much_time
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.interpreted_result import Unplanned, interpreted, selected
+from yfilter.language.interpreted_result import Unplanned, interpreted_by, selected
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.nodes import DOCUMENT, DynamicError, NodeType
-from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
@@ -97,11 +97,28 @@ class _Registration:
 class _Asked:
     """One message, and the answers of queries about it."""
 
-    def __init__(self, message: Readings, limits: EvaluationLimits) -> None:
+    def __init__(self, message: Readings, limits: MatchLimits) -> None:
         self.message = message
-        self._limits = limits
+        self._limits = limits.evaluation
+        self._visits_left = limits.visits_max
         self._graph: ReferenceGraph | None = None
         self._whole: bytes | None = None
+
+    def begin(self) -> None:
+        """Before each query; MatchLimitExceeded where all together look at too much."""
+        self._visits_left -= 1
+        if self._visits_left < 0:
+            raise MatchLimitExceeded(
+                "too-many-visits", "profiles and routing queries look at too much of this message"
+            )
+
+    @contextmanager
+    def _evaluator(self, stream: ElementStream) -> Iterator[MessageEvaluator]:
+        evaluator = MessageEvaluator(stream, self._limits)
+        try:
+            yield evaluator
+        finally:
+            self._visits_left -= evaluator.visits
 
     def whole_message(self) -> bytes:
         """The message as it is delivered."""
@@ -126,24 +143,28 @@ class _Asked:
             return []
         if query.graph is None:
             plan = Unplanned(query.profile)
-            return interpreted(plan, stream, (), self._limits, self.whole_message)
-        if self._graph is None:
-            self._graph = ReferenceGraph(stream)
+            with self._evaluator(stream) as evaluator:
+                return interpreted_by(evaluator, plan, (), self.whole_message)
         if query.delivers_message:
-            return [self.whole_message()] if self._graph.holds(query.graph, self._limits) else []
-        return self._graph.results(query.graph, self._limits)
+            holds = self._graph_of(stream).holds(query.graph, self._limits)
+            return [self.whole_message()] if holds else []
+        return self._graph_of(stream).results(query.graph, self._limits)
 
     def is_found(self, query: _Query) -> bool:
         """Whether the matching part of a query holds, for one whose results are too much."""
         stream = self.message.of(query.reading)
-        if stream is None or query.has_remainder or query.graph is not None:
+        if stream is None:
             return False
-        evaluator = MessageEvaluator(stream, self._limits)
         verified = query.part.verified
         try:
-            return any(evaluator.holds(path, DOCUMENT, {}) for path in query.part.paths) and (
-                verified is None or evaluator.holds(verified, DOCUMENT, {})
-            )
+            if query.graph is not None:
+                return self._graph_of(stream).holds(query.graph, self._limits)
+            with self._evaluator(stream) as evaluator:
+                return (
+                    not query.has_remainder
+                    and any(evaluator.holds(path, DOCUMENT, {}) for path in query.part.paths)
+                    and (verified is None or evaluator.holds(verified, DOCUMENT, {}))
+                )
         except MatchLimitExceeded:
             return False
 
@@ -167,11 +188,18 @@ class _Asked:
         stream = self.message.of(conjunction.reading)
         if stream is None:
             return False
-        evaluator = MessageEvaluator(stream, self._limits)
         try:
-            return all(evaluator.holds(path.expression, DOCUMENT, {}) for path in conjunction.paths)
+            with self._evaluator(stream) as evaluator:
+                return all(
+                    evaluator.holds(path.expression, DOCUMENT, {}) for path in conjunction.paths
+                )
         except MatchLimitExceeded:
             return True
+
+    def _graph_of(self, stream: ElementStream) -> ReferenceGraph:
+        if self._graph is None:
+            self._graph = ReferenceGraph(stream)
+        return self._graph
 
 
 class _Rendering:
@@ -375,13 +403,13 @@ class ReferenceMatcher:
 
     def deliver(self, message: Message) -> Iterator[Delivered]:
         """The finished results of local profiles; links are not looked at."""
-        asked = _Asked(self._read(message), self.limits.evaluation)
+        asked = _Asked(self._read(message), self.limits)
         self._work.messages += 1
         return self._delivered(asked, self._candidates(), None, with_pauses=False)
 
     def deliver_to(self, message: Message, profile_ids: Iterable[str]) -> Iterator[Delivered]:
         """The results of some registered profiles, of a message that is known to match them."""
-        asked = _Asked(self._read(message), self.limits.evaluation)
+        asked = _Asked(self._read(message), self.limits)
         wanted: dict[_Query, array[int]] = {}
         for name in profile_ids:
             number = self._by_name[name]
@@ -395,7 +423,7 @@ class ReferenceMatcher:
 
     def matched_numbers(self, message: Message) -> array[int]:
         """As ``matched_ids``, by number."""
-        asked = _Asked(self._read(message), self.limits.evaluation)
+        asked = _Asked(self._read(message), self.limits)
         self._work.messages += 1
         self._work.local_asked += 1
         found = array("i")
@@ -430,7 +458,7 @@ class ReferenceMatcher:
         text, path = unparse(profile), unparse(query.part.path)
         results = None
         if message is not None:
-            asked = _Asked(self._read(message), self.limits.evaluation)
+            asked = _Asked(self._read(message), self.limits)
             results = len(asked.results(query))
         outcome = None if results is None else Outcome(1, min(results, 1), ())
         return Explanation(
@@ -498,7 +526,7 @@ class ReferenceMatcher:
         return readings_of(message, self._derive) if isinstance(message, ElementStream) else message
 
     def _begin(self, message: Message, root: str) -> tuple[_Asked, Iterator[Match]]:
-        asked = _Asked(self._read(message), self.limits.evaluation)
+        asked = _Asked(self._read(message), self.limits)
         self._work.messages += 1
         open_targets = [target for target in self._needs if target.is_on(root)]
         return asked, self._urgent(asked, root, self._routes, open_targets)
@@ -513,7 +541,10 @@ class ReferenceMatcher:
         reached: dict[str, None] = {}
         for conjunction, targets in routes.items():
             links = {target.link for target in targets if target.is_on(root)}
-            if links <= reached.keys() or not asked.holds(conjunction):
+            if links <= reached.keys():
+                continue
+            asked.begin()
+            if not asked.holds(conjunction):
                 continue
             for link in sorted(links - reached.keys()):
                 reached[link] = None
@@ -575,37 +606,39 @@ class ReferenceMatcher:
 
         def deliveries() -> Iterator[Delivered]:
             self._work.local_asked += 1
-            whole: list[tuple[_Query, array[int]]] = []
+            made: list[tuple[_Query, Delivered]] = []
             for place, (query, found) in enumerate(candidates, 1):
                 if with_pauses and place % PAUSE_QUERIES == 0:
                     yield PAUSE
-                numbers = self._open(query, found, stamp)
-                made = self._made(asked, query, numbers) if numbers else PAUSE
-                if made.exceeded is not None:
-                    yield made
-                elif made.results and query.is_message:
-                    whole.append((query, numbers))
-                elif made.results:
-                    self._work.matched[Priority.PROFILE] += len(numbers)
-                    if makes_now is None or makes_now(numbers, query.has_remainder):
-                        yield made
-                    else:
-                        yield made._replace(results=[], is_made=False, media_type="")
-            numbers = array("i")
-            for query, found in whole:
-                numbers.extend(self._open(query, found, stamp))
-            if numbers:
-                self._work.matched[Priority.PROFILE] += len(numbers)
-                if makes_now is None or makes_now(numbers, False):
-                    syntax = asked.media_type()
-                    yield Delivered(numbers, [asked.whole_message()], None, True, syntax)
-                else:
-                    yield Delivered(numbers, [], None, is_made=False)
+                if numbers := self._open(query, found, stamp):
+                    made.append((query, self._made(asked, query, numbers)))
+            whole = array("i")
+            for query, one in made:
+                numbers = self._open(query, one.numbers, stamp)
+                if not numbers:
+                    continue  # removed meanwhile
+                if one.exceeded is not None:
+                    yield one._replace(numbers=numbers)
+                elif one.results and query.is_message:
+                    whole.extend(numbers)
+                elif one.results:
+                    yield self._given(one._replace(numbers=numbers), makes_now, query.has_remainder)
+            if whole:
+                message = Delivered(whole, [asked.whole_message()], None, True, asked.media_type())
+                yield self._given(message, makes_now, False)
 
         return deliveries()
 
+    def _given(self, made: Delivered, makes_now: MakesNow | None, remains: bool) -> Delivered:
+        """The results, or that there are some."""
+        self._work.matched[Priority.PROFILE] += len(made.numbers)
+        if makes_now is None or makes_now(made.numbers, remains):
+            return made
+        return Delivered(made.numbers, [], None, is_made=False)
+
     def _made(self, asked: _Asked, query: _Query, numbers: array[int]) -> Delivered:
         """The results of a query, or the limit that leaves it without."""
+        asked.begin()
         if self._costs.is_late(query.number):
             return Delivered(numbers, [], too_much_time(self.limits.evaluation))
         try:
@@ -621,6 +654,7 @@ class ReferenceMatcher:
     def _results_if_matched(self, asked: _Asked, query: _Query) -> list[bytes] | None:
         """The results of a query that matches, None where they are too much and are to be asked
         for; _NO_MATCH of one that does not match."""
+        asked.begin()
         try:
             return self._timed(query, lambda: asked.results(query)) or _NO_MATCH
         except MatchLimitExceeded:

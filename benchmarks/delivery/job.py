@@ -98,9 +98,9 @@ def run_job(job: DeliverJob, report: Report, build: str, timeout: float) -> str:
 
     Gives the build that ran.
     """
-    environment = {key: value for key, value in os.environ.items() if key != "ONYX_PURE"}
-    if build == "pure":
-        environment["ONYX_PURE"] = "1"
+    environment = {key: value for key, value in os.environ.items() if key != "ONYX_REFERENCE"}
+    if build == "reference":
+        environment["ONYX_REFERENCE"] = "1"
     reason = ran = ""
     try:
         done = subprocess.run(

@@ -99,9 +99,9 @@ class Timings:
 def run_job(job: MatchJob, folder: Path, build: str = "") -> Timings:
     """Measures in a process of its own, by the build named ("": the one that is there)."""
     (folder / JOB).write_text(json.dumps(asdict(job)), encoding="utf-8")
-    environment = {key: value for key, value in os.environ.items() if key != "ONYX_PURE"}
-    if build == "pure":
-        environment["ONYX_PURE"] = "1"
+    environment = {key: value for key, value in os.environ.items() if key != "ONYX_REFERENCE"}
+    if build == "reference":
+        environment["ONYX_REFERENCE"] = "1"
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.matching.process", str(folder)],
         cwd=_ROOT,

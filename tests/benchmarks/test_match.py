@@ -124,8 +124,8 @@ def folder_with(tmp_path: Path, *profiles: str) -> Path:
 
 def test_the_pure_build_can_be_asked_for(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "/*", "/nothing")
-    timings = run_job(MatchJob(number=2, warmup=5, cold=3, changes=2), folder, "pure")
-    assert timings.build.startswith("pure")
+    timings = run_job(MatchJob(number=2, warmup=5, cold=3, changes=2), folder, "reference")
+    assert timings.build.startswith("reference")
     assert timings.matches == [1, 1]
     assert timings.checked == [[0], [0]]
     assert (len(timings.cold), len(timings.all_in), len(timings.again)) == (3, 2, 2)

@@ -85,6 +85,11 @@ def of_b1(**fields: Any) -> Callable[[Facts], None]:
 
 BROKEN: Mapping[str, tuple[Callable[[Facts], None], str, str]] = {
     "down": (of_b1(statistics=None, down="failed 3 times"), "process", "failed 3 times"),
+    "slow engine": (
+        changed("node", "build", to="reference (not compiled)"),
+        "build",
+        "runs the slow reference (not compiled)",
+    ),
     "dead letters": (changed("dead", "kept", to=2), "dead", "now: 2 in all"),
 }
 

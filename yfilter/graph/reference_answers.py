@@ -69,8 +69,11 @@ class ReferenceGraph:
 
     def __init__(self, stream: ElementStream) -> None:
         self._stream = stream
-        self._stated = list(dict.fromkeys(triples_of(stream)))
-        self._closed = list(closure_of(stream))
+        try:
+            self._stated = list(dict.fromkeys(triples_of(stream)))
+            self._closed = list(closure_of(stream))
+        except (KeyError, ValueError) as error:  # of a message that somebody has striped by hand
+            raise MatchLimitExceeded("not-striped", f"no striped graph: {error}") from None
         self._literals: dict[Literal, Literal] = {}  # as they stand, by their values
         self._stores: dict[tuple[Quad, ...], Store] = {}
 

@@ -70,6 +70,16 @@ def interpreted(
     to make them.  Raises MatchLimitExceeded."""
     evaluator = MessageEvaluator(stream, limits)
     evaluator.began = began
+    return interpreted_by(evaluator, plan, bindings, whole_message)
+
+
+def interpreted_by(
+    evaluator: MessageEvaluator,
+    plan: Planned,
+    bindings: Sequence[int],
+    whole_message: Callable[[], bytes],
+) -> list[bytes]:
+    """The same, by an evaluator that has evaluated nothing else."""
     try:
         return _documents(plan, evaluator, bindings, whole_message)
     except DynamicError:
