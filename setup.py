@@ -25,9 +25,9 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
 HOT_MODULES = sorted(
-    ".".join(types.with_suffix("").parts)
+    ".".join(source.with_suffix("").parts)
     for package in ("formats", "yfilter")
-    for types in Path(package).rglob("*.pxd")
+    for source in Path(package).rglob("*.pyx")
 )
 SHARED = "formats.compiled_support"  # nobody's source: Cython writes it
 
@@ -38,6 +38,7 @@ DIRECTIVES = {
     "cdivision": True,
     "initializedcheck": False,
     "show_performance_hints": False,
+    "auto_pickle": False,
 }
 GENERATED = "build/cython"  # the C sources; never part of a distribution
 
@@ -47,7 +48,7 @@ if MODE not in {"auto", "require", "skip"}:
 
 
 def source_of(module: str) -> Path:
-    return Path(*module.split(".")).with_suffix(".py")
+    return Path(*module.split(".")).with_suffix(".pyx")
 
 
 def digests(files: dict[str, Path]) -> dict[str, str]:
@@ -85,7 +86,9 @@ class BuildHotModules(build_ext):
 
     def build_extensions(self) -> None:
         from Cython.Build import cythonize  # noqa: PLC0415 - may be missing, which is no error
+        from Cython.Compiler import Options  # noqa: PLC0415
 
+        Options.emit_code_comments = False
         translated = cythonize(
             [Extension(extension.name, extension.sources) for extension in self.extensions],
             build_dir=GENERATED,
@@ -104,9 +107,17 @@ class BuildHotModules(build_ext):
     def write_manifest(self, reason: str) -> None:
         manifest = Path(self.get_ext_fullpath("formats.kernel")).with_name("compiled.json")
         sources = {extension.name: source_of(extension.name) for extension in self.extensions}
-        types = {name: source.with_suffix(".pxd") for name, source in sources.items()}
+        headers = {
+            ".".join(header.with_suffix("").parts): header
+            for package in ("formats", "yfilter")
+            for header in Path(package).rglob("*.pxd")
+        }
         manifest.parent.mkdir(parents=True, exist_ok=True)
-        content = {"sources": digests(sources), "types": digests(types), "reason": reason}
+        content = {
+            "sources": digests(sources),
+            "types": digests(headers if sources else {}),
+            "reason": reason,
+        }
         manifest.write_text(json.dumps(content, indent=1) + "\n")
 
 

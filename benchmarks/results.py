@@ -44,7 +44,7 @@ from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
 from yfilter.language.result_planner import WHOLE_MESSAGE, result_plan
-from yfilter.language.result_writer import ResultWriter
+from yfilter.language.results import ResultWriter
 
 _Elements: TypeAlias = "list[lxml.etree._Element]"
 

@@ -19,8 +19,6 @@ docs/formats.md gives the layout to the byte, with test vectors.  Decoding trust
 
 from __future__ import annotations
 
-from formats.binary_reader import read_binary
-from formats.binary_writer import write_binary
 from formats.dictionary import (
     EMPTY_DICTIONARY,
     ONLY_EMPTY,
@@ -31,6 +29,7 @@ from formats.dictionary import (
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from formats.limits import DEFAULT_LIMITS, MessageLimits
+from formats.wire import read_binary, write_binary
 
 MAGIC = b"\x4f\x02"
 DICTIONARY_MAGIC = b"\x4f\x82"

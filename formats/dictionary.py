@@ -25,7 +25,7 @@ from formats.schema_grammar import read_grammar
 from formats.schema_terms import read_terms
 
 if TYPE_CHECKING or AVAILABLE:
-    from formats.wire_model import WireModel
+    from formats.wire import WireModel
 else:
     from formats.plain_wire import PlainModel as WireModel
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from formats.kernel import AVAILABLE
 
 if TYPE_CHECKING or AVAILABLE:
-    from formats.subtree_writer import declaration, subtree_writer
+    from formats.columns import declaration, subtree_writer
 else:
     from formats.plain_writer import plain_declaration as declaration
     from formats.plain_writer import plain_writer as subtree_writer

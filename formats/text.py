@@ -31,7 +31,7 @@ from formats.markup import subtree_writer
 from formats.names import QualifiedName
 
 if TYPE_CHECKING or AVAILABLE:
-    from formats.scanner import scan
+    from formats.columns import scan
 
 # Between namespace, local name and prefix in expat's names; no XML text can contain it.
 _SEPARATOR = "\x01"

@@ -64,7 +64,7 @@ def test_imports_of_cython_are_seen() -> None:
     from formats import decode
 '''
 from formats.columns cimport Words, Cuts as Other  # from x import y
-from formats.scanner import (
+from formats.columns import (
     scan,  # of bytes
     Scanner as S,
 )
@@ -76,8 +76,8 @@ cdef int important = 1
     assert named_in_cython(text) == [
         ("formats.columns", "Words"),
         ("formats.columns", "Cuts"),
-        ("formats.scanner", "scan"),
-        ("formats.scanner", "Scanner"),
+        ("formats.columns", "scan"),
+        ("formats.columns", "Scanner"),
         ("cython", ""),
         ("os.path", ""),
         ("sys", ""),

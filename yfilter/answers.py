@@ -17,14 +17,13 @@ from yfilter.engine.readings import Reading, Readings
 from yfilter.graph.query_ast import GraphQuery
 from yfilter.graph_answers import GraphAnswers
 from yfilter.language.matching_path import delivers_message, matching_part
-from yfilter.language.plan_paths import NO_PLAN
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import And, Expression, PathExpression, Profile
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
-from yfilter.language.result_writer import ResultWriter, result_writer
+from yfilter.language.results import NO_PLAN, ResultWriter, result_writer
 from yfilter.language.trees import flat
-from yfilter.operators.operator_table import OperatorTable
+from yfilter.operators.operators import OperatorTable
 from yfilter.projection.parts import with_parts
 
 ANSWERS_MAX = 16_384

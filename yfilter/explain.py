@@ -30,8 +30,8 @@ from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExp
 from yfilter.language.query_text import unparse
 from yfilter.language.result import render
 from yfilter.language.subexpressions import same_focus
-from yfilter.operators.message_columns import MessageColumns
-from yfilter.operators.operator_table import OperatorTable
+from yfilter.operators.compiler import Compiler
+from yfilter.operators.operators import MessageColumns, OperatorTable
 
 # How steps, as far as they are known to hold, are said from the message on.
 _Whole: TypeAlias = Callable[[tuple[LocationStep, ...]], str]
@@ -228,7 +228,7 @@ def _with_condition(
 
 def _verified_by(condition: Expression) -> str:
     """Who verifies what the index does not look up."""
-    operators = OperatorTable(MessageColumns(), DEFAULT_EVALUATION_LIMITS)
+    operators = OperatorTable(MessageColumns(), DEFAULT_EVALUATION_LIMITS, Compiler)
     return "interpreter" if operators.interprets(operators.acquire(condition)) else "operator"
 
 

@@ -12,7 +12,7 @@ from formats.graph.writer import write_graph
 from yfilter.graph.certain_template import always_constructs
 from yfilter.graph.construct import published_syntax
 from yfilter.graph.graph_results import graph_results, has_solution
-from yfilter.graph.message_graph import MessageGraph
+from yfilter.graph.join import MessageGraph
 from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.profile_limits import EvaluationLimits
 

@@ -18,8 +18,8 @@ from dataclasses import replace
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import routing_query
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
+from yfilter.graph.join import MessageGraph
 from yfilter.graph.join_program import JoinProgram
-from yfilter.graph.message_graph import MessageGraph
 from yfilter.graph.query_ast import (
     Filter,
     GraphQuery,

@@ -42,6 +42,6 @@ class PlainKeyTable:
 
 
 if TYPE_CHECKING or AVAILABLE:
-    from yfilter.index.key_table import KeyTable
+    from yfilter.index.automaton import KeyTable
 else:
     KeyTable = PlainKeyTable

@@ -18,7 +18,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.index.index import Index
 from yfilter.language.budget import too_much_time
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.result_writer import ResultWriter
+from yfilter.language.results import ResultWriter
 from yfilter.local_queries import LocalQueries, tree_of
 from yfilter.matches import Delivered, MakesNow
 from yfilter.query_costs import QueryCosts

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from yfilter.engine.readings import Reading
+from yfilter.index.automaton import KeyTable, SubscriberRuns
 from yfilter.index.index import Index
 from yfilter.index.indexed_part import indexed_part
-from yfilter.index.key_table import KeyTable
-from yfilter.index.subscriber_runs import SubscriberRuns
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 
-from yfilter.index.key_table import KeyTable
+from yfilter.index.automaton import KeyTable
 
 
 class Registrations:

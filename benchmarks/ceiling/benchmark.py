@@ -34,7 +34,7 @@ from formats.kernel import build_info
 from yfilter import Matcher, MatchLimits
 from yfilter.engine.readings import Reading
 from yfilter.engine.targets import Priority
-from yfilter.index.trie import root_of
+from yfilter.index.automaton import root_of
 
 _AGAIN = 5  # times in a row
 _PASSES_MAX = 10  # until no state is made any more

@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Sequence
 
 from formats import ElementStream
-from yfilter.index.message_view import MessageView
-from yfilter.index.symbols import SymbolTable
+from yfilter.index.automaton import SymbolTable
+from yfilter.index.candidates import MessageView
 
 
 class Column(ctypes.Structure):

@@ -15,7 +15,7 @@ from benchmarks.placement.network import make_topology
 from benchmarks.report import Report
 from benchmarks.routing import World, tell_crossings
 from formats import GraphSyntax, WireFormat, encode, read_graph
-from formats.graph.oxigraph import FORMATS
+from formats.graph.writer import FORMATS
 from yfilter import parse_profile, routing_query
 
 _BROKERS, _ROOTS = 15, 3

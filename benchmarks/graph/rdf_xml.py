@@ -18,7 +18,7 @@ from benchmarks.graph.catalogue import Catalogue, written
 from benchmarks.report import Report
 from benchmarks.samples import mean
 from formats import parse_text
-from formats.graph.rdf_xml import graph_of_document
+from formats.graph.striping import graph_of_document
 from formats.graph.writer import triples_of
 
 _ITEMS: Final = 50

@@ -13,11 +13,10 @@ from typing import IO, TypeAlias, cast
 import pyoxigraph
 
 from formats.errors import MessageRefused
-from formats.graph import turtle_scanner
+from formats.graph import striping
 from formats.graph.oxigraph_faults import refusal_of
-from formats.graph.striping import GraphBuilder
+from formats.graph.striping import GraphBuilder, Terms
 from formats.graph.syntaxes import GraphSyntax
-from formats.graph.terms import Terms
 from formats.graph.writer import FORMATS
 
 _Term: TypeAlias = (
@@ -96,7 +95,7 @@ class _Lines:
         piece = bytes(self._waiting[:end])
         del self._waiting[:end]
         try:
-            if not turtle_scanner.scan(piece, GraphSyntax.N_QUADS, self._builder):
+            if not striping.scan(piece, GraphSyntax.N_QUADS, self._builder):
                 raise _NotOrdinary
         except MessageRefused as refusal:  # with a place that nobody knows
             raise MessageRefused(refusal.code, refusal.reason) from None

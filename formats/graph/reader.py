@@ -20,9 +20,8 @@ from formats.kernel import AVAILABLE
 from formats.text import parse_text, to_text
 
 if TYPE_CHECKING or AVAILABLE:
-    from formats.graph import oxigraph, turtle_scanner
-    from formats.graph.rdf_xml import graph_of_document
-    from formats.graph.striping import GraphBuilder
+    from formats.graph import oxigraph, striping
+    from formats.graph.striping import GraphBuilder, graph_of_document
 else:
 
     def graph_of_document(
@@ -72,7 +71,7 @@ def read_graph(
     builder = GraphBuilder(limits)
     if syntax is GraphSyntax.JSON_LD:
         builder = _json_ld(data, limits, context, base)
-    elif not turtle_scanner.scan(data, syntax, builder):  # which takes no relative IRI
+    elif not striping.scan(data, syntax, builder):  # which takes no relative IRI
         builder = GraphBuilder(limits)
         oxigraph.add_triples(builder, data, syntax, base)
     return builder.finish(closure)

@@ -114,7 +114,7 @@ def _packer(kind: Any) -> Callable[[Any], bytes]:
     if _is_record(kind):
         packed = "{" + ", ".join(f"{name!r}: record.{name}" for name in _needed(kind)) + "}"
     names = {"packb": msgpack.packb, "plain": _plain}
-    return eval(f"lambda record: packb({packed}, default=plain)", names)  # type: ignore[no-any-return]
+    return eval(f"lambda record: packb({packed}, default=plain)", names)
 
 
 def _is_record(kind: Any) -> bool:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from formats import ElementStream
+from formats.columns import scan
 from formats.limits import DEFAULT_LIMITS, MessageLimits
-from formats.scanner import scan
 from formats.text import parse_with_expat
 from tests.formats.stream_checks import check_stream
 

@@ -8,6 +8,7 @@ import pyoxigraph
 import pytest
 
 from formats.binary import decode_binary, decode_dictionary, encode_binary, encode_dictionary
+from formats.columns import declaration, subtree_writer
 from formats.dictionary import EMPTY_DICTIONARY, Dictionary, make_dictionary, only
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError, MessageRefused
@@ -16,8 +17,8 @@ from formats.graph import literal_forms, literal_values
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.graph_limits import GraphLimits
 from formats.graph.plain_striping import plain_stripes
-from formats.graph.rdf_xml import graph_of_document
 from formats.graph.reader import read_graph
+from formats.graph.striping import graph_of_document
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.taxonomy import Taxonomy
 from formats.graph.writer import FORMATS
@@ -27,11 +28,10 @@ from formats.plain_binary import decode_dictionary as plain_decode_dictionary
 from formats.plain_binary import encode_binary as plain_encode
 from formats.plain_binary import encode_dictionary as plain_encode_dictionary
 from formats.plain_writer import plain_declaration, plain_writer
-from formats.subtree_writer import declaration, subtree_writer
 from formats.text import parse_text
 from tests.yfilter.graph.random_graphs import RandomCase
 from tests.yfilter.random_cases import random_message
-from yfilter.index.key_table import KeyTable
+from yfilter.index.automaton import KeyTable
 from yfilter.keys import PlainKeyTable
 
 TEXTS = (

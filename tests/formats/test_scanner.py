@@ -16,10 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formats import MessageLimits, MessageRefused, QualifiedName, is_compiled, parse_text
-from formats.column_writer import ColumnWriter
-from formats.name_table import NAMES_MAX, NameTable
-from formats.namespace_scope import SCOPE_MAX
-from formats.scanner import scan
+from formats.columns import NAMES_MAX, SCOPE_MAX, ColumnWriter, NameTable, scan
 from formats.text import parse_with_expat
 from tests.formats.support import documents, outcome, real_files
 

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from formats import FORMS, ContentKind, ElementStream, decode, encode, parse_text, to_text
+from formats.columns import BARE, VALUE, WHOLE, StreamSelection
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.names import QualifiedName
-from formats.stream_selection import BARE, VALUE, WHOLE, StreamSelection
 from tests.formats.support import assert_invariants, canonical, columns
 from tests.formats.test_subtree_writer import random_element
 

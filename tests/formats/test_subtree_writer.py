@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from formats import parse_text, xml_writer
+from formats.columns import SubtreeWriter
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
-from formats.subtree_writer import SubtreeWriter
 from formats.xml_writer import XmlWriter
 
 _SPECIAL = [

@@ -31,7 +31,7 @@ from formats import (
     to_text,
 )
 from formats.grammar import Grammar
-from formats.wire_bytes import write_number
+from formats.wire import write_number
 from tests.formats.support import assert_invariants
 
 DICTIONARY = make_dictionary(

@@ -27,7 +27,7 @@ from yfilter import (
 from yfilter.answers import Answer, Answers
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.readings import Reading, Readings
-from yfilter.index.trie import ROOTS
+from yfilter.index.automaton import ROOTS
 from yfilter.language.profile_limits import EvaluationLimits
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'

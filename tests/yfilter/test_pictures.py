@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from yfilter import Conjunction, LinkTarget, Matcher
-from yfilter.index.trie import ROOTS
+from yfilter.index.automaton import ROOTS
 from yfilter.language.query_parser import parse_profile
 from yfilter.projection.profile_needs import needs_of
 

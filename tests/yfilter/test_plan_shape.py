@@ -17,7 +17,7 @@ from tests.yfilter.random_cases import (
     random_profile,
 )
 from yfilter import Conjunction, LinkTarget, Matcher, parse_profile, routing_query
-from yfilter.index.trie import ROOTS
+from yfilter.index.automaton import ROOTS
 from yfilter.language.query_ast import Profile
 
 INDEX = ("queries", "nodes", "atoms", "records", "twigs", "symbols", "attributes")

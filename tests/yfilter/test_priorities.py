@@ -33,9 +33,9 @@ from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Transforming
+from yfilter.projection.need_table import projector_of
 from yfilter.projection.needs import Need
 from yfilter.projection.profile_needs import needs_of
-from yfilter.projection.projector import Projector
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 
@@ -350,7 +350,7 @@ class _Population:
     def _left(self, message: Message, root: str) -> Iterator[tuple[str, bytes]]:
         """What a structure for the needs of one link alone leaves."""
         for target in {target: None for _, target in self.needs if target.root == root}:
-            alone = Projector(Index())
+            alone = projector_of(Index())
             for need, other in self.needs:
                 if other == target:
                     alone.add(need, 0)

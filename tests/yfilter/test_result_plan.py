@@ -23,7 +23,7 @@ from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result import render
 from yfilter.language.result_planner import result_plan
-from yfilter.language.result_writer import ResultWriter
+from yfilter.language.results import ResultWriter
 
 SUFFIXES = (".xml", ".cap", ".rss", ".atom")
 MESSAGES = [
@@ -115,7 +115,11 @@ def by_both(profile: Profile, stream: ElementStream) -> tuple[list[bytes], list[
         whole = [to_text(stream)] if bindings else []
         return render(profile, stream, bindings), whole
     expected = interpreted(
-        plan, stream, bindings, DEFAULT_EVALUATION_LIMITS, lambda: to_text(stream)
+        plan,
+        stream,
+        bindings,
+        DEFAULT_EVALUATION_LIMITS,
+        lambda: to_text(stream),
     )
     return render(profile, stream, bindings), expected
 

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.graph.construct import Triple, constructed, graph_text, message_text, template_columns
+from yfilter.graph.join import MessageGraph
 from yfilter.graph.join_program import JoinProgram
-from yfilter.graph.message_graph import MessageGraph
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.results_json import json_results
 from yfilter.graph.results_xml import xml_results

@@ -37,21 +37,26 @@ from yfilter.graph.join import (
     SOURCE_STATED,
     Assign,
     Branches,
+    Collect,
     EachGraph,
+    EachRow,
     Emit,
     Found,
     IsGraph,
+    JoinTable,
     MatchClass,
     MatchTriple,
+    MessageGraph,
     Operator,
     Optionally,
     Raise,
     Run,
+    Table,
     Test,
     Without,
+    WithoutTable,
+    key_of,
 )
-from yfilter.graph.join_tables import Collect, EachRow, JoinTable, Table, WithoutTable
-from yfilter.graph.message_graph import MessageGraph, key_of
 from yfilter.graph.query_ast import (
     Alternatives,
     Bind,

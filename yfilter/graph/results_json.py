@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring
 
-from yfilter.graph.message_graph import KIND_BLANK, KIND_IRI, KIND_TAGGED, KIND_TYPED, TermKey
+from yfilter.graph.join import KIND_BLANK, KIND_IRI, KIND_TAGGED, KIND_TYPED, TermKey
 from yfilter.graph.solutions import RowLayout, Solutions
 from yfilter.language.budget import Budget
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from yfilter.graph.message_graph import (
+from yfilter.graph.join import (
     BLANK_LETTER,
     KIND_BLANK,
     MessageGraph,

@@ -82,7 +82,7 @@ def less(left: TermValue | None, right: TermValue | None) -> bool | None:
     if left.kind is not right.kind:
         return None
     if left.kind is ValueKind.STRING or left.kind is ValueKind.BOOLEAN:
-        return left.value < right.value  # type: ignore[operator,no-any-return]
+        return left.value < right.value  # type: ignore[operator]
     if isinstance(left.value, Moment) and isinstance(right.value, Moment):
         order = left.value.order(right.value)
         return None if order is None else order < 0

@@ -17,7 +17,7 @@ import pyoxigraph
 from formats.graph.writer import triples_of
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.construct import Triple
-from yfilter.graph.message_graph import MessageGraph
+from yfilter.graph.join import MessageGraph
 from yfilter.graph.oxigraph_terms import from_oxigraph, to_oxigraph
 from yfilter.graph.query_ast import INSTANCE_PROPERTY, GraphQuery, Iri, Variable
 from yfilter.graph.solutions import Solutions, solutions_of

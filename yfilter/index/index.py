@@ -41,27 +41,36 @@ from yfilter.engine.linear_paths import Conjunction, StructuralStep
 from yfilter.engine.readings import Reading, Readings
 from yfilter.engine.targets import LinkTarget, Priority
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.atoms import AtomTable
-from yfilter.index.candidates import Candidates
-from yfilter.index.draft import Draft, FilledWay
+from yfilter.index.automaton import (
+    AtomTable,
+    LazyStates,
+    RecordPool,
+    SubscriberRuns,
+    SymbolTable,
+    TextTests,
+    Trie,
+    root_of,
+)
+from yfilter.index.candidates import (
+    MORE,
+    TOO_COSTLY,
+    Candidates,
+    Draft,
+    FilledWay,
+    Locations,
+    MessageView,
+    QueryWriter,
+    Residuals,
+    Run,
+    Twigs,
+)
 from yfilter.index.index_picture import QUERIES, TWIGS, IndexPicture
-from yfilter.index.lazy_states import LazyStates
-from yfilter.index.locations import Locations
-from yfilter.index.message_view import MessageView
-from yfilter.index.query_writer import QueryWriter
 from yfilter.index.recipes import WayRecipe, recipe_of
-from yfilter.index.record_pool import RecordPool
-from yfilter.index.residuals import Residuals
-from yfilter.index.run import MORE, TOO_COSTLY, Run
-from yfilter.index.subscriber_runs import SubscriberRuns
-from yfilter.index.symbols import SymbolTable
 from yfilter.index.target_groups import TargetGroups
-from yfilter.index.text_tests import TextTests
-from yfilter.index.trie import Trie, root_of
-from yfilter.index.twigs import Twigs
 from yfilter.index.ways import Conditions, way_of_path
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.operators.operator_table import OperatorTable
+from yfilter.operators.compiler import Compiler
+from yfilter.operators.operators import OperatorTable
 
 # The bound of the lazy states where none is given: so much a query, within these two.
 _LAZY_BYTES_A_QUERY = 4096
@@ -101,7 +110,7 @@ class Index:
         self._twigs = Twigs(
             self._view, self._symbols, self._records, self._twig_trie, self._new_twig_states
         )
-        self.operators = OperatorTable(self._view, evaluation)
+        self.operators = OperatorTable(self._view, evaluation, Compiler)
         self._draft = Draft(self._symbols)
         self._writer = QueryWriter(
             self._draft,

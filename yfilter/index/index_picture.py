@@ -21,9 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from yfilter.engine.readings import Reading
 from yfilter.engine.targets import Priority
-from yfilter.index.atoms import AtomTable
-from yfilter.index.symbols import SymbolTable
-from yfilter.index.trie import (
+from yfilter.index.automaton import (
     EDGE_ATTRIBUTE,
     EDGE_KIND,
     EDGE_LOOP,
@@ -39,6 +37,8 @@ from yfilter.index.trie import (
     QUERY_RESIDUAL,
     QUERY_WIDTH,
     ROOTS,
+    AtomTable,
+    SymbolTable,
     Trie,
     root_of,
 )

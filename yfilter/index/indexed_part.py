@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from yfilter.engine.readings import GRAPH_ROOT, Reading
 from yfilter.graph.query_shapes import MadeOfWords
-from yfilter.index.draft import FilledWay, Recipe
+from yfilter.index.candidates import STEPS_MAX, FilledWay, Recipe
 from yfilter.index.recipes import WayRecipe, recipe_of
-from yfilter.index.residuals import STEPS_MAX
 from yfilter.index.ways import Verified, Ways, ways_of
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.query_ast import Expression, Profile

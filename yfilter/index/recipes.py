@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yfilter.index.atoms import AT_LEAST, AT_MOST, GREATER, LESS
-from yfilter.index.draft import Constant, FilledWay, Recipe
-from yfilter.index.element_condition import Condition
-from yfilter.index.residual_rows import (
+from yfilter.index.automaton import (
+    AT_LEAST,
+    AT_MOST,
     CHECK_ATOM,
     CHECK_DIFFERS,
     CHECK_EXISTS,
     CHECK_NESTED,
     CHECK_VERIFIED,
+    GREATER,
+    LESS,
+    STRING_VALUE,
+    TEXT_NODE,
 )
-from yfilter.index.symbols import STRING_VALUE, TEXT_NODE
+from yfilter.index.candidates import Constant, FilledWay, Recipe
+from yfilter.index.element_condition import Condition
 from yfilter.index.ways import Conditions, Verified, Way
 from yfilter.language.query_ast import NodeKind, Operator
 from yfilter.language.shapes import Blank, Word, filling

@@ -1,6 +1,7 @@
-# The C of value_hash.py, compiled into the module that uses it.
+# The hash of a value of an attribute, by words of eight bytes.
 from formats.words cimport part_of_word, word_at
 
+# 32 bits for ``values[first:last]``; the last two words of a long value may overlap.
 cdef inline unsigned int value_hash(
     unsigned long long seed, int attribute, const unsigned char* values, int first, int last
 ) noexcept nogil:

@@ -33,9 +33,9 @@ from yfilter.engine.step_conditions import (
     main_steps,
     take_apart,
 )
-from yfilter.index.atoms import TEXT_MAX, TEXT_TESTS, test_key
+from yfilter.index.automaton import TEXT_MAX, TEXT_TESTS, test_key
+from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
 from yfilter.index.element_condition import Condition, condition_of, leaf_of
-from yfilter.index.residuals import LEVELS_MAX, STEPS_MAX
 from yfilter.language.implied_paths import implied
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import (

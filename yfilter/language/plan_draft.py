@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from yfilter.language import result_plan as rows
+from yfilter.language import results as rows
 from yfilter.language.atoms import atom_text, is_number, to_double
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds, kinds_of
@@ -29,7 +29,7 @@ from yfilter.language.query_ast import (
     Part,
     PathExpression,
 )
-from yfilter.language.result_plan import Foreign, ResultPlan
+from yfilter.language.results import Foreign, ResultPlan
 from yfilter.language.string_functions import STRING_FUNCTIONS
 from yfilter.language.subexpressions import new_focus, same_focus
 

@@ -22,7 +22,7 @@ from formats.element_stream import ElementStream
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.result_planner import result_plan
-from yfilter.language.result_writer import result_writer
+from yfilter.language.results import result_writer
 
 
 def render(

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from formats.columns import declaration
 from formats.escapes import escaped_text
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.subtree_writer import declaration
-from yfilter.language import result_plan as rows
+from yfilter.language import results as rows
 from yfilter.language.matching_path import is_path, matching_part
 from yfilter.language.plan_draft import PlanDraft, Row, Scope, Unsaid, Value
 from yfilter.language.query_ast import (
@@ -39,7 +39,7 @@ from yfilter.language.query_ast import (
     Profile,
     Sequence,
 )
-from yfilter.language.result_plan import ResultPlan
+from yfilter.language.results import ResultPlan
 
 PLANS_MAX = 4_096
 

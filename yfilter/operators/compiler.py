@@ -56,58 +56,52 @@ from yfilter.language.query_ast import (
 from yfilter.language.query_ast import Operator as Relation
 from yfilter.language.string_functions import STRING_FUNCTIONS
 from yfilter.language.subexpressions import all_within, same_focus
-from yfilter.operators import path as paths
-from yfilter.operators.conditions import (
-    Both,
-    Constant,
-    CountIs,
-    Exists,
-    FirstValue,
-    Not,
-    OnlyValue,
-    PathJoin,
-    Ranging,
-    SomeValue,
-)
+from yfilter.operators import operators as paths
 from yfilter.operators.literals import literal_test, literals, position_of
-from yfilter.operators.operator import Operator
-from yfilter.operators.path import (
-    Each,
-    Nodes,
-    Path,
-    PathStep,
-    Position,
-    Selected,
-    Union,
-    Variable,
-)
-from yfilter.operators.scratch import Scratch
-from yfilter.operators.value_tests import (
-    Contains,
-    EndsWith,
-    Matches,
-    StartsWith,
-    ValueTest,
-)
-from yfilter.operators.values import (
+from yfilter.operators.operators import (
     Arithmetic,
     AtMostOne,
+    Both,
     Call,
     CastTo,
     Chosen,
+    Constant,
+    Contains,
+    CountIs,
     CountOf,
+    Each,
+    EndsWith,
+    Exists,
+    FirstValue,
     ForEachNode,
     Interpreted,
     ItemComparison,
     ItemVariable,
     Joined,
+    Matches,
     NameOf,
     Negated,
+    Nodes,
+    Not,
     OncePerMessage,
+    OnlyValue,
+    Operator,
+    Path,
+    PathJoin,
+    PathStep,
+    Position,
+    Ranging,
     RangingItems,
     Remembered,
+    Scratch,
+    Selected,
+    SomeValue,
+    StartsWith,
     TextCall,
+    Union,
     ValueComparison,
+    ValueTest,
+    Variable,
 )
 
 _AXES = {

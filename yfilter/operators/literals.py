@@ -17,8 +17,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_ast import Operator as Relation
 from yfilter.language.trees import split
-from yfilter.operators.path import Position
-from yfilter.operators.value_tests import EqualTo, NumberTest, OneOf, Ordered, ValueTest
+from yfilter.operators.operators import EqualTo, NumberTest, OneOf, Ordered, Position, ValueTest
 
 _POSITION = FunctionCall("position", ())
 

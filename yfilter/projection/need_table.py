@@ -34,8 +34,17 @@ from yfilter.index.element_condition import Condition, condition_of
 from yfilter.index.index import Index
 from yfilter.index.ways import conditions_of
 from yfilter.language.query_ast import Expression, NameTest, NodeKind
-from yfilter.projection.need_parts import Atom, Binding, Disjunct, Group, Looked, Place
 from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at
+from yfilter.projection.projector import (
+    WHOLE_SHARE,
+    Atom,
+    Binding,
+    Disjunct,
+    Group,
+    Looked,
+    Place,
+    Projector,
+)
 
 MASKS_MAX = 4096  # of groups or links, whose links or groups are remembered
 
@@ -343,3 +352,8 @@ _LOOKED_AT = {
     NodeKind.TEXT: int(Kind.VALUE),
     NodeKind.SELF: int(Kind.VALUE),
 }
+
+
+def projector_of(index: Index, whole_share: float = WHOLE_SHARE) -> Projector:
+    """A projector without needs; ``whole_share``: see Projector."""
+    return Projector(index, NeedTable(index), whole_share)

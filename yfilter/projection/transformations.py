@@ -35,12 +35,12 @@ from yfilter.index.index import Index
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DynamicError
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.projection.need_table import bits_of
+from yfilter.projection.need_table import bits_of, projector_of
 from yfilter.projection.needs import Kind, Need
 from yfilter.projection.part_needs import with_looks
 from yfilter.projection.parts import KnownPart, part_of_text
 from yfilter.projection.pieces import computed, pack_pieces
-from yfilter.projection.projector import WHOLE_SHARE, Left, Projector
+from yfilter.projection.projector import WHOLE_SHARE, Left
 
 MEASURED_EVERY = 64  # messages in which parts are wanted
 PARTS_MAX = 256  # different parts of a link that are ever computed; the others stay plain
@@ -66,7 +66,7 @@ class Transformations:
         """``whole_share``: of a message, from which on it is passed on as it is; ``limits``: of all
         pieces of a message."""
         self._limits = limits
-        self._projector = Projector(index, whole_share)
+        self._projector = projector_of(index, whole_share)
         self._links: dict[LinkTarget, _Link] = {}
         self._on: dict[tuple[str, str], _Link] = {}  # by root and link
         self._modes: dict[str, Transforming] = {}

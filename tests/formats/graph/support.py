@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat
 
 from formats import ElementStream, GraphSyntax, MessageRefused
-from formats.graph import oxigraph, turtle_scanner
+from formats.graph import oxigraph, striping
 from formats.graph.striping import GraphBuilder
 from formats.graph.syntaxes import by_file_name
 from formats.graph.writer import triples_of
@@ -154,7 +154,7 @@ def scanned(data: bytes, syntax: GraphSyntax) -> str:
     """
     builder = GraphBuilder()
     try:
-        if not turtle_scanner.scan(data, syntax, builder):
+        if not striping.scan(data, syntax, builder):
             return "given back"
     except MessageRefused as refusal:
         again = GraphBuilder()

@@ -17,7 +17,7 @@ from pyoxigraph import RdfFormat, parse
 from formats.errors import MessageRefused
 from formats.graph.graph_limits import GraphLimits
 from formats.graph.iris import resolve
-from formats.graph.rdf_xml import graph_of_document, is_rdf
+from formats.graph.striping import graph_of_document, is_rdf
 from formats.graph.xml_literal import xml_literal
 from formats.limits import MessageLimits
 from formats.text import parse_text

@@ -11,8 +11,7 @@ from pyoxigraph import Quad
 
 from formats import GraphSyntax, MessageRefused
 from formats.graph.oxigraph import FORMATS
-from formats.graph.striping import GraphBuilder
-from formats.graph.turtle_scanner import scan
+from formats.graph.striping import GraphBuilder, scan
 from tests.formats.graph.support import RDF_DATA, SCANNED, XSD, quads, scanned, w3c_tests
 from tests.fuzz.decoders import damage
 

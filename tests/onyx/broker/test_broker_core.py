@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from formats import MessageLimits, WireFormat, decode, encode, parse_text
-from onyx.broker.broker_core import BrokerCore, Rows
+from onyx.broker.broker_core import BrokerCore
 from onyx.broker.messages.observers import FIGURES_SECONDS
+from overlay.link.core import Rows
 from overlay.link.core_context import Surroundings
 from overlay.link.events import CalledLater, TimePassed
 from overlay.link.frame import Frame
@@ -447,6 +449,21 @@ def test_what_another_broker_would_not_take_is_refused_at_the_root(limit: str) -
     assert [(refused.number, refused.code) for refused in source.all(Refused)] == [(2, "too-large")]
 
 
+def _data(setting: Setting) -> dict[str, Any]:
+    """The statistics of the data plane."""
+    data = setting.core.statistics()["data"]
+    assert isinstance(data, dict)
+    return data
+
+
+def _trees(asker: Peer, link: str) -> list[dict[str, Any]]:
+    """The routing queries of a link, as a client is shown them."""
+    answer = asker.ask("routing.show", link=link)
+    assert answer is not None
+    result: Any = answer.result
+    return list(result["trees"])
+
+
 def test_how_long_the_oldest_waits_for_a_neighbour_is_told() -> None:
     setting = Setting()
     setting.announce()
@@ -455,7 +472,7 @@ def test_how_long_the_oldest_waits_for_a_neighbour_is_told() -> None:
     def told(now: float) -> object:
         setting.beside.now = now
         setting.beside.tell(TimePassed())
-        return setting.core.statistics()["data"]["waiting_s"]  # type: ignore[index]
+        return _data(setting)["waiting_s"]
 
     assert told(0.0) == {"B1": 0.0, "B5": 0.0, "B6": 0.0}
     setting.brokers["B5"].withhold = True
@@ -514,7 +531,8 @@ def test_who_observes_figures_is_told_where_they_stand_and_not_of_each_message()
     assert {event["kind"] for event in told} == {"figures"}
     assert (told[0]["delivered"], told[-1]["delivered"]) == (0, 3)
     assert told[-1]["profiles"] == 1
-    assert told[-1]["links"]["B5"] == [3, 0, "binary", True]
+    links: Any = told[-1]["links"]
+    assert links["B5"] == [3, 0, "binary", True]
     assert len(told) == 3  # at the begin, with the first message, and when they may be again
     setting.beside.tell(TimePassed())
     assert len(observer.all(Observed)) == 3  # they stand where they stood
@@ -525,9 +543,9 @@ def test_a_source_that_was_removed_is_counted_no_more() -> None:
     setting.announce(root="B4")
     setting.children_ready(root="B4")
     setting.beside.peer("source", "s1").send("s1", Publish("s1", "text", NEWS))
-    assert setting.core.statistics()["data"]["sources"] == {"s1": 1}
+    assert _data(setting)["sources"] == {"s1": 1}
     setting.registration.send("registration", SourceRemoved(source="s1"))
-    assert setting.core.statistics()["data"]["sources"] == {}
+    assert _data(setting)["sources"] == {}
 
 
 def test_a_routing_query_is_shown_as_far_as_it_fits_on_a_page() -> None:
@@ -535,10 +553,10 @@ def test_a_routing_query_is_shown_as_far_as_it_fits_on_a_page() -> None:
     setting.announce()
     setting.brokers["B5"].send("B1", delta(SF))
     asker = setting.beside.peer("client", "o")
-    (tree,) = asker.ask("routing.show", link="B5").result["trees"]
+    (tree,) = _trees(asker, "B5")
     assert (tree["tree"], tree["disjuncts"]) == ("B1", 1)
     assert "SF" in tree["first"][0]
-    assert asker.ask("routing.show", link="B9").result["trees"] == []
+    assert _trees(asker, "B9") == []
 
 
 # --- who may do what --------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import pytest
 from tests.yfilter.graph.messages import turtle
 from yfilter.graph.graph_query import parse_graph_query
 from yfilter.graph.graph_results import has_solution
+from yfilter.graph.join import MessageGraph
 from yfilter.graph.join_program import JoinProgram
-from yfilter.graph.message_graph import MessageGraph
 from yfilter.graph.query_ast import (
     Bind,
     Iri,

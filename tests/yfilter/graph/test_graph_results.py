@@ -16,7 +16,7 @@ from tests.yfilter.graph.solution_sets import are_equal, solutions_of_json, solu
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.graph_query import parse_graph_query
 from yfilter.graph.graph_results import graph_results, has_solution
-from yfilter.graph.message_graph import MessageGraph
+from yfilter.graph.join import MessageGraph
 from yfilter.graph_answers import GraphAnswers
 from yfilter.language.profile_limits import EvaluationLimits
 

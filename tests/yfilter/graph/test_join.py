@@ -12,8 +12,8 @@ from formats.graph.taxonomy import Taxonomy
 from tests.yfilter.graph.messages import turtle
 from yfilter.graph.graph_query import parse_graph_query, with_classes_above
 from yfilter.graph.graph_results import program_of
+from yfilter.graph.join import MessageGraph
 from yfilter.graph.join_program import in_order
-from yfilter.graph.message_graph import MessageGraph
 from yfilter.graph.query_ast import Iri, LiteralTerm, TriplePattern, Variable
 from yfilter.graph.terms import BlankNode
 from yfilter.language.budget import Budget

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yfilter.index.atoms import AtomTable
+from yfilter.index.automaton import AtomTable
 
 
 def test_values_that_differ_in_one_byte_or_in_length_are_atoms_of_their_own() -> None:

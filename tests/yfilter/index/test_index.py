@@ -15,9 +15,9 @@ from tests.yfilter.random_cases import (
 )
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
+from yfilter.index.automaton import ROOTS
 from yfilter.index.index import Index
 from yfilter.index.indexed_part import indexed_part
-from yfilter.index.trie import ROOTS
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import PathExpression, Profile
 from yfilter.language.query_parser import parse_profile

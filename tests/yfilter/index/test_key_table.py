@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from yfilter.index.key_table import KeyTable
+from yfilter.index.automaton import KeyTable
 
 
 @pytest.mark.parametrize("seed", range(3))

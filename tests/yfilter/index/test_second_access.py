@@ -9,7 +9,7 @@ import pytest
 from tests.yfilter.random_cases import Message
 from tests.yfilter.test_matcher_oracle import bindings, expected, routed, router
 from yfilter import Matcher
-from yfilter.index.second_access import CROWD_MIN
+from yfilter.index.automaton import CROWD_MIN
 from yfilter.language.query_parser import parse_profile
 
 # {0} and {1} are bounds; each is one place that a comparison can stand at.

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from yfilter.index.subscriber_runs import SubscriberRuns
+from yfilter.index.automaton import SubscriberRuns
 
 
 @pytest.mark.parametrize("seed", range(4))

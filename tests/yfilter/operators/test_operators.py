@@ -22,8 +22,8 @@ from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, PathExpression
 from yfilter.language.query_parser import parse_profile
-from yfilter.operators.message_columns import MessageColumns
-from yfilter.operators.operator_table import OperatorTable
+from yfilter.operators.compiler import Compiler
+from yfilter.operators.operators import MessageColumns, OperatorTable
 
 EMPTY = {"operators": 0, "operators_interpreted": 0}
 
@@ -33,7 +33,7 @@ class Asked:
 
     def __init__(self, limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS) -> None:
         self.columns = MessageColumns()
-        self.table = OperatorTable(self.columns, limits)
+        self.table = OperatorTable(self.columns, limits, Compiler)
 
     def names(self) -> dict[str, int]:
         """How many names are held; only the pure build shows it."""

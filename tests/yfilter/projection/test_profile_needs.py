@@ -23,9 +23,9 @@ from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
+from yfilter.projection.need_table import projector_of
 from yfilter.projection.needs import Need
 from yfilter.projection.profile_needs import needs_of
-from yfilter.projection.projector import Projector
 
 
 def results(profile: Profile, stream: ElementStream) -> list[bytes]:
@@ -41,7 +41,7 @@ def results(profile: Profile, stream: ElementStream) -> list[bytes]:
 
 
 def project(stream: ElementStream, needs: Iterable[Need]) -> ElementStream:
-    projector = Projector(Index(), whole_share=2)
+    projector = projector_of(Index(), whole_share=2)
     for need in needs:
         projector.add(need, 0)
     return left_of(projector, stream)

@@ -20,7 +20,7 @@ from yfilter.engine.targets import LinkTarget
 from yfilter.index.index import Index
 from yfilter.language.query_ast import NameTest
 from yfilter.matcher import Matcher
-from yfilter.projection.need_table import NeedTable, bits_of
+from yfilter.projection.need_table import NeedTable, bits_of, projector_of
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 from yfilter.projection.projector import Left, Projector
 
@@ -44,7 +44,7 @@ def need(binding: str, condition: str, *kept: str) -> Need:
 
 
 def projected(document: str, *needs: Need) -> str:
-    projector = Projector(Index(), whole_share=2)
+    projector = projector_of(Index(), whole_share=2)
     for one in needs:
         projector.add(one, 0)
     stream = left_of(projector, parse_text(document.encode()))
@@ -127,7 +127,7 @@ def test_nearly_everything_is_passed_on_as_it_came() -> None:
         need("feed", '/*/entry[@id = "2"]', "subtree ."),
         need("feed/entry", "", "subtree ."),  # nearly everything
     ):
-        projector = Projector(Index(), whole_share=0.8)
+        projector = projector_of(Index(), whole_share=0.8)
         projector.add(wanted, 0)
         assert found(projector, stream, [0])[0].stream is None
         assert projector.statistics()["projected_written"] == 0
@@ -208,7 +208,7 @@ def test_keeps_what_the_reference_keeps(seed: int, is_recursive: bool) -> None:
     rng = Random(seed)
     print(f"seed {seed}")
     deep = 0.4 if is_recursive else 0.1
-    projector = Projector(Index(), whole_share=2)
+    projector = projector_of(Index(), whole_share=2)
     links = rng.sample(range(150), 4)
     needs: dict[int, list[Need]] = {link: [] for link in links}
     for _ in range(20):
@@ -268,7 +268,7 @@ def two_needs() -> tuple[Need, Need]:
 def test_what_links_share_is_there_once() -> None:
     first, second = two_needs()
     one_index, index = Index(), Index()
-    alone, together = Projector(one_index, whole_share=2), Projector(index, whole_share=2)
+    alone, together = projector_of(one_index, whole_share=2), projector_of(index, whole_share=2)
     for projector, links in ((alone, 1), (together, 32)):
         for link in range(links):
             projector.add(first, link)
@@ -293,7 +293,7 @@ def test_what_links_share_is_there_once() -> None:
         together.remove(second, link)
     together.remove(first, 32)
     empty = Index()
-    assert structure(together, index) == structure(Projector(empty), empty)
+    assert structure(together, index) == structure(projector_of(empty), empty)
     with pytest.raises(KeyError):
         together.remove(first, 32)
 
@@ -349,7 +349,7 @@ def counted_calls() -> Iterator[list[int]]:
 
 
 def test_links_that_are_not_reached_are_not_looked_at() -> None:
-    projector = Projector(Index(), whole_share=2)
+    projector = projector_of(Index(), whole_share=2)
     projector.add(two_needs()[0], 0)
     for number in range(50):
         projector.add(need(f"feed/entry/n{number}", "/*[string-length(.) > 1]", "subtree ."), 1)
@@ -368,7 +368,7 @@ def test_needs_of_all_messages_are_found_once_for_all_links() -> None:
     """What is looked at does not depend on the number of links with equal needs."""
     visits = []
     for links in (1, 32):
-        projector = Projector(Index(), whole_share=2)
+        projector = projector_of(Index(), whole_share=2)
         for link in range(links):
             for one in two_needs():
                 projector.add(one, link)
@@ -379,7 +379,7 @@ def test_needs_of_all_messages_are_found_once_for_all_links() -> None:
 
 def test_a_change_outdates_only_the_states_that_it_concerns() -> None:
     index = Index()
-    projector = Projector(index, whole_share=2)
+    projector = projector_of(index, whole_share=2)
     for number in range(100):
         projector.add(need(f"feed/e{number}/k", "", "subtree ."), 0)
     document = "".join(f"<e{n}><k>1</k></e{n}>" for n in range(100))
@@ -402,7 +402,7 @@ def test_a_change_outdates_only_the_states_that_it_concerns() -> None:
 
 def test_many_more_places_and_names_than_are_there_at_once() -> None:
     index = Index()
-    projector = Projector(index, whole_share=2)
+    projector = projector_of(index, whole_share=2)
     for number in range(3000):
         wanted = need(f"feed/e{number}", "", "subtree .")
         projector.add(wanted, 0)

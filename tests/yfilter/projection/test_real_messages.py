@@ -18,8 +18,8 @@ from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
+from yfilter.projection.need_table import projector_of
 from yfilter.projection.profile_needs import needs_of
-from yfilter.projection.projector import Projector
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles_for_real_messages"
 MESSAGES, GROUPS = 4, 8
@@ -54,7 +54,7 @@ def test_results_on_what_is_left_of_real_messages(folder: str) -> None:
         stream = decode(_without_doctype(file), FORMS[0])
         for _ in range(GROUPS):
             group = rng.sample(known, rng.choice((1, 1, 2, 5)))
-            projector = Projector(Index())
+            projector = projector_of(Index())
             for need in dict.fromkeys(need for profile in group for need in needs_of(profile)):
                 projector.add(need, 0)
             left = left_of(projector, stream)

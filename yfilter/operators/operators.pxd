@@ -1,0 +1,109 @@
+# Operators, for other extensions: see operators.pyx.
+from yfilter.index.automaton cimport SymbolTable
+
+
+cdef double number_in(const unsigned char* values, int first, int last) except? -1
+
+
+cdef class MessageColumns:
+    cdef object _stream
+    cdef readonly int elements
+    cdef int deepest
+    cdef const int[::1] name
+    cdef const int[::1] parent
+    cdef const int[::1] depth
+    cdef const int[::1] end
+    cdef const int[::1] attribute_start
+    cdef const int[::1] attribute_name
+    cdef const int[::1] attribute_offset
+    cdef bytes attribute_values
+    cdef const unsigned char[::1] content_kind
+    cdef const int[::1] content_parent
+    cdef const int[::1] content_next
+    cdef const int[::1] content_offset
+    cdef bytes content_values
+    cdef readonly int[::1] text_first
+    cdef readonly int[::1] text_next
+    cdef readonly int[::1] within_first
+    cdef readonly int[::1] within_last
+    cdef readonly bint only_text
+
+    cpdef int bind_columns(self, stream) except -1
+    cdef int _link_contents(self) except -1
+
+
+cdef class Scratch:
+    cdef MessageColumns columns
+    cdef SymbolTable symbols
+    cdef readonly int message
+    cdef int[::1] label
+    cdef int[::1] attribute
+    cdef int[::1] exact
+    cdef int[::1] in_namespace
+    cdef int[::1] any_namespace
+    cdef long long[::1] nodes
+    cdef int top
+    cdef readonly long long visits
+    cdef public long long visits_max
+    cdef long long clock_at
+    cdef double began, _looked
+    cdef long long _step
+    cdef bytes octets
+    cdef int first
+    cdef int last
+    cdef object _limits
+    cdef object _evaluator
+    cdef bint _is_spent
+
+    cdef bint accepts(self, int symbol, int element) noexcept
+    cdef int visit(self, long long count) except -1
+    cdef int restart(self, long long spent=*) except -1
+    cdef int _look(self) except -1
+    cdef int push(self, long long node) except -1
+    cdef int tidy(self, int base) except -1
+    cdef int look_at(self, long long node) except -1
+    cdef str text(self, long long node)
+    cdef object node_of(self, long long node)
+    cdef object nodes_from(self, int base)
+    cdef object evaluator(self)
+    cdef int element_with(self, int attribute) except -1
+
+
+cdef class Operator:
+    cdef public bint is_costly
+    cdef public bint uses_context
+    cdef public object free
+    cdef bint holds(self, long long node) except -1
+    cdef object items(self, long long node)
+    cdef object value(self, long long node)
+    cdef object atom(self, long long node)
+    cdef object first_atom(self, long long node)
+
+
+cdef class OperatorTable:
+    cdef public Scratch scratch
+    cdef object _compiler
+    cdef list _operators
+    cdef list _entries
+    cdef dict _numbers
+    cdef list _free
+    cdef object _stream
+    cdef bint _is_new
+    cdef dict _answers
+    cdef dict _selected
+    cdef dict _by_value
+    cdef dict _spent
+    cdef dict _seconds
+    cdef dict _why
+    cdef dict _late
+    cdef object _limits
+    cdef public bint gave_up
+    cdef public object exceeded
+    cdef public long long over_limit
+    cdef public long long visits
+    cdef public long long nanos
+
+    cdef list _select(self, int number)
+    cdef int _look(self) except -1
+    cdef bint _spend(self, Operator operator, int number, long long spent) except -1
+    cdef bint holds(self, int number, int element) except -1

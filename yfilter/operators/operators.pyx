@@ -1,0 +1,2347 @@
+"""Operators: the compiled expressions that the automaton does not decide.
+
+Scratch holds the nodes that an evaluation looks at.  Path leads to nodes, value tests and
+conditions decide on them, and the other operators give values; compiler.py makes them of an
+expression.  OperatorTable keeps each expression once, with a count of its users.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isnan, nan
+from typing import Any, NamedTuple
+
+from formats.element_stream import ElementStream
+from formats.names import QualifiedName
+from yfilter.errors import MatchLimitExceeded
+from yfilter.index.columns import doubles, grown, ints, longs
+from yfilter.language.atoms import arithmetic, cast, compare, is_number, negate, to_double
+from yfilter.language.budget import MUCH, NOT_BEGUN, paced, since, too_much_time
+from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.evaluator import effective_boolean
+from yfilter.language.function_library import applied
+from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
+from yfilter.language.general_comparison import some_pair
+from yfilter.language.memo import FEW
+from yfilter.language.nodes import (
+    DOCUMENT,
+    Atom,
+    DynamicError,
+    Focus,
+    Item,
+    Node,
+    NodeType,
+    Untyped,
+    Value,
+    element_node,
+)
+from yfilter.language.numbers import parse_double
+from yfilter.language.patterns import Pattern
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Expression, NameTest, Operator as Relation
+from yfilter.language.query_text import unparse
+
+from yfilter.index.automaton cimport SymbolTable
+
+
+# -------------------------------------------------------------------------------------------------
+# Numbers as they stand in messages: from bytes to xs:double.
+
+
+cdef double _NAN = float("nan")
+_POWERS = doubles(23)
+for _power in range(23):
+    _POWERS[_power] = 10.0**_power
+cdef double[::1] _powers = _POWERS
+
+
+cdef double number_in(const unsigned char* values, int first, int last) except? -1:
+    """The number that ``values[first:last]`` is, NaN if it is none."""
+    # PERF: up to 15 digits and 22 behind the point the quotient is exact as it stands.
+    cdef int octet = 0
+    cdef int digits = 0
+    cdef int behind = -1
+    cdef int place = first
+    cdef long long mantissa = 0
+    cdef bint negative = False
+    cdef double value
+    while place < last and _is_space(values[place]):
+        place += 1
+    if place < last and values[place] in (43, 45):
+        negative = values[place] == 45
+        place += 1
+    while place < last:
+        octet = values[place]
+        if 48 <= octet <= 57:
+            mantissa = 10 * mantissa + (octet - 48)
+            digits += 1
+            if behind >= 0:
+                behind += 1
+            if digits > 15:
+                return _any_number(bytes(values[first:last]))
+        elif octet == 46 and behind < 0:
+            behind = 0
+        else:
+            break
+        place += 1
+    while place < last and _is_space(values[place]):
+        place += 1
+    if place < last:
+        # An exponent, INF, or no number: most words are none.
+        if octet in (69, 101) if digits else octet == 73:
+            return _any_number(bytes(values[first:last]))
+        return _NAN
+    if digits == 0:
+        return _NAN
+    value = mantissa
+    if behind > 0:
+        value = value / _powers[behind]
+    return -value if negative else value
+
+
+def _any_number(value: bytes) -> float:
+    number = parse_double(value.decode())
+    return _NAN if number is None else number
+
+
+cdef inline bint _is_space(int octet) noexcept:
+    return octet in (9, 10, 13, 32)
+
+
+# -------------------------------------------------------------------------------------------------
+# MessageColumns: the columns of one message, for compiled code.
+#
+# Those of the element stream, and what is found in one pass over its content: the text nodes of
+# each element as a chain (``text_first`` of an element, ``text_next`` of a text node, -1 at the
+# end), and the content within each element, from ``within_first`` to before ``within_last``.
+#
+# The string value of an element is one run of the content's bytes, unless a comment or processing
+# instruction lies within (``only_text`` is false then).
+
+
+cdef class MessageColumns:
+    """``bind_columns`` to one message after another; the columns of its own are kept."""
+
+    def __init__(self) -> None:
+        self.elements = 0
+        self.deepest = 0
+        self.text_first = self.within_first = self.within_last = ints(258)
+        self.text_next = ints(1025)
+        self.within_first = ints(258)
+        self.within_last = ints(258)
+
+    cpdef int bind_columns(self, stream) except -1:
+        """Look at a message."""
+        self._stream = stream
+        self.elements = len(stream)
+        self.name = stream.element_name
+        self.parent = stream.element_parent
+        self.depth = stream.element_depth
+        self.end = stream.element_end
+        self.attribute_start = stream.attribute_start
+        self.attribute_name = stream.attribute_name
+        self.attribute_offset = stream.attribute_offset
+        self.attribute_values = stream.attribute_values
+        self.content_kind = stream.content_kind
+        self.content_parent = stream.content_parent
+        self.content_next = stream.content_next
+        self.content_offset = stream.content_offset
+        self.content_values = stream.content_values
+        if self.elements >= len(self.text_first) - 1:
+            self.text_first = ints(2 * self.elements + 2)
+            self.within_first = ints(2 * self.elements + 2)
+            self.within_last = ints(2 * self.elements + 2)
+        if len(self.content_kind) > len(self.text_next):
+            self.text_next = ints(2 * len(self.content_kind) + 1)
+        self._link_contents()
+        return 0
+
+    cdef int _link_contents(self) except -1:
+        """The text nodes of each element as a chain; the content within each as a range."""
+        cdef int count = len(self.content_kind)
+        cdef int element
+        cdef int content = 0
+        cdef int parent
+        self.only_text = True
+        self.deepest = 0
+        for element in range(self.elements):
+            self.text_first[element] = -1
+            self.deepest = max(self.deepest, self.depth[element])
+            while content < count and self.content_next[content] <= element:
+                content += 1
+            self.within_first[element] = content
+            self.within_last[element] = content
+        for content in range(count - 1, -1, -1):
+            parent = self.content_parent[content]
+            if parent < 0:
+                continue
+            self.within_last[parent] = max(self.within_last[parent], content + 1)
+            if self.content_kind[content] == 0:
+                self.text_next[content] = self.text_first[parent]
+                self.text_first[parent] = content
+            else:
+                self.only_text = False
+        for element in range(self.elements - 1, 0, -1):
+            parent = self.parent[element]
+            self.within_last[parent] = max(self.within_last[parent], self.within_last[element])
+        return 0
+
+
+# -------------------------------------------------------------------------------------------------
+# Scratch: what operators share while they work on one message.
+#
+# A node is one number, its own times KINDS and its kind, so that nodes of one kind sort in document
+# order::
+#
+#     element n      KINDS * n + KIND_ELEMENT          attribute n    KINDS * n + KIND_ATTRIBUTE
+#     text node n    KINDS * n + KIND_TEXT             document node  ROOT
+#
+# Operators push the nodes that they find on a stack, ``nodes`` up to ``top``, and whoever asked
+# them takes them off again.  ``octets`` from ``first`` to ``last`` is the string value looked at
+# last.
+#
+# The names of a message are known by symbols (see yfilter/index/symbols.py), in a table that
+# belongs to the operators: what they ask for makes no new labels in the index.
+
+cdef enum:
+    _FIRST_LOOK = 512  # visits, from 10 ns each to several us, where values are compared
+    _FIRST_STEP = 64
+
+cpdef enum:
+    # A node: its number * KINDS + its kind.
+    KIND_ELEMENT = 0
+    KIND_ATTRIBUTE = 1
+    KIND_TEXT = 2
+    KIND_MASK = 3
+    KIND_SHIFT = 2
+    KINDS = 4
+
+    # The document node.
+    ROOT = -4
+
+
+cdef double _NOT_BEGUN = NOT_BEGUN
+
+
+cdef class Scratch:
+    """``begin`` a message whose columns are bound; ``message`` counts them."""
+
+    def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
+        self.columns = columns
+        self.symbols = SymbolTable()
+        self.message = 0
+        self.nodes = longs(256)
+        self.top = 0
+        self.visits = 0
+        self.visits_max = limits.visits_max
+        self.clock_at = 0
+        self.began = self._looked = _NOT_BEGUN
+        self._step = _FIRST_STEP
+        self.octets = b""
+        self._limits = limits
+        self._evaluator: MessageEvaluator | None = None
+        self._is_spent = False
+        self.begin(ElementStream())
+
+    def begin(self, stream: ElementStream) -> None:
+        """A new message, which the columns are bound to."""
+        cdef SymbolTable symbols = self.symbols
+        symbols.translate(stream.names)
+        self.label = symbols.label
+        self.attribute = symbols.attribute
+        self.exact = symbols.exact
+        self.in_namespace = symbols.in_namespace
+        self.any_namespace = symbols.any_namespace
+        self.message += 1
+        self.top = 0
+        self._evaluator = None
+
+    cdef int restart(self, long long spent=0) except -1:
+        """A new evaluation, with a budget of its own, of which some is spent."""
+        self.visits = spent
+        self.clock_at = min(spent + _FIRST_LOOK, self.visits_max)
+        self.began = _NOT_BEGUN
+        self._looked = _NOT_BEGUN
+        self._step = _FIRST_STEP
+        self.top = 0
+        self._is_spent = True
+        return 0
+
+    cdef bint accepts(self, int symbol, int element) noexcept:
+        """Whether a name test accepts the name of an element."""
+        cdef int label
+        if symbol == 0:
+            return True
+        label = self.label[self.columns.name[element]]
+        return (
+            self.exact[label] == symbol
+            or self.in_namespace[label] == symbol
+            or self.any_namespace[label] == symbol
+        )
+
+    cdef int visit(self, long long count) except -1:
+        """So many nodes are looked at.  Raises MatchLimitExceeded."""
+        self.visits += count
+        if self.visits > self.clock_at:
+            self._look()
+        return 0
+
+    cdef int _look(self) except -1:
+        """At what is left, and at the clock."""
+        if self.visits > self.visits_max:
+            raise MatchLimitExceeded(
+                "too-many-visits", "a condition looks at too many nodes of this message"
+            )
+        cdef double now = since(self.began, self._limits)
+        if self.began == _NOT_BEGUN:
+            self.began = now
+        elif self._looked != _NOT_BEGUN:
+            self._step = paced(self._step, now - self._looked)
+        self._looked = now
+        self.clock_at = min(self.visits + self._step, self.visits_max)
+        return 0
+
+    cdef int push(self, long long node) except -1:
+        if self.top == len(self.nodes):
+            self.nodes = grown(self.nodes, 2 * self.top)
+        self.nodes[self.top] = node
+        self.top += 1
+        return 0
+
+    cdef int tidy(self, int base) except -1:
+        """Bring the nodes from ``base`` on into document order, each once."""
+        cdef long long[::1] nodes = self.nodes
+        cdef int i, j
+        cdef long long node
+        cdef int kept = base
+        i = base + 1
+        while i < self.top and nodes[i - 1] < nodes[i]:
+            i += 1
+        if i >= self.top:
+            return 0
+        if self.top - base > 24:
+            ordered = array("q", sorted(nodes[base : self.top]))
+            for i in range(len(ordered)):
+                nodes[base + i] = ordered[i]
+        else:
+            for i in range(base + 1, self.top):
+                node = nodes[i]
+                j = i
+                while j > base and nodes[j - 1] > node:
+                    nodes[j] = nodes[j - 1]
+                    j -= 1
+                nodes[j] = node
+        for i in range(base, self.top):
+            if kept == base or nodes[kept - 1] != nodes[i]:
+                nodes[kept] = nodes[i]
+                kept += 1
+        self.top = kept
+        return 0
+
+    cdef int look_at(self, long long node) except -1:
+        """Set ``octets``, ``first`` and ``last`` to the string value of a node."""
+        cdef MessageColumns columns = self.columns
+        cdef int number = node >> KIND_SHIFT
+        cdef int kind = node & KIND_MASK
+        if kind == KIND_ATTRIBUTE:
+            self.octets = columns.attribute_values
+            self.first = columns.attribute_offset[number]
+            self.last = columns.attribute_offset[number + 1]
+        elif kind == KIND_TEXT:
+            self.octets = columns.content_values
+            self.first = columns.content_offset[number]
+            self.last = columns.content_offset[number + 1]
+        elif columns.only_text:
+            number = max(number, 0)
+            self.octets = columns.content_values
+            self.first = columns.content_offset[columns.within_first[number]]
+            self.last = columns.content_offset[columns.within_last[number]]
+        else:
+            self.octets = columns._stream.string_value(max(number, 0)).encode()
+            self.first = 0
+            self.last = len(self.octets)
+        return 0
+
+    cdef str text(self, long long node):
+        """The string value of a node."""
+        self.look_at(node)
+        return self.octets[self.first : self.last].decode()
+
+    cdef object node_of(self, long long node):
+        """The node as the interpreter knows it."""
+        cdef int number = node >> KIND_SHIFT
+        cdef int kind = node & KIND_MASK
+        if kind == KIND_ELEMENT:
+            return DOCUMENT if number < 0 else element_node(number)
+        if kind == KIND_TEXT:
+            return Node(self.columns.content_next[number], NodeType.CONTENT, number)
+        return Node(self.element_with(number), NodeType.ATTRIBUTE, number)
+
+    cdef object nodes_from(self, int base):
+        """The nodes from ``base`` on as the interpreter knows them, taken off the stack."""
+        found = [self.node_of(self.nodes[i]) for i in range(base, self.top)]
+        self.top = base
+        return found
+
+    cdef object evaluator(self):
+        """The interpreter on the message at hand."""
+        if self._evaluator is None:
+            self._evaluator = MessageEvaluator(self.columns._stream, self._limits)
+        elif self._is_spent:
+            self._evaluator.renew()
+        if self._is_spent:
+            self._evaluator.began = self.began
+        self._is_spent = False
+        return self._evaluator
+
+    cdef int element_with(self, int attribute) except -1:
+        """The element that an attribute belongs to."""
+        low, high = 0, self.columns.elements - 1
+        starts = self.columns._stream.attribute_start
+        while low < high:
+            middle = (low + high + 1) >> 1
+            if starts[middle] <= attribute:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+# -------------------------------------------------------------------------------------------------
+# Value tests: what is asked of one string value, on its octets as they stand in the message.
+#
+# UTF-8 sorts as code points do, so texts are compared without being decoded.  An untyped value
+# becomes an xs:double where it is compared with a number; one that is no number compares with none.
+
+
+RELATIONS = {
+    Relation.EQ: 0,
+    Relation.NE: 1,
+    Relation.LT: 2,
+    Relation.LE: 3,
+    Relation.GT: 4,
+    Relation.GE: 5,
+}
+_KNOWN_MAX = 65_536  # octets of values of which a test remembers whether it accepts them
+_KNOWN_SIZE = 64  # octets that a value takes beside its own, about
+
+
+cdef class ValueTest:
+    """``accepts`` the value that the scratch looks at."""
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        raise NotImplementedError
+
+
+cdef class EqualTo(ValueTest):
+    """Equal to a text; or not, if that is ``wanted``."""
+
+    cdef bytes _octets
+    cdef int _length
+    cdef bint _wanted
+
+    def __init__(self, text: str, wanted: bool = True) -> None:
+        self._octets = text.encode()
+        self._length = len(self._octets)
+        self._wanted = wanted
+
+    def text(self) -> bytes | None:
+        """The text that a value has to be equal to, in octets."""
+        return self._octets if self._wanted else None
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        cdef const unsigned char* octets = scratch.octets
+        cdef const unsigned char* own = self._octets
+        cdef int i
+        if scratch.last - scratch.first != self._length:
+            return not self._wanted
+        for i in range(self._length):
+            if octets[scratch.first + i] != own[i]:
+                return not self._wanted
+        return self._wanted
+
+
+cdef class OneOf(ValueTest):
+    """Equal to one of many texts, given as octets."""
+
+    cdef readonly object values
+
+    def __init__(self, values: Iterable[bytes]) -> None:
+        self.values = frozenset(values)
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        return scratch.octets[scratch.first : scratch.last] in self.values
+
+
+cdef class Ordered(ValueTest):
+    """Before or after a text: ``<``, ``<=``, ``>`` or ``>=``."""
+
+    cdef int _operator
+    cdef bytes _octets
+
+    def __init__(self, relation: Relation, text: str) -> None:
+        self._operator = RELATIONS[relation]
+        self._octets = text.encode()
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        value = scratch.octets[scratch.first : scratch.last]
+        if self._operator == 2:
+            return value < self._octets
+        if self._operator == 3:
+            return value <= self._octets
+        if self._operator == 4:
+            return value > self._octets
+        return value >= self._octets
+
+
+cdef class NumberTest(ValueTest):
+    """A number that compares so with another one."""
+
+    cdef int _operator
+    cdef readonly double number
+
+    def __init__(self, relation: Relation, number: float) -> None:
+        self._operator = RELATIONS[relation]
+        self.number = number
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        cdef double value = number_in(scratch.octets, scratch.first, scratch.last)
+        if value != value:  # - NaN, or no number, which compares with none
+            if self._operator != 1:
+                return False
+            return scratch.octets[scratch.first : scratch.last].strip(b" \t\n\r") == b"NaN"
+        return compares(value, self._operator, self.number)
+
+
+cdef class Contains(ValueTest):
+    cdef bytes _octets
+
+    def __init__(self, text: str) -> None:
+        self._octets = text.encode()
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        cdef int found = scratch.octets.find(self._octets, scratch.first, scratch.last)
+        return found >= 0
+
+
+cdef class StartsWith(ValueTest):
+    cdef bytes _octets
+
+    def __init__(self, text: str) -> None:
+        self._octets = text.encode()
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        return scratch.octets.startswith(self._octets, scratch.first, scratch.last)
+
+
+cdef class EndsWith(ValueTest):
+    cdef bytes _octets
+
+    def __init__(self, text: str) -> None:
+        self._octets = text.encode()
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        return scratch.octets.endswith(self._octets, scratch.first, scratch.last)
+
+
+cdef class Matches(ValueTest):
+    """A regular expression is found in it; what is known of values is remembered.
+
+    A search is charged before it is begun, as RE2 cannot be interrupted: MatchLimitExceeded.
+    """
+
+    cdef object _pattern
+    cdef dict _known
+    cdef long long _known_size
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._pattern = pattern
+        self._known: dict[bytes, bool] = {}
+        self._known_size = 0
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        cdef long long size
+        value = scratch.octets[scratch.first : scratch.last]
+        known = self._known.get(value)
+        if known is None:
+            known = self._found(scratch, value)
+            size = len(value) + _KNOWN_SIZE
+            if self._known_size + size > _KNOWN_MAX:
+                self._known.clear()
+                self._known_size = 0
+            if size <= _KNOWN_MAX:
+                self._known[value] = known
+                self._known_size += size
+        cdef bint answer = known
+        return answer
+
+    cdef bint _found(self, Scratch scratch, bytes value) except -1:
+        cdef bint found
+        cdef long long cost = self._pattern.cost(len(value))
+        if cost > MUCH:  # whether there is the time for it is for the interpreter's budget to say
+            found = self._pattern.search(value.decode(), scratch.evaluator().charge)
+        else:
+            scratch.visit(cost)
+            found = self._pattern.search(value.decode())
+        return found
+
+
+cdef bint compares(double number, int relation, double other) noexcept:
+    """Whether a number compares so with another one; ``relation`` as in RELATIONS."""
+    if relation == 0:
+        return number == other
+    if relation == 1:
+        return number != other
+    if relation == 2:
+        return number < other
+    if relation == 3:
+        return number <= other
+    if relation == 4:
+        return number > other
+    return number >= other
+
+
+# -------------------------------------------------------------------------------------------------
+# Operator: a compiled expression; what every kind of them can be asked about a context node.
+#
+# An operator is made once for a profile, or for all that share it, and asked on message after
+# message.  What it answers is what ``MessageEvaluator`` answers for its expression; whoever has no
+# quicker way says only what its ``value`` is.
+
+
+cdef class Operator:
+    """``is_costly``: its answer for a node is worth remembering.  ``uses_context``: it depends on
+    the context node.  ``free``: the variables bound around it that it depends on."""
+
+
+    def __init__(self, parts: Iterable[Operator] = ()) -> None:
+        parts = tuple(parts)
+        self.is_costly = any(part.is_costly for part in parts)
+        self.uses_context = any(part.uses_context for part in parts)
+        self.free = frozenset().union(*(part.free for part in parts))
+
+    cdef object value(self, long long node):
+        """The items of the expression, as the interpreter knows them; DynamicError."""
+        raise NotImplementedError
+
+    cdef object items(self, long long node):
+        """The atomic values of the items.  By default there are no nodes among these."""
+        return self.value(node)[:]
+
+    cdef bint holds(self, long long node) except -1:
+        """The effective boolean value; DynamicError."""
+        cdef bint answer = effective_boolean(self.value(node))
+        return answer
+
+    cdef object atom(self, long long node):
+        """The one atomic value of an operand, None for nothing; DynamicError for several."""
+        items = self.items(node)
+        if len(items) > 1:
+            raise DynamicError("XPTY0004", "several items where one is wanted")
+        return items[0] if items else None
+
+    cdef object first_atom(self, long long node):
+        """The atomic value of the first item, None for nothing."""
+        items = self.items(node)
+        return items[0] if items else None
+
+
+# -------------------------------------------------------------------------------------------------
+# Path: a location path on the columns of a message.
+#
+# A step is a row of STEP_WIDTH numbers, its CODE, the NAME (symbol or attribute) that it asks for,
+# whether its predicates are about positions, POSITIONAL, and whether nodes of one context can be
+# reached from another, SEVERAL::
+#
+#     CHILD BELOW         elements           SELF_AND_BELOW   what // stands for before a position
+#     ATTRIBUTE ATTRIBUTES_BELOW             TEXT TEXTS_BELOW
+#     FILTER PARENT and the axes SELF_AXIS to PRECEDING_SIBLING
+#
+# Whether a path selects anything is asked depth first, up to the first node, where at most one step
+# can reach a node in several ways; else, and where all nodes are wanted, step by step, with each
+# node once (``collect``).
+
+cpdef enum:
+    # Fields of a step.
+    STEP_CODE = 0
+    STEP_NAME = 1
+    STEP_POSITIONAL = 2
+    STEP_SEVERAL = 3
+    STEP_WIDTH = 4
+
+    # Codes of steps: what they lead to.
+    CHILD = 0
+    BELOW = 1
+    SELF_AND_BELOW = 2
+    ATTRIBUTE = 3
+    ATTRIBUTES_BELOW = 4
+    TEXT = 5
+    TEXTS_BELOW = 6
+    FILTER = 7
+    PARENT = 8
+    SELF_AXIS = 9
+    PARENT_AXIS = 10
+    BELOW_OR_SELF = 11
+    ANCESTOR = 12
+    ANCESTOR_OR_SELF = 13
+    FOLLOWING_SIBLING = 14
+    PRECEDING_SIBLING = 15
+
+    # Where a path starts.
+    FROM_CONTEXT = 0
+    FROM_MESSAGE = 1
+    FROM_VARIABLE = 2
+    FROM_NODES = 3
+
+
+# A code from which a node can be reached from several contexts.
+_SEVERAL_WAYS = frozenset(
+    (
+        *(BELOW, SELF_AND_BELOW, ATTRIBUTES_BELOW, TEXTS_BELOW, PARENT, PARENT_AXIS),
+        *(BELOW_OR_SELF, ANCESTOR, ANCESTOR_OR_SELF, FOLLOWING_SIBLING, PRECEDING_SIBLING),
+    )
+)
+
+
+cdef class Variable:
+    """A variable that ranges over nodes: the one at hand."""
+
+    cdef public long long node
+
+    def __init__(self) -> None:
+        self.node = ROOT
+
+
+cdef class Position(Operator):
+    """A predicate on the position of a node: ``position() relation number``, or, ``from_last``,
+    ``position() relation last() - number``."""
+
+    cdef int _relation
+    cdef double _number
+    cdef bint _from_last
+
+    def __init__(self, relation: Relation, number: float, from_last: bool = False) -> None:
+        super().__init__()
+        self._relation = RELATIONS[relation]
+        self._number = number
+        self._from_last = from_last
+
+    cdef bint accepts(self, long long position, long long size) noexcept:
+        cdef double number = size - self._number if self._from_last else self._number
+        return compares(position, self._relation, number)
+
+
+class PathStep(NamedTuple):
+    """``name``: a symbol, or the number of an attribute, 0 for any."""
+
+    code: int
+    name: int
+    predicates: tuple[Operator, ...]
+
+
+cdef class Nodes(Operator):
+    """Whatever selects nodes: they are pushed on the stack of the scratch."""
+
+    cdef Scratch scratch
+
+    def __init__(self, scratch: Scratch, parts: Iterable[Operator] = ()) -> None:
+        super().__init__(parts)
+        self.scratch = scratch
+
+    cdef int collect(self, long long node) except -1:
+        """Push all nodes, in document order, each once; where they begin on the stack."""
+        raise NotImplementedError
+
+
+cdef class Union(Nodes):
+    """``a | b``."""
+
+    cdef list _parts
+
+    def __init__(self, scratch: Scratch, parts: Sequence[Nodes]) -> None:
+        super().__init__(scratch, parts)
+        self._parts = list(parts)
+
+    cdef int collect(self, long long node) except -1:
+        cdef Nodes part
+        cdef int base = self.scratch.top
+        for part in self._parts:
+            part.collect(node)
+        self.scratch.tidy(base)
+        return base
+
+
+cdef class Selected(Nodes):
+    """``(nodes)[predicate]``, where positions count among all nodes."""
+
+    cdef Nodes _source
+    cdef tuple _predicates
+
+    def __init__(self, source: Nodes, predicates: tuple[Operator, ...] = ()) -> None:
+        super().__init__(source.scratch, (source, *predicates))
+        self._source = source
+        self._predicates = predicates
+        self.uses_context = source.uses_context
+
+    cdef int collect(self, long long node) except -1:
+        cdef int base = self._source.collect(node)
+        _filter(self.scratch, self._predicates, base)
+        return base
+
+
+cdef class Each(Nodes):
+    """``left/(right)``: the nodes of ``right`` for each node of ``left``."""
+
+    cdef Nodes _left, _right
+
+    def __init__(self, left: Nodes, right: Nodes) -> None:
+        super().__init__(left.scratch, (left, right))
+        self._left = left
+        self._right = right
+        self.uses_context = left.uses_context
+
+    cdef int collect(self, long long node) except -1:
+        cdef Scratch scratch = self.scratch
+        cdef int base = self._left.collect(node)
+        cdef int end = scratch.top
+        cdef int i
+        for i in range(base, end):
+            self._right.collect(scratch.nodes[i])
+        for i in range(end, scratch.top):
+            scratch.nodes[base + i - end] = scratch.nodes[i]
+        scratch.top = base + scratch.top - end
+        scratch.tidy(base)
+        return base
+
+
+cdef class Path(Nodes):
+    """The nodes that the steps lead to from the context node, the message, a variable, or the nodes
+    of ``source``."""
+
+    cdef int _origin
+    cdef Nodes _source
+    cdef Variable _variable
+    cdef int _count
+    cdef int[::1] _steps
+    cdef list _predicates
+    cdef readonly bint is_constant
+    cdef int _message, _searched
+    cdef object _values
+
+    def __init__(
+        self, scratch: Scratch, steps: list[PathStep], origin: int = FROM_CONTEXT,
+        variable: Variable | None = None, source: Nodes | None = None
+    ) -> None:
+        super().__init__(scratch, (part for step in steps for part in step.predicates))
+        self._source = source
+        self._origin = origin
+        self._variable = Variable() if variable is None else variable
+        self._count = len(steps)
+        self._steps = ints(STEP_WIDTH * (len(steps) + 1))
+        self._predicates = [step.predicates for step in steps]
+        several = 0
+        for at, step in enumerate(steps):
+            several += step.code in _SEVERAL_WAYS
+            positional = any(isinstance(part, Position) for part in step.predicates)
+            row = STEP_WIDTH * at
+            self._steps[row + STEP_CODE] = step.code
+            self._steps[row + STEP_NAME] = step.name
+            self._steps[row + STEP_POSITIONAL] = positional
+            self._steps[row + STEP_SEVERAL] = step.code in _SEVERAL_WAYS
+        self._searched = several > 1 or source is not None
+        self.uses_context = origin == FROM_CONTEXT
+        if source is not None:
+            self.uses_context = source.uses_context
+            self.free |= source.free
+            self.is_costly |= source.is_costly
+        if origin == FROM_VARIABLE:
+            self.free |= {self._variable}
+        self.is_constant = origin == FROM_MESSAGE and not self.free
+        self.is_costly |= several > 0
+        self._message = 0
+        self._values: set[bytes] = set()
+
+    # -- as an operator
+
+    cdef bint holds(self, long long node) except -1:
+        return self.some(node, None)
+
+    cdef object value(self, long long node):
+        return self.scratch.nodes_from(self.collect(node))
+
+    cdef object items(self, long long node):
+        cdef Scratch scratch = self.scratch
+        cdef int base = self.collect(node)
+        found: list[Atom] = [
+            Untyped(scratch.text(scratch.nodes[i])) for i in range(base, scratch.top)
+        ]
+        scratch.top = base
+        return found
+
+    cdef object first_atom(self, long long node):
+        cdef long long found = self.first_node(node)
+        return None if found == -1 else Untyped(self.scratch.text(found))
+
+    cdef int count(self, long long node) except -1:
+        """How many nodes there are."""
+        cdef int base = self.collect(node)
+        cdef int found = self.scratch.top - base
+        self.scratch.top = base
+        return found
+
+    # -- for other operators
+
+    def own_attribute(self) -> int:
+        """The number of the attribute of the context node that the path is, or 0."""
+        if self._count != 1 or self._origin != FROM_CONTEXT or self._predicates[0]:
+            return 0
+        return self._steps[STEP_NAME] if self._steps[STEP_CODE] == ATTRIBUTE else 0
+
+    cdef long long start(self, long long node) noexcept:
+        """Where the path starts, for a context node."""
+        if self._origin == FROM_CONTEXT:
+            return node
+        return ROOT if self._origin == FROM_MESSAGE else self._variable.node
+
+    cdef bint some(self, long long node, ValueTest test) except -1:
+        """Whether there is a node, or one whose value a test accepts."""
+        cdef Scratch scratch = self.scratch
+        cdef int base, i
+        cdef bint found = False
+        if not self._searched:
+            return self._leads(0, self.start(node), test)
+        base = self.collect(node)
+        if test is None:
+            found = scratch.top > base
+        else:
+            for i in range(base, scratch.top):
+                scratch.look_at(scratch.nodes[i])
+                if test.accepts(scratch):
+                    found = True
+                    break
+        scratch.top = base
+        return found
+
+    cdef long long first_node(self, long long node) except -2:
+        """The first node in document order, -1 for none."""
+        cdef Scratch scratch = self.scratch
+        cdef int base = self.collect(node)
+        cdef long long found = scratch.nodes[base] if scratch.top > base else -1
+        scratch.top = base
+        return found
+
+    cdef object value_set(self, long long node):
+        """The values of all nodes, as octets; of a path from the message once a message."""
+        cdef Scratch scratch = self.scratch
+        cdef int base, i
+        if self.is_constant and self._message == scratch.message:
+            return self._values
+        found = set()
+        base = self.collect(node)
+        for i in range(base, scratch.top):
+            scratch.look_at(scratch.nodes[i])
+            found.add(scratch.octets[scratch.first : scratch.last])
+        scratch.top = base
+        if self.is_constant:
+            self._values = found
+            self._message = scratch.message
+        return found
+
+    cdef int collect(self, long long node) except -1:
+        """Push all nodes, in document order, each once; where they begin on the stack."""
+        cdef Scratch scratch = self.scratch
+        cdef int base = scratch.top
+        cdef int first = base
+        cdef int end, at, i, code, covered
+        if self._source is not None:
+            self._source.collect(node)
+        else:
+            scratch.push(self.start(node))
+        for at in range(self._count):
+            end = scratch.top
+            covered = 0
+            code = self._steps[STEP_WIDTH * at + STEP_CODE]
+            for i in range(first, end):
+                node = scratch.nodes[i]
+                if (
+                    code in (BELOW, ATTRIBUTES_BELOW, TEXTS_BELOW)
+                    and not self._steps[STEP_WIDTH * at + STEP_POSITIONAL]
+                ):
+                    # What is below a node that is below another one has been found.
+                    if node >= 0 and node >> KIND_SHIFT < covered:
+                        continue
+                    if node & KIND_MASK == KIND_ELEMENT and node >= 0:
+                        covered = scratch.columns.end[node >> KIND_SHIFT]
+                self._step(at, node)
+            for i in range(end, scratch.top):
+                scratch.nodes[base + i - end] = scratch.nodes[i]
+            scratch.top = base + scratch.top - end
+            first = base
+            if end - base > 1 or code == TEXTS_BELOW or code >= ANCESTOR:
+                scratch.tidy(base)
+        return base
+
+    cdef bint _leads(self, int at, long long node, ValueTest test) except -1:
+        """Whether the steps from one on lead to a node, or to one that a test accepts."""
+        cdef Scratch scratch = self.scratch
+        cdef int base = scratch.top
+        cdef int i
+        cdef bint found = False
+        if at == self._count:
+            if test is None:
+                return True
+            scratch.look_at(node)
+            return test.accepts(scratch)
+        self._step(at, node)
+        if at + 1 == self._count and test is None:
+            found = scratch.top > base
+        else:
+            for i in range(base, scratch.top):
+                if self._leads(at + 1, scratch.nodes[i], test):
+                    found = True
+                    break
+        scratch.top = base
+        return found
+
+    cdef int _step(self, int at, long long node) except -1:
+        """Push what one step selects from a node, in the order of its axis."""
+        cdef int base = self.scratch.top
+        cdef int code = self._steps[STEP_WIDTH * at + STEP_CODE]
+        cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
+        if code <= SELF_AND_BELOW:
+            self._push_elements(code, name, node)
+        elif code <= TEXTS_BELOW:
+            self._push_contents(code, name, node)
+        else:
+            self._push_others(code, name, node)
+        if self._predicates[at] and self.scratch.top > base:
+            _filter(self.scratch, self._predicates[at], base)
+        return 0
+
+    cdef int _push_elements(self, int code, int symbol, long long node) except -1:
+        cdef Scratch scratch = self.scratch
+        cdef MessageColumns columns = scratch.columns
+        cdef int element = node >> KIND_SHIFT
+        cdef int child, end
+        if node & KIND_MASK:
+            if code == SELF_AND_BELOW:
+                scratch.push(node)
+            return 0
+        end = columns.elements if element < 0 else columns.end[element]
+        child = element + 1
+        if code == CHILD:
+            while child < end:
+                scratch.visits += 1
+                if scratch.accepts(symbol, child):
+                    scratch.push(KINDS * child)
+                child = columns.end[child]
+            return scratch.visit(0)
+        if code == SELF_AND_BELOW:
+            scratch.push(node)
+        scratch.visit(end - child)
+        for child in range(element + 1, end):
+            if scratch.accepts(symbol, child):
+                scratch.push(KINDS * child)
+        return 0
+
+    cdef int _push_contents(self, int code, int attribute, long long node) except -1:
+        """Attributes or text nodes of an element, or of all below it as well."""
+        cdef Scratch scratch = self.scratch
+        cdef MessageColumns columns = scratch.columns
+        cdef int element = node >> KIND_SHIFT
+        cdef int end = element + 1
+        cdef int i
+        if node & KIND_MASK:
+            return 0
+        if code in (ATTRIBUTES_BELOW, TEXTS_BELOW):
+            end = columns.elements if element < 0 else columns.end[element]
+        element = max(element, 0)
+        scratch.visit(end - element)
+        while element < end:
+            if code <= ATTRIBUTES_BELOW:
+                for i in range(
+                    columns.attribute_start[element], columns.attribute_start[element + 1]
+                ):
+                    scratch.visits += 1
+                    if attribute == 0 or scratch.attribute[columns.attribute_name[i]] == attribute:
+                        scratch.push(KINDS * i + KIND_ATTRIBUTE)
+            else:
+                i = columns.text_first[element]
+                while i >= 0:
+                    scratch.visits += 1
+                    scratch.push(KINDS * i + KIND_TEXT)
+                    i = columns.text_next[i]
+            element += 1
+        return 0
+
+    cdef int _push_others(self, int code, int symbol, long long node) except -1:
+        """What the other axes lead to, in their order."""
+        cdef Scratch scratch = self.scratch
+        cdef MessageColumns columns = scratch.columns
+        cdef int element = node >> KIND_SHIFT
+        cdef long long parent
+        cdef int child, end, i
+        if code == FILTER:
+            return scratch.push(node)
+        if (
+            code in (SELF_AXIS, BELOW_OR_SELF, ANCESTOR_OR_SELF)
+            and node & KIND_MASK == KIND_ELEMENT
+            and element >= 0
+            and scratch.accepts(symbol, element)
+        ):
+            scratch.push(node)  # the node itself
+        if code == BELOW_OR_SELF:
+            return self._push_elements(BELOW, symbol, node)
+        if code in (PARENT, PARENT_AXIS, ANCESTOR, ANCESTOR_OR_SELF):
+            parent = self._parent(node)
+            while parent != -1:
+                scratch.visits += 1
+                if code == PARENT or (
+                    parent >= 0 and scratch.accepts(symbol, parent >> KIND_SHIFT)
+                ):
+                    scratch.push(parent)
+                if code in (PARENT, PARENT_AXIS):
+                    break
+                parent = self._parent(parent)
+            return scratch.visit(0)
+        if code in (FOLLOWING_SIBLING, PRECEDING_SIBLING) and node & KIND_MASK == KIND_TEXT:
+            element = columns.content_next[element]
+            child = columns.content_parent[node >> KIND_SHIFT]
+        elif node & KIND_MASK == KIND_ELEMENT and element > 0:
+            child = columns.parent[element]
+        else:
+            return 0
+        if child < 0:
+            return 0
+        end = columns.end[child]
+        if code == FOLLOWING_SIBLING:
+            child = element if node & KIND_MASK else columns.end[element]
+            while child < end:
+                scratch.visits += 1
+                if scratch.accepts(symbol, child):
+                    scratch.push(KINDS * child)
+                child = columns.end[child]
+        elif code == PRECEDING_SIBLING:
+            end = scratch.top
+            child += 1
+            while child < element:
+                scratch.visits += 1
+                if scratch.accepts(symbol, child):
+                    scratch.push(KINDS * child)
+                child = columns.end[child]
+            for i in range((scratch.top - end) >> 1):
+                parent = scratch.nodes[end + i]
+                scratch.nodes[end + i] = scratch.nodes[scratch.top - 1 - i]
+                scratch.nodes[scratch.top - 1 - i] = parent
+        return scratch.visit(0)
+
+    cdef long long _parent(self, long long node) except -2:
+        """The element or document above a node, -1 above the document."""
+        cdef MessageColumns columns = self.scratch.columns
+        cdef int number = node >> KIND_SHIFT
+        if node == ROOT:
+            return -1
+        if node & KIND_MASK == KIND_ELEMENT:
+            return KINDS * columns.parent[number]
+        if node & KIND_MASK == KIND_TEXT:
+            return KINDS * columns.content_parent[number]
+        number = self.scratch.element_with(number)
+        return KINDS * number
+
+
+cdef int _filter(Scratch scratch, predicates, int base) except -1:
+    """Keep of the nodes from ``base`` on those that all predicates accept, none by an error."""
+    cdef Operator predicate
+    cdef Position position
+    cdef int i, kept, size
+    cdef long long node
+    for part in predicates:
+        kept = base
+        size = scratch.top - base
+        if isinstance(part, Position):
+            position = part
+            for i in range(base, scratch.top):
+                if position.accepts(i - base + 1, size):
+                    scratch.nodes[kept] = scratch.nodes[i]
+                    kept += 1
+        else:
+            predicate = part
+            for i in range(base, scratch.top):
+                node = scratch.nodes[i]
+                try:
+                    if not predicate.holds(node):
+                        continue
+                except DynamicError:
+                    continue
+                scratch.nodes[kept] = node
+                kept += 1
+        scratch.top = kept
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------
+# Conditions: the operators whose value is true or false, and are asked for nothing else.
+#
+# ``or`` and ``and`` ask their parts in order up to the first that decides; an error in a part is
+# one of the whole where no other part decides, as in the interpreter.
+
+
+cdef class Condition(Operator):
+    """An operator that is true or false."""
+
+    cdef object value(self, long long node):
+        return [self.holds(node)]
+
+
+cdef class Constant(Operator):
+    """Literals."""
+
+    cdef list _items
+    cdef bint _truth
+
+    def __init__(self, items: Sequence[Atom]) -> None:
+        super().__init__()
+        self._items = list(items)
+        self._truth = effective_boolean(self._items)
+
+    cdef object value(self, long long node):
+        return self._items
+
+    cdef object items(self, long long node):
+        return self._items
+
+    cdef bint holds(self, long long node) except -1:
+        return self._truth
+
+    def number(self) -> float:
+        """The value of a single number as an xs:double; NaN for anything else."""
+        if len(self._items) != 1 or not is_number(self._items[0]):
+            return nan
+        return to_double(self._items[0])
+
+
+cdef class Not(Condition):
+    cdef Operator _operand
+
+    def __init__(self, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._operand = operand
+
+    cdef bint holds(self, long long node) except -1:
+        return not self._operand.holds(node)
+
+
+cdef class Both(Condition):
+    """``and``; with ``some``, ``or``."""
+
+    cdef list _parts
+    cdef bint _wanted
+
+    def __init__(self, parts: Sequence[Operator], some: bool = False) -> None:
+        super().__init__(parts)
+        self._parts = list(parts)
+        self._wanted = some
+
+    cdef bint holds(self, long long node) except -1:
+        cdef Operator part
+        error: DynamicError | None = None
+        for part in self._parts:
+            try:
+                if part.holds(node) == self._wanted:
+                    return self._wanted
+            except DynamicError as raised:
+                error = raised
+        if error is not None:
+            raise error
+        return not self._wanted
+
+
+cdef class ValueCondition(Condition):
+    """A path, and a test that is asked of values of its nodes."""
+
+    cdef Scratch _scratch
+    cdef Path _path
+    cdef ValueTest _test
+
+    def __init__(self, path: Path, test: ValueTest) -> None:
+        super().__init__((path,))
+        self._scratch = path.scratch
+        self._path = path
+        self._test = test
+
+
+cdef class SomeValue(ValueCondition):
+    """A test accepts the value of some node: a general comparison with literals."""
+
+    cdef bint holds(self, long long node) except -1:
+        return self._path.some(node, self._test)
+
+    cpdef object key(self):
+        """The attribute of the context node and the text that it is to be equal to, if that is
+        what is asked."""
+        attribute = self._path.own_attribute()
+        text = self._test.text() if isinstance(self._test, EqualTo) else None
+        return None if attribute == 0 or text is None else (attribute, text)
+
+
+cdef class FirstValue(ValueCondition):
+    """A test accepts the value of the first node, or the empty text where there is none."""
+
+    def __init__(self, path: Path, test: ValueTest) -> None:
+        super().__init__(path, test)
+        self.is_costly |= isinstance(test, Matches)
+
+    cdef bint holds(self, long long node) except -1:
+        cdef Scratch scratch = self._scratch
+        cdef long long found = self._path.first_node(node)
+        if found == -1:
+            scratch.octets = b""
+            scratch.first = scratch.last = 0
+        else:
+            scratch.look_at(found)
+        return self._test.accepts(scratch)
+
+
+cdef class OnlyValue(ValueCondition):
+    """A value comparison with a text: there is at most one node; DynamicError for several."""
+
+    cdef bint holds(self, long long node) except -1:
+        cdef Scratch scratch = self._scratch
+        cdef int base = self._path.collect(node)
+        cdef int count = scratch.top - base
+        scratch.top = base
+        if count > 1:
+            raise DynamicError("XPTY0004", "several items where one is wanted")
+        if count == 0:
+            return False
+        scratch.look_at(scratch.nodes[base])
+        return self._test.accepts(scratch)
+
+    cdef object value(self, long long node):
+        if not self._path.some(node, None):
+            return []
+        return [self.holds(node)]
+
+
+cdef class Exists(Condition):
+    """There is any item."""
+
+    cdef Operator _operand
+
+    def __init__(self, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._operand = operand
+
+    cdef bint holds(self, long long node) except -1:
+        return len(self._operand.value(node)) > 0
+
+
+cdef class CountIs(Condition):
+    """The number of nodes compares so with a number."""
+
+    cdef Path _path
+    cdef int _relation
+    cdef double _number
+
+    def __init__(self, path: Path, relation: Relation, number: float) -> None:
+        super().__init__((path,))
+        self._path = path
+        self._relation = RELATIONS[relation]
+        self._number = number
+
+    cdef bint holds(self, long long node) except -1:
+        return compares(self._path.count(node), self._relation, self._number)
+
+
+cdef class PathJoin(Condition):
+    """Some value of one path compares so with some value of another; both are untyped."""
+
+    cdef Path _left, _right
+    cdef int _relation
+
+    def __init__(self, left: Path, relation: Relation, right: Path) -> None:
+        super().__init__((left, right))
+        self._left = left
+        self._right = right
+        self._relation = RELATIONS[relation]
+
+    cdef bint holds(self, long long node) except -1:
+        left = self._left.value_set(node)
+        if not left:
+            return False
+        right = self._right.value_set(node)
+        if not right:
+            return False
+        if self._relation == 0:
+            return not left.isdisjoint(right)
+        if self._relation == 1:
+            return len(left) > 1 or len(right) > 1 or left != right
+        if self._relation == 2:
+            return min(left) < max(right)
+        if self._relation == 3:
+            return min(left) <= max(right)
+        if self._relation == 4:
+            return max(left) > min(right)
+        return max(left) >= min(right)
+
+
+cdef class Ranging(Condition):
+    """``some`` or ``every`` node of a path satisfies a condition about the variable."""
+
+    cdef Scratch _scratch
+    cdef bint _every
+    cdef Variable _variable
+    cdef Path _path
+    cdef Operator _condition
+
+    def __init__(self, every: bool, variable: Variable, path: Path, condition: Operator) -> None:
+        super().__init__()
+        self._scratch = path.scratch
+        self._every = every
+        self._variable = variable
+        self._path = path
+        self._condition = condition
+        self.free = path.free | (condition.free - {variable})
+        self.uses_context = path.uses_context or condition.uses_context
+        self.is_costly = True
+
+    cdef bint holds(self, long long node) except -1:
+        cdef Scratch scratch = self._scratch
+        cdef int base = self._path.collect(node)
+        cdef long long before = self._variable.node
+        cdef bint answer = self._every
+        cdef bint holds
+        cdef int i
+        for i in range(base, scratch.top):
+            scratch.visit(1)
+            self._variable.node = scratch.nodes[i]
+            try:
+                holds = self._condition.holds(node)
+            except DynamicError:
+                holds = False
+            if holds != self._every:
+                answer = not self._every
+                break
+        self._variable.node = before
+        scratch.top = base
+        return answer
+
+
+# -------------------------------------------------------------------------------------------------
+# Values: the operators whose value is items, and the interpreter as an operator.
+#
+# Numbers, texts and dates are what they are in the interpreter (yfilter/language/atoms.py), and so
+# is what is done with them; what is saved is the way there.
+
+
+# How an argument is handed over: as it is, as all its atomic values, or as the first of them.
+AS_IT_IS, ATOMS, FIRST = range(3)
+_TAKES = {
+    ArgumentKind.NODES: AS_IT_IS,
+    ArgumentKind.ITEMS: AS_IT_IS,
+    ArgumentKind.CONDITION: AS_IT_IS,
+    ArgumentKind.ATOMS: ATOMS,
+    ArgumentKind.STRINGS: ATOMS,
+}
+
+
+cdef class Interpreted(Operator):
+    """Whatever no operator can say; ``variables`` are those bound around it, by their names."""
+
+    cdef Scratch _scratch
+    cdef object _expression
+    cdef dict _variables
+
+    def __init__(
+        self, scratch: Scratch, expression: Expression,
+        variables: Mapping[str, Variable | ItemVariable]
+    ) -> None:
+        super().__init__()
+        self._scratch = scratch
+        self._expression = expression
+        self._variables = dict(variables)
+        self.free = frozenset(variables.values())
+        self.uses_context = True
+        self.is_costly = True
+
+    cdef object value(self, long long node):
+        return self._run(node)
+
+    cdef object items(self, long long node):
+        return self._scratch.evaluator().atoms(self._run(node))
+
+    cdef object _run(self, long long node):
+        cdef Scratch scratch = self._scratch
+        variables = {}
+        for name, variable in self._variables.items():
+            if isinstance(variable, ItemVariable):
+                variables[name] = variable._items
+            else:
+                variables[name] = [scratch.node_of(variable.node)]
+        focus = Focus(scratch.node_of(node), 1, 1, variables)
+        return scratch.evaluator().value(self._expression, focus)
+
+
+cdef class ItemVariable(Operator):
+    """A variable that ranges over items of any kind: the one at hand."""
+
+    cdef Scratch _scratch
+    cdef public list _items
+
+    def __init__(self, scratch: Scratch) -> None:
+        super().__init__()
+        self._scratch = scratch
+        self._items: list[Item] = []
+        self.free = frozenset((self,))
+
+    cdef object value(self, long long node):
+        return self._items
+
+    cdef object items(self, long long node):
+        return self._scratch.evaluator().atoms(self._items)
+
+    def bind(self, item: Item) -> None:
+        self._items = [item]
+
+
+cdef class NameOf(Operator):
+    """``name``, ``local-name`` or ``namespace-uri`` of the first node of a path, an element or an
+    attribute; found out once for each name of a message."""
+
+    cdef Scratch _scratch
+    cdef Path _path
+    cdef object _said, _nothing
+    cdef int _message
+    cdef list _texts
+
+    def __init__(self, path: Path, said: Callable[[QualifiedName], str]) -> None:
+        super().__init__((path,))
+        self._scratch = path.scratch
+        self._path = path
+        self._said = said
+        self._nothing = said(QualifiedName("", "", ""))
+        self._message = 0
+        self._texts: list[str] = []
+
+    cdef object value(self, long long node):
+        return [self.first_atom(node)]
+
+    cdef object first_atom(self, long long node):
+        cdef Scratch scratch = self._scratch
+        cdef long long found = self._path.first_node(node)
+        cdef int number = found >> KIND_SHIFT
+        if self._message != scratch.message:
+            self._message = scratch.message
+            self._texts = [self._said(name) for name in scratch.columns._stream.names]
+        if found < 0 or found & KIND_MASK == KIND_TEXT:
+            return self._nothing
+        if found & KIND_MASK == KIND_ATTRIBUTE:
+            return self._texts[scratch.columns.attribute_name[number]]
+        return self._texts[scratch.columns.name[number]]
+
+
+cdef class AtMostOne(Selected):
+    """``zero-or-one(nodes)``."""
+
+    cdef int collect(self, long long node) except -1:
+        cdef Scratch scratch = self.scratch
+        cdef int base = self._source.collect(node)
+        if scratch.top > base + 1:
+            raise DynamicError("FORG0003", "several items where one at most is wanted")
+        return base
+
+
+cdef class CountOf(Operator):
+    """How many nodes a path leads to."""
+
+    cdef Path _path
+
+    def __init__(self, path: Path) -> None:
+        super().__init__((path,))
+        self._path = path
+
+    cdef object value(self, long long node):
+        return [self._path.count(node)]
+
+
+cdef class Call(Operator):
+    """A function of functions.py."""
+
+    cdef Scratch _scratch
+    cdef str _name
+    cdef list _arguments
+    cdef bytes _takes
+    cdef bint _may_give_nodes
+
+    def __init__(self, scratch: Scratch, name: str, arguments: Sequence[Operator]) -> None:
+        super().__init__(arguments)
+        self.is_costly = True
+        signature = FUNCTIONS[name]
+        self._scratch = scratch
+        self._name = name
+        self._arguments = list(arguments)
+        kinds = [signature.argument(index) for index in range(len(self._arguments))]
+        self._takes = bytes(_TAKES.get(kind, FIRST) for kind in kinds)
+        if name == "string":
+            self._takes = bytes((FIRST,))
+        self._may_give_nodes = signature.result is ResultKind.ANY
+
+    cdef object value(self, long long node):
+        cdef Operator argument
+        values: list[Value] = []
+        cdef int i
+        for i in range(len(self._arguments)):
+            argument = self._arguments[i]
+            if self._takes[i] == 2:
+                first = argument.first_atom(node)
+                values.append([] if first is None else [first])
+            elif self._takes[i] == 1:
+                values.append(argument.items(node))
+            else:
+                values.append(argument.value(node))
+        return applied(self._scratch.evaluator(), self._name, values)
+
+    cdef object items(self, long long node):
+        value = self.value(node)
+        if self._may_give_nodes:
+            return self._scratch.evaluator().atoms(value)
+        return value[:]
+
+
+cdef class TextCall(Operator):
+    """A function of texts, each the first of its argument, an empty one for none."""
+
+    cdef Scratch _scratch
+    cdef object _function
+    cdef list _arguments
+
+    def __init__(
+        self, scratch: Scratch, function: Callable[..., Atom], arguments: Sequence[Operator]
+    ) -> None:
+        super().__init__(arguments)
+        self.is_costly = True
+        self._scratch = scratch
+        self._function = function
+        self._arguments = list(arguments)
+
+    cdef object value(self, long long node):
+        return [self.first_atom(node)]
+
+    cdef object first_atom(self, long long node):
+        cdef Operator argument
+        cdef Scratch scratch = self._scratch
+        texts = []
+        for argument in self._arguments:
+            text = argument.first_atom(node)
+            if text is None:
+                text = ""
+            elif not isinstance(text, str):
+                raise DynamicError("XPTY0004", "a function takes a string")
+            texts.append(text)
+        for text in texts:
+            scratch.visit(len(text) >> 6)
+        return self._function(*texts)
+
+    cdef object atom(self, long long node):
+        return self.first_atom(node)
+
+    cdef bint holds(self, long long node) except -1:
+        return bool(self.first_atom(node))
+
+
+cdef class Arithmetic(Operator):
+    """``+ - * div idiv mod`` of two numbers; nothing if either is missing."""
+
+    cdef str _name
+    cdef Operator _left, _right
+
+    def __init__(self, name: str, left: Operator, right: Operator) -> None:
+        super().__init__((left, right))
+        self.is_costly = True
+        self._name = name
+        self._left = left
+        self._right = right
+
+    cdef object value(self, long long node):
+        found = self.atom(node)
+        return [] if found is None else [found]
+
+    cdef object atom(self, long long node):
+        left = self._left.atom(node)
+        right = self._right.atom(node)
+        if left is None or right is None:
+            return None
+        return arithmetic(self._name, left, right)
+
+
+cdef class Negated(Operator):
+    """A number with its sign turned."""
+
+    cdef Operator _operand
+
+    def __init__(self, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._operand = operand
+
+    cdef object value(self, long long node):
+        atom = self._operand.atom(node)
+        return [] if atom is None else [negate(atom)]
+
+
+cdef class CastTo(Operator):
+    """``cast as``, which takes one value, or none if that is ``optional``."""
+
+    cdef str _type
+    cdef bint _optional
+    cdef Operator _operand
+
+    def __init__(self, type_name: str, optional: bool, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._type = type_name
+        self._optional = optional
+        self._operand = operand
+
+    cdef object value(self, long long node):
+        atom = self._operand.atom(node)
+        if atom is not None:
+            return [cast(atom, self._type)]
+        if not self._optional:
+            raise DynamicError("XPTY0004", "a cast of the empty sequence")
+        return []
+
+
+cdef class Remembered(Operator):
+    """What a function of many values gives, found out once for each node of a message."""
+
+    cdef Scratch _scratch
+    cdef Operator _operand
+    cdef int _message
+    cdef dict _known
+
+    def __init__(self, scratch: Scratch, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._scratch = scratch
+        self._operand = operand
+        self._message = 0
+        self._known: dict[int, list[Atom]] = {}
+
+    cdef object value(self, long long node):
+        return self.items(node)
+
+    cdef object items(self, long long node):
+        if self._message != self._scratch.message:
+            self._message = self._scratch.message
+            self._known = {}
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = self._operand.items(node)
+        return known
+
+
+cdef class ItemComparison(Operator):
+    """A general comparison: some pair of a value on the left and one on the right compares so."""
+
+    cdef Scratch _scratch
+    cdef bint _has_number
+    cdef double _number
+    cdef int _compared
+    cdef Operator _left
+    cdef object _relation
+    cdef Operator _right
+    cdef bint _is_list
+    cdef list _list
+    cdef object _texts
+
+    def __init__(
+        self, scratch: Scratch, left: Operator, relation: Relation, right: Operator
+    ) -> None:
+        super().__init__((left, right))
+        self._scratch = scratch
+        self._left = left
+        self._relation = relation
+        self._right = right
+        self._compared = RELATIONS[relation]
+        self._number = right.number() if isinstance(right, Constant) else nan
+        self._has_number = not isnan(self._number)
+        self.is_costly = not (self._has_number and isinstance(left, Remembered))
+        if self._compared == 0 and isinstance(left, OncePerMessage):
+            self._left, self._right = right, left
+        self._is_list = self._compared == 0 and isinstance(self._right, OncePerMessage)
+        self._list: list[Atom] = []
+        self._texts: frozenset[str] | None = None
+
+    cdef object value(self, long long node):
+        return [self.holds(node)]
+
+    cdef bint holds(self, long long node) except -1:
+        left = self._left.items(node)
+        cdef double number
+        if self._has_number and len(left) == 1 and type(left[0]) is float:
+            number = left[0]
+            if number == number:  # - not NaN
+                return compares(number, self._compared, self._number)
+        right = self._right.items(node)
+        if not left or not right:
+            return False
+        if self._compared == 0 and len(left) == 1 and len(right) == 1:
+            one, other = left[0], right[0]
+            if isinstance(one, str) and isinstance(other, str):
+                return one == other  # texts, or untyped
+        if self._is_list and len(right) > FEW:
+            texts = self._texts_of(right)
+            if texts is not None and all(isinstance(one, str) for one in left):
+                self._scratch.visit(len(left))
+                return not texts.isdisjoint(left)
+        cdef bint answer = some_pair(self._scratch.evaluator(), left, self._relation, right)
+        return answer
+
+    def _texts_of(self, values: list[Atom]) -> frozenset[str] | None:
+        """The same list's as a set, if all of it are texts, or untyped."""
+        if values is not self._list:
+            self._scratch.visit(len(values))
+            self._list = values
+            texts = [value for value in values if isinstance(value, str)]
+            self._texts = frozenset(texts) if len(texts) == len(values) else None
+        return self._texts
+
+
+cdef class ValueComparison(Operator):
+    """``eq`` and its like: one value with one; nothing if either is missing."""
+
+    cdef Operator _left
+    cdef object _relation
+    cdef Operator _right
+
+    def __init__(self, left: Operator, relation: Relation, right: Operator) -> None:
+        super().__init__((left, right))
+        self.is_costly = True
+        self._left = left
+        self._relation = relation
+        self._right = right
+
+    cdef object value(self, long long node):
+        left = self._left.atom(node)
+        right = self._right.atom(node)
+        if left is None or right is None:
+            return []
+        return [compare(left, self._relation, right)]
+
+
+cdef class ForEachNode(Operator):
+    """``left/right`` where ``right`` is no step: its atomic values for each node of ``left``."""
+
+    cdef Nodes _left
+    cdef Operator _right
+    cdef Scratch _scratch
+
+    def __init__(self, left: Nodes, right: Operator) -> None:
+        super().__init__((left, right))
+        self.is_costly = True
+        self._left = left
+        self._right = right
+        self._scratch = left.scratch
+        self.uses_context = left.uses_context
+
+    cdef object value(self, long long node):
+        cdef Scratch scratch = self._scratch
+        cdef int base = self._left.collect(node)
+        cdef int i
+        found: list[Item] = []
+        for i in range(base, scratch.top):
+            scratch.visit(1)
+            found += self._right.value(scratch.nodes[i])
+        scratch.top = base
+        return found
+
+
+cdef class Chosen(Operator):
+    """``if``."""
+
+    cdef Operator _condition, _consequence, _alternative
+
+    def __init__(self, condition: Operator, consequence: Operator, alternative: Operator) -> None:
+        super().__init__((condition, consequence, alternative))
+        self._condition = condition
+        self._consequence = consequence
+        self._alternative = alternative
+
+    cdef object value(self, long long node):
+        if self._condition.holds(node):
+            return self._consequence.value(node)
+        return self._alternative.value(node)
+
+    cdef object items(self, long long node):
+        if self._condition.holds(node):
+            return self._consequence.items(node)
+        return self._alternative.items(node)
+
+    cdef bint holds(self, long long node) except -1:
+        if self._condition.holds(node):
+            return self._consequence.holds(node)
+        return self._alternative.holds(node)
+
+
+cdef class Joined(Operator):
+    """``(a, b)``."""
+
+    cdef list _parts
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        super().__init__(parts)
+        self._parts = list(parts)
+
+    cdef object value(self, long long node):
+        cdef Operator part
+        found: list[Item] = []
+        for part in self._parts:
+            found += part.value(node)
+        return found
+
+    cdef object items(self, long long node):
+        cdef Operator part
+        found: list[Atom] = []
+        for part in self._parts:
+            found += part.items(node)
+        return found
+
+
+cdef class RangingItems(Operator):
+    """As ``Ranging``, over items of any kind."""
+
+    cdef Scratch _scratch
+    cdef bint _every
+    cdef ItemVariable _variable
+    cdef Operator _source, _condition
+
+    def __init__(
+        self, scratch: Scratch, every: bool, variable: ItemVariable, source: Operator,
+        condition: Operator
+    ) -> None:
+        super().__init__((source, condition))
+        self._scratch = scratch
+        self._every = every
+        self._variable = variable
+        self._source = source
+        self._condition = condition
+        self.free = source.free | (condition.free - {variable})
+        self.is_costly = True
+
+    cdef object value(self, long long node):
+        return [self.holds(node)]
+
+    cdef bint holds(self, long long node) except -1:
+        cdef bint holds
+        cdef Scratch scratch = self._scratch
+        for item in self._source.value(node):
+            scratch.visit(1)
+            self._variable.bind(item)
+            try:
+                holds = self._condition.holds(node)
+            except DynamicError:
+                holds = False
+            if holds != self._every:
+                return not self._every
+        return self._every
+
+
+cdef class OncePerMessage(Operator):
+    """What depends on the message alone: found out once for each, an error as well."""
+
+    cdef Scratch _scratch
+    cdef readonly Operator operand
+    cdef int _message
+    cdef object _value, _atoms, _truth, _error
+
+    def __init__(self, scratch: Scratch, operand: Operator) -> None:
+        super().__init__()
+        self._scratch = scratch
+        self.operand = operand
+        self._message = 0
+        self._value: Value | None = None
+        self._atoms: list[Atom] | None = None
+        self._truth: bool | None = None
+        self._error: DynamicError | None = None
+
+    cdef object value(self, long long node):
+        self._look()
+        if self._value is None:
+            try:
+                self._value = self.operand.value(ROOT)
+            except DynamicError as error:
+                self._error = error
+                raise
+        return self._value
+
+    cdef object items(self, long long node):
+        self._look()
+        if self._atoms is None:
+            try:
+                self._atoms = self.operand.items(ROOT)
+            except DynamicError as error:
+                self._error = error
+                raise
+        return self._atoms
+
+    cdef bint holds(self, long long node) except -1:
+        self._look()
+        if self._truth is None:
+            try:
+                self._truth = self.operand.holds(ROOT)
+            except DynamicError as error:
+                self._error = error
+                raise
+        cdef bint answer = self._truth
+        return answer
+
+    cdef int _look(self) except -1:
+        """Forget what was of another message; raise the error that is known of this one."""
+        if self._message != self._scratch.message:
+            self._message = self._scratch.message
+            self._value = self._atoms = self._truth = self._error = None
+        if self._error is not None:
+            raise self._error
+        return 0
+
+
+# -------------------------------------------------------------------------------------------------
+# OperatorTable: the conditions that index and results ask operators about, each once.
+#
+# An entry is an expression that stands by itself, with its operator and a count of users: records
+# of the index, and other entries that share it.  It holds the symbols and attributes that its
+# operators name, and gives them up with its last user.
+
+cdef enum:
+    _TIMED_FROM = 512  # visits of a condition on a message, for all its elements
+    _VISIT_NANOS = 20
+    _INTERPRETED_NANOS = 1_000
+
+
+_FEW = 8  # elements that are asked one by one for a value
+
+
+class _Entry:
+    """``Holder`` of what is compiled for one expression."""
+
+    __slots__ = (
+        *("_table", "attributes", "expression", "interprets", "parts", "scratch", "symbols"),
+        "users",
+    )
+
+    def __init__(self, table: OperatorTable, expression: Expression) -> None:
+        self._table = table
+        self.scratch = table.scratch
+        self.expression = expression
+        self.users = 1
+        self.interprets = False
+        self.symbols: list[int] = []
+        self.attributes: list[int] = []
+        self.parts: list[int] = []
+
+    def symbol(self, test: NameTest) -> int:
+        symbol = self._table.new_symbol(test)
+        self.symbols.append(symbol)
+        return symbol
+
+    def attribute(self, test: NameTest) -> int:
+        attribute = self._table.new_attribute(test)
+        self.attributes.append(attribute)
+        return attribute
+
+    def shared(self, expression: Expression) -> Operator:
+        number = self._table.acquire(expression)
+        self.parts.append(number)
+        self.interprets |= self._table.interprets(number)
+        return self._table.operator(number)
+
+    def interpret(self) -> None:
+        self.interprets = True
+
+
+cdef class OperatorTable:
+    """``acquire`` and ``release`` expressions; ``begin`` a message, then ask which of them hold.
+
+    ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, on all its
+    elements together: from then on they hold, as far as anybody knows.  ``gave_up``: whether the
+    last answer was such a one, and ``exceeded`` why; whoever asks takes it back.  ``visits`` is
+    what the last answer cost, ``nanos`` what all have taken, about.
+    """
+
+    def __init__(
+        self, columns: MessageColumns, limits: EvaluationLimits, compiler: Callable[[object], Any]
+    ) -> None:
+        """``compiler``: of one expression, see compiler.py."""
+        self._compiler = compiler
+        self.scratch = Scratch(columns, limits)
+        self._operators: list[Operator | None] = [None]
+        self._entries: list[_Entry | None] = [None]
+        self._numbers: dict[Expression, int] = {}
+        self._free: list[int] = []
+        self._stream: ElementStream | None = None
+        self._is_new = False
+        self._answers: dict[int, bool] = {}
+        self._selected: dict[int, list[int]] = {}
+        self._by_value: dict[tuple[int, int], dict[bytes, list[int]]] = {}
+        self._spent: dict[int, int] = {}  # visits on this message, of costly conditions
+        self._seconds: dict[int, float] = {}  # of those that have spent more than a little
+        self._why: dict[int, MatchLimitExceeded] = {}  # of those that were given up
+        self._late: dict[int, int] = {}  # messages for which they will be, untried
+        self._limits = limits
+        self.over_limit = 0
+        self.gave_up = False
+        self.exceeded = too_much_time(limits)
+        self.visits = 0
+        self.nanos = 0
+
+    def acquire(self, expression: Expression) -> int:
+        """The number of an expression, which has one user more."""
+        number = self._numbers.get(expression)
+        if number is not None:
+            entry = self._entries[number]
+            assert entry is not None
+            entry.users += 1
+            return number
+        entry = _Entry(self, expression)
+        operator = self._compiler(entry).once(expression)
+        if self._free:
+            number = self._free.pop()
+            self._operators[number], self._entries[number] = operator, entry
+        else:
+            number = len(self._operators)
+            self._operators.append(operator)
+            self._entries.append(entry)
+        self._numbers[expression] = number
+        self._is_new = True  # it may have names that nobody asked for before
+        return number
+
+    def release(self, number: int) -> None:
+        """Take one use back."""
+        entry = self._entries[number]
+        assert entry is not None
+        entry.users -= 1
+        if entry.users:
+            return
+        self._late.pop(number, None)
+        del self._numbers[entry.expression]
+        self._operators[number] = self._entries[number] = None
+        self._free.append(number)
+        for symbol in entry.symbols:
+            self.scratch.symbols.release(symbol)
+        for attribute in entry.attributes:
+            self.scratch.symbols.release_attribute(attribute)
+        for part in entry.parts:
+            self.release(part)
+
+    def operator(self, number: int) -> Operator:
+        found = self._operators[number]
+        assert found is not None
+        return found
+
+    def expression(self, number: int) -> Expression:
+        entry = self._entries[number]
+        assert entry is not None
+        return entry.expression
+
+    def interprets(self, number: int) -> bool:
+        """Whether the interpreter has to help with an expression."""
+        entry = self._entries[number]
+        assert entry is not None
+        return entry.interprets
+
+    def begin(self, stream: ElementStream) -> None:
+        """A message that the columns are bound to; nothing is done before somebody asks."""
+        self._stream = stream
+        self._is_new = True
+
+    cdef bint holds(self, int number, int element) except -1:
+        """Whether a condition holds on an element; one that raises an error does not, one that
+        costs too much does (``gave_up``)."""
+        cdef Operator asked = self._operators[number]
+        cdef long long key = number
+        cdef bint answer = False
+        cdef Scratch scratch = self.scratch
+        cdef long long spent = 0
+        self._look()
+        if asked.is_costly:
+            key = key << 32 | element
+            known = self._answers.get(key)
+            if known is not None:
+                self.visits = 1
+                return known
+            spent = self._spent.get(number, 0)
+            if spent > scratch.visits_max:
+                self.visits = 1
+                self.gave_up = True
+                self.exceeded = self._why[number]
+                return True
+        scratch.restart(spent)
+        if spent > _TIMED_FROM:
+            scratch.began = self._limits.clock() - self._seconds.get(number, 0.0)
+        try:
+            answer = asked.holds(KINDS * element)
+        except DynamicError:
+            pass
+        except MatchLimitExceeded as error:
+            self.exceeded = error.with_traceback(None)
+            scratch.visits = scratch.visits_max + 1
+        cdef bint is_over = self._spend(asked, number, spent)
+        if is_over:
+            self.gave_up = answer = True
+        self.visits = scratch.visits - spent
+        if asked.is_costly:
+            if not is_over:
+                self._answers[key] = answer
+            self._spent[number] = scratch.visits
+        return answer
+
+    cdef bint _spend(self, Operator operator, int number, long long spent) except -1:
+        """Count what an answer has cost; whether that is too much."""
+        cdef Scratch scratch = self.scratch
+        if not scratch._is_spent and scratch._evaluator is not None:
+            scratch.visits += scratch._evaluator.visits
+            scratch.began = scratch._evaluator.began
+            self.nanos += _INTERPRETED_NANOS * scratch._evaluator.visits
+        if scratch.began == _NOT_BEGUN and scratch.visits <= scratch.visits_max:
+            self.nanos += _VISIT_NANOS * (scratch.visits - spent)
+        if operator.is_costly and scratch.began != _NOT_BEGUN:
+            seconds = self._limits.clock() - scratch.began
+            self.nanos += int((seconds - self._seconds.get(number, 0.0)) * 1e9)
+            self._seconds[number] = seconds
+            if seconds > self._limits.seconds_max and scratch.visits <= scratch.visits_max:
+                self.exceeded = too_much_time(self._limits)
+                scratch.visits = scratch.visits_max + 1
+        if scratch.visits <= scratch.visits_max:
+            return False
+        scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
+        self._why[number] = self.exceeded
+        if self._limits.is_final(self.exceeded.code):
+            self.over_limit += 1
+        else:
+            self._late[number] = self._limits.late_messages
+        return True
+
+    def elements(self, number: int, int condition=0) -> list[int]:
+        """The elements that a path from the message selects, in document order; with the number
+        of a condition those on which that holds.  Raises MatchLimitExceeded."""
+        cdef int element
+        self._look()
+        found = self._selected.get(number)
+        if found is None:
+            found = self._selected[number] = self._select(number)
+        if condition == 0:
+            return found
+        operator = self._operators[condition]
+        if len(found) > _FEW and isinstance(operator, SomeValue):
+            key = operator.key()
+            if key is not None:
+                attribute, value = key
+                return self._with_value(number, found, attribute, value)
+        kept = []
+        for element in found:
+            if self.holds(condition, element):
+                kept.append(element)
+            if self.gave_up:
+                self.gave_up = False
+                raise self.exceeded
+        return kept
+
+    cdef list _select(self, int number):
+        """The elements of a path, which nobody has asked for on this message."""
+        cdef Operator asked = self._operators[number]
+        cdef Scratch scratch = self.scratch
+        cdef Path path
+        cdef OncePerMessage once
+        cdef int base, i
+        found: list[int] = []
+        scratch.restart()
+        if isinstance(asked, OncePerMessage):
+            once = asked
+            asked = once.operand
+        try:
+            if not isinstance(asked, Path):
+                for node in asked.value(ROOT):
+                    found.append(node.number)
+                return found
+            path = asked
+            base = path.collect(ROOT)
+        except DynamicError:
+            return found
+        for i in range(base, scratch.top):
+            found.append(scratch.nodes[i] >> KIND_SHIFT)
+        scratch.top = base
+        return found
+
+    def _with_value(
+        self, int number, elements: list[int], int attribute, value: bytes
+    ) -> list[int]:
+        """Those of a path's elements that have an attribute of this value, by a hash of all."""
+        cdef Scratch scratch = self.scratch
+        cdef MessageColumns columns = scratch.columns
+        cdef int element, i
+        key = (number, attribute)
+        by_value = self._by_value.get(key)
+        if by_value is None:
+            by_value = self._by_value[key] = {}
+            for element in elements:
+                for i in range(
+                    columns.attribute_start[element], columns.attribute_start[element + 1]
+                ):
+                    if scratch.attribute[columns.attribute_name[i]] == attribute:
+                        scratch.look_at(KINDS * i + KIND_ATTRIBUTE)
+                        octets = scratch.octets[scratch.first : scratch.last]
+                        by_value.setdefault(octets, []).append(element)
+        found: list[int] = by_value.get(value, [])
+        return found
+
+    def answer(self, number: int, element: int) -> bool:
+        """``holds``, for Python; one that costs too much does not."""
+        holds = self.holds(number, element) and not self.gave_up
+        self.gave_up = False
+        return holds
+
+    cdef int _look(self) except -1:
+        """Begin the message, unless that was done."""
+        if self._is_new and self._stream is not None:
+            self.scratch.begin(self._stream)
+            self._answers.clear()
+            self._spent.clear()
+            self._why.clear()
+            self._seconds.clear()
+            self._selected.clear()
+            self._by_value.clear()
+            self._is_new = False
+            if self._late:
+                self._pass_over_late()
+        return 0
+
+    def _pass_over_late(self) -> None:
+        """The conditions that took too long lately count as given up."""
+        for number, left in list(self._late.items()):
+            if left > 1:
+                self._late[number] = left - 1
+            else:
+                del self._late[number]
+            self._spent[number] = self.scratch.visits_max + 1
+            self._why[number] = too_much_time(self._limits)
+
+    def statistics(self) -> dict[str, int]:
+        entries = [entry for entry in self._entries if entry is not None]
+        return {
+            "operators": len(entries),
+            "operators_interpreted": sum(entry.interprets for entry in entries),
+        }
+
+    def lines(self, operators_max: int) -> Iterator[str]:
+        """For people: the oldest entries, and how many more there are."""
+        entries = [entry for entry in self._entries if entry is not None]
+        if entries:
+            yield "operators (conditions that are verified, and what they share)"
+        for entry in entries[:operators_max]:
+            by = "  by the interpreter" if entry.interprets else ""
+            yield f"  {unparse(entry.expression)}{by}"
+        if len(entries) > operators_max:
+            yield f"… and {len(entries) - operators_max} operators more"
+
+    def new_symbol(self, test: NameTest) -> int:
+        return self.scratch.symbols.acquire(test)
+
+    def new_attribute(self, test: NameTest) -> int:
+        return self.scratch.symbols.acquire_attribute(test)
