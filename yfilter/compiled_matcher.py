@@ -298,12 +298,14 @@ class Matcher:
         A registered one by its id, or any by its text.  Raises ProfileRefused, MessageRefused,
         and MatchLimitExceeded where the profile does not match because that would cost too much.
         """
+        from yfilter.compiled_deciders import CompiledDeciders  # noqa: PLC0415 - as below
         from yfilter.explain import explain  # noqa: PLC0415 - who runs need not explain
 
         if isinstance(profile, str):
             profile = self._local.profile_of(profile) or parse_profile(profile)
         readings = None if message is None else self._read(message)
-        return explain(profile, self._served_by(profile), readings, self.limits.evaluation)
+        served_by, limits = self._served_by(profile), self.limits.evaluation
+        return explain(profile, served_by, readings, limits, CompiledDeciders())
 
     def statistics(self) -> dict[str, int]:
         """Sizes of the structure, and counts over all messages; see docs/engine.md."""

@@ -1,7 +1,7 @@
 """Explain a profile: its parts, and on a message, each on the elements that are left for it.
 
-Evaluated part by part on the element stream, by the interpreter; that the engine comes to the same
-is what the tests say.
+The interpreter evaluates part by part on the element stream; the tests say that the engine comes to
+the same.  An engine adds who decides each part there, and how a graph is looked at (Deciders).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import routing_query
@@ -17,37 +17,57 @@ from yfilter.engine.readings import Readings, reading_of
 from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
 from yfilter.graph.query_ast import GraphQuery
-from yfilter.graph_explanation import explain_graph
-from yfilter.index.element_condition import condition_of
-from yfilter.index.ways import text_test_of
+from yfilter.graph_explanation import GraphLook, explain_graph
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import MatchingPart, matching_part
 from yfilter.language.near_miss import near_miss
 from yfilter.language.nodes import DOCUMENT, Node, NodeType
 from yfilter.language.other_functions import falls_back
-from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression, Profile
 from yfilter.language.query_text import unparse
-from yfilter.language.result import render
 from yfilter.language.subexpressions import same_focus
-from yfilter.operators.compiler import Compiler
-from yfilter.operators.operators import MessageColumns, OperatorTable
 
 # How steps, as far as they are known to hold, are said from the message on.
 _Whole: TypeAlias = Callable[[tuple[LocationStep, ...]], str]
 
 
+class Deciders(Protocol):
+    """What an engine says of the parts of a profile."""
+
+    finder: str  # of steps and nested paths
+
+    def decider(self, condition: Expression) -> str:
+        """Who decides a condition at a step, as of ``Part.by``."""
+
+    def verifier(self, condition: Expression) -> str:
+        """Who decides a condition that nobody looks up."""
+
+    def results(
+        self, profile: Profile, stream: ElementStream, elements: list[int], limits: EvaluationLimits
+    ) -> int:
+        """How many results a profile has, whose matching path leads to some elements."""
+
+    def look_at(self, stream: ElementStream, limits: EvaluationLimits) -> GraphLook:
+        """What graph profiles are asked on."""
+
+
 def explain(
-    profile: Profile, served_by: str, message: Readings | None, limits: EvaluationLimits
+    profile: Profile,
+    served_by: str,
+    message: Readings | None,
+    limits: EvaluationLimits,
+    deciders: Deciders,
 ) -> Explanation:
     """What becomes of an accepted profile, and of a message by it.  Raises MatchLimitExceeded."""
     matching = matching_part(profile)
     stream = None if message is None else message.of(reading_of(matching.path.steps))
     linear_paths = tuple(dict.fromkeys(_linear_paths(main_steps(matching.path), "")))
     if isinstance(profile.body, GraphQuery):
-        found = explain_graph(profile, profile.body, served_by, linear_paths, stream, limits)
+        look = None if stream is None else deciders.look_at(stream, limits)
+        found = explain_graph(profile, profile.body, served_by, linear_paths, look)
         return found if stream is not None or message is None else _without_reading(found)
-    walk = _Walk(stream, limits)
+    walk = _Walk(stream, limits, deciders)
     start = None if stream is None else [DOCUMENT]
     parts, selected = walk.steps(main_steps(matching.path), start, _from_message)
     static = Explanation(
@@ -57,7 +77,7 @@ def explain(
         parts,
         unparse(profile) if matching.has_remainder else "",
         tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
-        remainder_by=_remainder_by(matching),
+        remainder_by=_remainder_by(matching, deciders),
     )
     if message is None:
         return static
@@ -65,7 +85,7 @@ def explain(
         return _without_reading(static)
     if walk.failure is not None or selected is None:
         return replace(static, matched=False, results=0, failure=walk.failure)
-    results = len(render(profile, stream, [node.number for node in selected], limits))
+    results = deciders.results(profile, stream, [node.number for node in selected], limits)
     failure = None
     if matching.has_remainder and not results:
         text = unparse(profile)
@@ -82,8 +102,11 @@ def _without_reading(static: Explanation) -> Explanation:
 class _Walk:
     """Through the parts in their order; nodes are None where nothing is to be looked at."""
 
-    def __init__(self, stream: ElementStream | None, limits: EvaluationLimits) -> None:
+    def __init__(
+        self, stream: ElementStream | None, limits: EvaluationLimits, deciders: Deciders
+    ) -> None:
         self.failure: Failure | None = None
+        self._deciders = deciders
         self._evaluator = None if stream is None else MessageEvaluator(stream, limits)
 
     def steps(
@@ -107,7 +130,7 @@ class _Walk:
                     part, nodes = self._condition(kind, condition, nodes, held, whole)
                     conditions.append(part)
                     held = _with_condition(held, condition)
-            parts.append(Part("step", text, "index", outcome, tuple(conditions)))
+            parts.append(Part("step", text, self._deciders.finder, outcome, tuple(conditions)))
         return tuple(parts), nodes
 
     def positions(self, nodes: list[Node]) -> tuple[str, ...]:
@@ -128,11 +151,9 @@ class _Walk:
         """The part of one condition, and the nodes that it leaves."""
         text = f"[{unparse(condition)}]"
         inner: tuple[Part, ...] = ()
-        by = "index"
-        if kind is not ConditionKind.BRANCH and not (
-            condition_of(condition) or text_test_of(condition)
-        ):
-            by = "elementpath" if falls_back(condition) else _verified_by(condition)
+        by = self._deciders.finder
+        if kind is not ConditionKind.BRANCH:
+            by = self._deciders.decider(condition)
         if kind is ConditionKind.BRANCH and isinstance(condition, PathExpression):
 
             def nested(steps: tuple[LocationStep, ...]) -> str:
@@ -226,19 +247,20 @@ def _with_condition(
     return (*steps[:-1], replace(last, predicates=(*last.predicates, condition)))
 
 
-def _verified_by(condition: Expression) -> str:
-    """Who verifies what the index does not look up."""
-    operators = OperatorTable(MessageColumns(), DEFAULT_EVALUATION_LIMITS, Compiler)
-    return "interpreter" if operators.interprets(operators.acquire(condition)) else "operator"
+def interpreter_of(condition: Expression) -> str:
+    """Who evaluates what no operator can say."""
+    return "elementpath" if falls_back(condition) else "interpreter"
 
 
-def _remainder_by(matching: MatchingPart) -> str:
+def _remainder_by(matching: MatchingPart, deciders: Deciders) -> str:
     """Who decides what the matching path does not say, "" if there is nothing."""
     if not matching.has_remainder:
         return ""
     if not matching.is_verified:
         return "interpreter"
-    return "index" if matching.verified is None else _verified_by(matching.verified)
+    if matching.verified is None:
+        return deciders.finder
+    return deciders.verifier(matching.verified)
 
 
 def _linear_paths(steps: tuple[LocationStep, ...], above: str) -> Iterator[str]:

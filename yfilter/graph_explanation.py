@@ -12,14 +12,12 @@ profile the first part that leaves nothing is the failure; those behind it are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol, TypeAlias
 
-from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import routing_query
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
-from yfilter.graph.join import MessageGraph
-from yfilter.graph.join_program import JoinProgram
 from yfilter.graph.query_ast import (
     Filter,
     GraphQuery,
@@ -29,18 +27,28 @@ from yfilter.graph.query_ast import (
     LiteralTerm,
     Minus,
     TriplePattern,
+    Variable,
 )
 from yfilter.graph.query_text import element_text, group_text, term_text
-from yfilter.graph.solutions import Solutions
+from yfilter.graph.terms import GroundTerm
 from yfilter.graph.tree_walk import variables_of
-from yfilter.graph_answers import GraphAnswers
-from yfilter.language.budget import Budget
 from yfilter.language.matching_path import matching_part
-from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_text import unparse
 
 _KINDS: dict[type, str] = {TriplePattern: "triple pattern", Filter: "filter", Minus: "minus"}
+
+Row: TypeAlias = "Sequence[GroundTerm | None]"
+
+
+class GraphLook(Protocol):
+    """The graph of a message, as graph profiles are asked on it; both raise MatchLimitExceeded."""
+
+    def solutions(self, group: Group, columns: Sequence[Variable]) -> tuple[int, Sequence[Row]]:
+        """How many solutions a group has, and the first POSITIONS_MAX of them, or more."""
+
+    def count(self, query: GraphQuery) -> int:
+        """How many results a profile has."""
 
 
 def explain_graph(
@@ -48,10 +56,9 @@ def explain_graph(
     query: GraphQuery,
     served_by: str,
     linear_paths: tuple[str, ...],
-    stream: ElementStream | None,
-    limits: EvaluationLimits,
+    look: GraphLook | None,
 ) -> Explanation:
-    """What becomes of a graph profile, and of a striped graph by it.  Raises MatchLimitExceeded."""
+    """What becomes of a graph profile, and of a graph by it.  Raises MatchLimitExceeded."""
     part = matching_part(profile)
     elements = sorted(query.where.elements, key=lambda element: isinstance(element, Filter))
     explanation = Explanation(
@@ -63,11 +70,10 @@ def explain_graph(
         tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
         remainder_by="join" if part.has_remainder else "",
     )
-    if stream is None:
+    if look is None:
         return explanation
-    graph = MessageGraph(stream)
-    parts, failure = _walk(elements, graph, limits)
-    results = 0 if failure else len(GraphAnswers(limits).results(query, stream))
+    parts, failure = _walk(elements, look)
+    results = 0 if failure else look.count(query)
     if not failure and not results:
         text = unparse(profile)
         failure = Failure(text, text, group_text(query.where), ())
@@ -75,9 +81,7 @@ def explain_graph(
     return replace(explanation, parts=parts, matched=matched, results=results, failure=failure)
 
 
-def _walk(
-    elements: list[GroupElement], graph: MessageGraph, limits: EvaluationLimits
-) -> tuple[tuple[Part, ...], Failure | None]:
+def _walk(elements: list[GroupElement], look: GraphLook) -> tuple[tuple[Part, ...], Failure | None]:
     """Each part with what it leaves of the bindings before it, until one leaves nothing."""
     parts: list[Part] = []
     asked = 1
@@ -85,32 +89,29 @@ def _walk(
     for number, element in enumerate(elements):
         before, held = Group(tuple(elements[:number])), Group(tuple(elements[: number + 1]))
         columns = tuple(sorted(set(variables_of(held)), key=lambda variable: variable.name))
-        program = JoinProgram(held, columns)
-        run = program.solutions(graph, Budget(limits))
-        solutions = Solutions(graph, columns, run.rows, run.extra)
-        found = tuple(_first(solutions))
-        parts.append(_part(element, Outcome(asked, len(run.rows), found)))
-        if not run.rows:
+        count, rows = look.solutions(held, columns)
+        found = tuple(_first(columns, rows))
+        parts.append(_part(element, Outcome(asked, count, found)))
+        if not count:
             parts += [_part(other, None) for other in elements[number + 1 :]]
             there = group_text(before) if number else ""
             return tuple(parts), Failure(element_text(element), group_text(held), there, positions)
-        asked, positions = len(run.rows), found
+        asked, positions = count, found
     return tuple(parts), None
 
 
-def _first(solutions: Solutions) -> Iterator[str]:
+def _first(columns: Sequence[Variable], rows: Sequence[Row]) -> Iterator[str]:
     """What the first solutions bind, as text; blank nodes of the pattern are nobody's variables."""
-    for row in solutions.rows[:POSITIONS_MAX]:
+    for row in rows[:POSITIONS_MAX]:
         bound = [
-            f"{term_text(variable)} = {_written(solutions, number)}"
-            for variable, number in zip(solutions.columns, row, strict=True)
-            if number and not variable.is_blank
+            f"{term_text(variable)} = {_written(term)}"
+            for variable, term in zip(columns, row, strict=True)
+            if term is not None and not variable.is_blank
         ]
         yield f"({', '.join(bound)})"
 
 
-def _written(solutions: Solutions, number: int) -> str:
-    term = solutions.term(number)
+def _written(term: GroundTerm) -> str:
     return term_text(term) if isinstance(term, Iri | LiteralTerm) else f"_:{term.label}"
 
 

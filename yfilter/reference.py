@@ -27,22 +27,24 @@ from typing import TypeAlias
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text, to_text
-from yfilter.engine.linear_paths import Conjunction, routing_query
+from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.readings import Derive, Readings, graph_meant, reading_of, readings_of
 from yfilter.engine.targets import LinkTarget, Priority, Transforming
 from yfilter.engine.work import Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.explanation import Explanation, Failure, Outcome, Part
+from yfilter.explain import explain, interpreter_of
+from yfilter.explanation import Explanation
 from yfilter.graph.construct import message_text, published_syntax
 from yfilter.graph.query_ast import GraphQuery, ResultSyntax
 from yfilter.graph.reference_answers import ReferenceGraph
 from yfilter.language.budget import too_much_time
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.interpreted_result import Unplanned, interpreted_by, selected
+from yfilter.language.interpreted_result import Unplanned, interpreted, interpreted_by, selected
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.nodes import DOCUMENT, DynamicError, NodeType
-from yfilter.language.query_ast import Profile
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.matches import (
@@ -146,9 +148,9 @@ class _Asked:
             with self._evaluator(stream) as evaluator:
                 return interpreted_by(evaluator, plan, (), self.whole_message)
         if query.delivers_message:
-            holds = self._graph_of(stream).holds(query.graph, self._limits)
+            holds = self._graph_of(stream).holds(query.graph)
             return [self.whole_message()] if holds else []
-        return self._graph_of(stream).results(query.graph, self._limits)
+        return self._graph_of(stream).results(query.graph)
 
     def is_found(self, query: _Query) -> bool:
         """Whether the matching part of a query holds, for one whose results are too much."""
@@ -158,7 +160,7 @@ class _Asked:
         verified = query.part.verified
         try:
             if query.graph is not None:
-                return self._graph_of(stream).holds(query.graph, self._limits)
+                return self._graph_of(stream).holds(query.graph)
             with self._evaluator(stream) as evaluator:
                 return (
                     not query.has_remainder
@@ -198,7 +200,7 @@ class _Asked:
 
     def _graph_of(self, stream: ElementStream) -> ReferenceGraph:
         if self._graph is None:
-            self._graph = ReferenceGraph(stream)
+            self._graph = ReferenceGraph(stream, self._limits)
         return self._graph
 
 
@@ -220,6 +222,26 @@ class _Rendering:
         if self._results is None:
             self._results = self._asked.results(self._query)
         return self._results
+
+
+class _Deciders:
+    """For explanations: the interpreter decides everything, and pyoxigraph of graphs."""
+
+    finder = "interpreter"
+
+    def decider(self, condition: Expression) -> str:
+        return interpreter_of(condition)
+
+    verifier = decider
+
+    def results(
+        self, profile: Profile, stream: ElementStream, _: list[int], limits: EvaluationLimits
+    ) -> int:
+        asked = _Asked(Readings(stream), MatchLimits(evaluation=limits))
+        return len(interpreted(Unplanned(profile), stream, (), limits, asked.whole_message))
+
+    def look_at(self, stream: ElementStream, limits: EvaluationLimits) -> ReferenceGraph:
+        return ReferenceGraph(stream, limits)
 
 
 class ReferenceMatcher:
@@ -446,33 +468,14 @@ class ReferenceMatcher:
     # -- for people
 
     def explain(self, profile: str | Profile, message: Message | None = None) -> Explanation:
-        """How a profile is served, and whether it matches a message; its parts are not told apart.
-
-        A registered one by its id, or any by its text.
-        """
+        """How a profile is served, and which of its parts hold on a message; a registered one by
+        its id, or any by its text."""
         if isinstance(profile, str):
             number = self._by_name.get(profile)
             registered = None if number is None else self._registrations[number].query.profile
             profile = registered or parse_profile(profile)
-        query = self._query(profile)
-        text, path = unparse(profile), unparse(query.part.path)
-        results = None
-        if message is not None:
-            asked = _Asked(self._read(message), self.limits)
-            results = len(asked.results(query))
-        outcome = None if results is None else Outcome(1, min(results, 1), ())
-        return Explanation(
-            path,
-            SERVED_BY,
-            (),
-            (Part("step", path, "interpreter" if query.graph is None else "join", outcome),),
-            text if query.part.has_remainder else "",
-            tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
-            None if results is None else results > 0,
-            results,
-            Failure(text, text, "", ()) if results == 0 else None,
-            "interpreter" if query.part.has_remainder else "",
-        )
+        readings = None if message is None else self._read(message)
+        return explain(profile, SERVED_BY, readings, self.limits.evaluation, _Deciders())
 
     def statistics(self) -> dict[str, int]:
         """Sizes, and counts over all messages; of an index there are none."""

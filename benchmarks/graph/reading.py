@@ -17,8 +17,7 @@ from benchmarks.graph.catalogue import Catalogue, written
 from benchmarks.report import Report
 from benchmarks.samples import mean
 from formats import GraphSyntax, WireFormat, decode, encode, read_graph
-from formats.graph.writer import FORMATS
-from formats.graph.writer import triples_of
+from formats.graph.writer import FORMATS, triples_of
 
 _CHECKED = 20
 _WARMUP = 20

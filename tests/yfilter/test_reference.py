@@ -124,7 +124,7 @@ def test_graph_profiles_match_and_bind_as_pyoxigraph_says(seed: int) -> None:
         assert set(matcher.matched_ids(graph)) == wanted, seed
     for number in range(20):
         message, query = case(f"{seed}/{number}")
-        results = ReferenceGraph(striped(message)).results(query, LIMITS)
+        results = ReferenceGraph(striped(message), LIMITS).results(query)
         found = [solution for result in results for solution in solutions_of_json(result)]
         assert are_equal(found, oxigraph_solutions(query, message)), f"{seed}/{number}"
 

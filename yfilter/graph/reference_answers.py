@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeAlias
 
 import pyoxigraph
 from pyoxigraph import Literal, NamedNode, Quad, Store
@@ -46,7 +47,7 @@ from yfilter.graph.query_ast import (
     TriplePattern,
     Variable,
 )
-from yfilter.graph.query_text import unparse
+from yfilter.graph.query_text import term_text, unparse
 from yfilter.graph.terms import BlankNode, GroundTerm
 from yfilter.language.budget import Budget, too_much_time
 from yfilter.language.profile_limits import EvaluationLimits
@@ -67,42 +68,59 @@ _VISITS = 32  # of a triple that is loaded
 class ReferenceGraph:
     """The graph of one message (striped); all raise MatchLimitExceeded beyond the limits."""
 
-    def __init__(self, stream: ElementStream) -> None:
+    def __init__(self, stream: ElementStream, limits: EvaluationLimits) -> None:
         self._stream = stream
+        self._limits = limits
         try:
             self._stated = list(dict.fromkeys(triples_of(stream)))
             self._closed = list(closure_of(stream))
         except (KeyError, ValueError) as error:  # of a message that somebody has striped by hand
             raise MatchLimitExceeded("not-striped", f"no striped graph: {error}") from None
-        self._literals: dict[Literal, Literal] = {}  # as they stand, by their values
+        self._literals: dict[Literal, Literal] | None = None  # as they stand, by their values
         self._stores: dict[tuple[Quad, ...], Store] = {}
 
-    def holds(self, query: GraphQuery, limits: EvaluationLimits) -> bool:
+    def holds(self, query: GraphQuery) -> bool:
         """Whether there is a solution; of an ASK its answer."""
         if query.form is QueryForm.ASK:
-            return bool(self._answer(query, Budget(limits)))
-        return bool(self.results(query, limits))
+            return bool(self._answer(query, Budget(self._limits)))
+        return bool(self.results(query))
 
-    def results(self, query: GraphQuery, limits: EvaluationLimits) -> list[bytes]:
+    def count(self, query: GraphQuery) -> int:
+        """How many results there are."""
+        return len(self.results(query))
+
+    def solutions(self, group: Group, columns: Sequence[Variable]) -> tuple[int, list[_Row]]:
+        """How many solutions a group has, and these."""
+        query = GraphQuery(QueryForm.SELECT, group, tuple(columns))
+        budget = Budget(self._limits)
+        rows = self._rows(
+            self._answer(query, budget), [term_text(one)[1:] for one in columns], budget
+        )
+        return len(rows), rows
+
+    def results(self, query: GraphQuery) -> list[bytes]:
         """One result, or none where nothing is found."""
-        budget = Budget(limits)
+        budget = Budget(self._limits)
         answer = self._answer(query, budget)
-        if isinstance(answer, pyoxigraph.QuerySolutions):
-            return self._solutions(query, answer, budget)
         if isinstance(answer, pyoxigraph.QueryTriples):
             triples: dict[Triple, None] = {}
             for found in answer:
                 budget.charge_tuple()
-                subject, prop = self._term(found.subject), self._term(found.predicate)
-                thing = self._term(found.object)
+                subject, prop, thing = map(self._term, found)
                 assert subject is not None and isinstance(prop, Iri) and thing is not None
                 triples[subject, prop, thing] = None
             return [graph_text(triples, query.results, budget)] if triples else []
-        if not answer:
-            return []
-        data = message_text(self._stream, query.results)
+        if isinstance(answer, pyoxigraph.QuerySolutions):
+            names = [column.name for column in query.variables]
+            if query.whole:
+                names = [column.value for column in answer.variables]
+            rows = self._rows(answer, names, budget)
+            write = _xml_results if query.results is ResultSyntax.XML else _json_results
+            data = write(names, rows) if rows else b""
+        else:
+            data = message_text(self._stream, query.results) if answer else b""
         budget.charge_bytes(len(data))
-        return [data]
+        return [data] if data else []
 
     def _answer(self, query: GraphQuery, budget: Budget) -> object:
         text, closures = _asked(query)
@@ -181,45 +199,41 @@ class ReferenceGraph:
 
     # -- terms
 
-    def _term(self, term: object) -> GroundTerm | None:
-        """A term of an answer, a number with the digits that it has in the message."""
-        if isinstance(term, Literal) and term.datatype.value not in _KEPT:
-            if not self._literals:
-                self._literals = dict(self._as_stored())
-            term = self._literals.get(term, term)
-        return from_oxigraph(term)
-
-    def _as_stored(self) -> Iterator[tuple[Literal, Literal]]:
-        """The literals of the message, each by the literal that pyoxigraph makes of it."""
-        for quad in reversed(self._stated):
-            if isinstance(quad.object, Literal) and quad.object.datatype.value not in _KEPT:
-                store = Store()
-                store.add(quad)
-                for kept in store:
-                    assert isinstance(kept.object, Literal)
-                    yield kept.object, quad.object
-
-    def _solutions(
-        self, query: GraphQuery, answer: pyoxigraph.QuerySolutions, budget: Budget
-    ) -> list[bytes]:
-        names = [column.name for column in query.variables]
-        if query.whole:
-            names = [column.value for column in answer.variables]
+    def _rows(self, answer: object, names: Sequence[str], budget: Budget) -> list[_Row]:
+        assert isinstance(answer, pyoxigraph.QuerySolutions)
         rows = []
         for solution in answer:
             budget.charge_tuple()
-            terms = ((name, self._term(solution[name])) for name in names)
-            rows.append([(name, term) for name, term in terms if term is not None])
-        if not rows:
-            return []
-        write = _xml_results if query.results is ResultSyntax.XML else _json_results
-        data = write(names, rows)
-        budget.charge_bytes(len(data))
-        return [data]
+            rows.append([self._term(solution[name]) for name in names])
+        return rows
+
+    def _term(self, term: object) -> GroundTerm | None:
+        """A term of an answer, a number with the digits that it has in the message."""
+        if isinstance(term, Literal) and term.datatype.value not in _KEPT:
+            if self._literals is None:
+                self._literals = self._as_stored()
+            term = self._literals.get(term, term)
+        return from_oxigraph(term)
+
+    def _as_stored(self) -> dict[Literal, Literal]:
+        """The literals of the message, each by the literal that pyoxigraph makes of it; of several
+        the first."""
+        literals = [quad.object for quad in self._stated if isinstance(quad.object, Literal)]
+        store = Store()
+        store.extend(
+            Quad(NamedNode(f"{_OWN}{place}"), _TYPE, one) for place, one in enumerate(literals)
+        )
+        stored = {str(quad.subject.value): quad.object for quad in store}
+        found: dict[Literal, Literal] = {}
+        for place, one in enumerate(literals):
+            kept = stored[f"{_OWN}{place}"]
+            assert isinstance(kept, Literal)
+            found.setdefault(kept, one)
+        return found
 
 
 _KEPT = frozenset((XSD + "string", RDF + "langString", XSD + "boolean"))
-_Row = list[tuple[str, GroundTerm]]
+_Row: TypeAlias = "list[GroundTerm | None]"
 
 
 def _renamed(quad: Quad, name: str) -> Quad:
@@ -282,8 +296,11 @@ def _without_own(pattern: TriplePattern) -> Group:
     return Group((pattern, Filter(Not(FilterCall("strstarts", (text, LiteralTerm(_OWN)))))))
 
 
-def _json_results(names: list[str], rows: list[_Row]) -> bytes:
-    found = [{name: _json_term(term) for name, term in row} for row in rows]
+def _json_results(names: Sequence[str], rows: list[_Row]) -> bytes:
+    found = [
+        {name: _json_term(term) for name, term in zip(names, row, strict=True) if term is not None}
+        for row in rows
+    ]
     document = {"head": {"vars": names}, "results": {"bindings": found}}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -299,26 +316,27 @@ def _json_term(term: GroundTerm) -> dict[str, str]:
     return said if term.datatype == XSD + "string" else {**said, "datatype": term.datatype}
 
 
-def _xml_results(names: list[str], rows: list[_Row]) -> bytes:
+def _xml_results(names: Sequence[str], rows: list[_Row]) -> bytes:
     head = "".join(f'<variable name="{escaped_value(name)}"/>' for name in names)
-    found = "".join(f"<result>{''.join(map(_xml_binding, row))}</result>" for row in rows)
-    return f"{_XML_HEAD}{head}</head><results>{found}</results></sparql>\n".encode()
+    found = []
+    for row in rows:
+        bound = [(name, term) for name, term in zip(names, row, strict=True) if term is not None]
+        told = (f'<binding name="{name}">{_xml_term(term)}</binding>' for name, term in bound)
+        found.append(f"<result>{''.join(told)}</result>")
+    return f"{_XML_HEAD}{head}</head><results>{''.join(found)}</results></sparql>\n".encode()
 
 
-def _xml_binding(bound: tuple[str, GroundTerm]) -> str:
-    name, term = bound
+def _xml_term(term: GroundTerm) -> str:
     if isinstance(term, Iri):
-        text = f"<uri>{_xml_text(term.value)}</uri>"
-    elif isinstance(term, BlankNode):
-        text = f"<bnode>{term.label}</bnode>"
-    else:
-        kind = ""
-        if term.language:
-            kind = f' xml:lang="{escaped_value(term.language)}"'
-        elif term.datatype != XSD + "string":
-            kind = f' datatype="{escaped_value(term.datatype)}"'
-        text = f"<literal{kind}>{_xml_text(term.lexical)}</literal>"
-    return f'<binding name="{escaped_value(name)}">{text}</binding>'
+        return f"<uri>{_xml_text(term.value)}</uri>"
+    if isinstance(term, BlankNode):
+        return f"<bnode>{term.label}</bnode>"
+    kind = ""
+    if term.language:
+        kind = f' xml:lang="{escaped_value(term.language)}"'
+    elif term.datatype != XSD + "string":
+        kind = f' datatype="{escaped_value(term.datatype)}"'
+    return f"<literal{kind}>{_xml_text(term.lexical)}</literal>"
 
 
 def _xml_text(text: str) -> str:

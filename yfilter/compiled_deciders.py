@@ -1,0 +1,67 @@
+"""CompiledDeciders: who decides the parts of a profile in the compiled engine, for explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from formats.element_stream import ElementStream
+from yfilter.explain import interpreter_of
+from yfilter.explanation import POSITIONS_MAX
+from yfilter.graph.join import MessageGraph
+from yfilter.graph.join_program import JoinProgram
+from yfilter.graph.query_ast import GraphQuery, Group, Variable
+from yfilter.graph.solutions import Solutions
+from yfilter.graph_answers import GraphAnswers
+from yfilter.graph_explanation import Row
+from yfilter.index.element_condition import condition_of
+from yfilter.index.ways import text_test_of
+from yfilter.language.budget import Budget
+from yfilter.language.other_functions import falls_back
+from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+from yfilter.language.query_ast import Expression, Profile
+from yfilter.language.result import render
+from yfilter.operators.operators import MessageColumns, OperatorTable
+
+
+class CompiledDeciders:
+    """The index finds, operators verify, the interpreter does the rest."""
+
+    finder = "index"
+
+    def decider(self, condition: Expression) -> str:
+        if condition_of(condition) or text_test_of(condition):
+            return self.finder
+        return interpreter_of(condition) if falls_back(condition) else self.verifier(condition)
+
+    def verifier(self, condition: Expression) -> str:
+        operators = OperatorTable(MessageColumns(), DEFAULT_EVALUATION_LIMITS, Compiler)
+        return "interpreter" if operators.interprets(operators.acquire(condition)) else "operator"
+
+    def results(
+        self, profile: Profile, stream: ElementStream, elements: list[int], limits: EvaluationLimits
+    ) -> int:
+        return len(render(profile, stream, elements, limits))
+
+    def look_at(self, stream: ElementStream, limits: EvaluationLimits) -> _Look:
+        return _Look(stream, limits)
+
+
+class _Look:
+    """By joins."""
+
+    def __init__(self, stream: ElementStream, limits: EvaluationLimits) -> None:
+        self._stream = stream
+        self._graph = MessageGraph(stream)
+        self._limits = limits
+
+    def solutions(self, group: Group, columns: Sequence[Variable]) -> tuple[int, Sequence[Row]]:
+        run = JoinProgram(group, columns).solutions(self._graph, Budget(self._limits))
+        found = Solutions(self._graph, tuple(columns), run.rows, run.extra)
+        first = [
+            [found.term(number) if number else None for number in row]
+            for row in run.rows[:POSITIONS_MAX]
+        ]
+        return len(run.rows), first
+
+    def count(self, query: GraphQuery) -> int:
+        return len(GraphAnswers(self._limits).results(query, self._stream))
