@@ -5,7 +5,7 @@
 was compiled.  Otherwise, and where ``ONYX_REFERENCE=1`` says so, plain Python runs: expat, the
 reference engine and pyoxigraph.  It gives the same answers and is slow, so the programs say it.
 
-These modules choose, and no other module asks::
+These modules choose, and no other; programs ask only for their warning::
 
     formats/markup.py, formats/text.py          XML in and out
     formats/codec.py, formats/dictionary.py     binary forms

@@ -58,6 +58,7 @@ from yfilter.matches import (
 )
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
+from yfilter.projection.parts import with_parts
 from yfilter.query_costs import QueryCosts
 
 PAUSE_QUERIES = 16  # asked between two pauses
@@ -144,9 +145,9 @@ class _Asked:
         if stream is None:
             return []
         if query.graph is None:
-            plan = Unplanned(query.profile)
+            profile = with_parts(query.profile)[0] if stream.pieces else query.profile
             with self._evaluator(stream) as evaluator:
-                return interpreted_by(evaluator, plan, (), self.whole_message)
+                return interpreted_by(evaluator, Unplanned(profile), (), self.whole_message)
         if query.delivers_message:
             holds = self._graph_of(stream).holds(query.graph)
             return [self.whole_message()] if holds else []

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from demo.oracle import canonical, expected_results
+from formats.element_stream import ElementStream
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
@@ -30,6 +31,13 @@ from tests.yfilter.graph.test_graph_matching import (
 )
 from tests.yfilter.graph.test_join_oracle import case, oxigraph_solutions
 from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
+from tests.yfilter.projection.test_transformations import (
+    FEED,
+    PROFILES,
+    OneLink,
+    needs_of_all,
+    sent,
+)
 from tests.yfilter.random_cases import (
     Message,
     random_flwor,
@@ -216,6 +224,22 @@ def test_both_engines_find_the_same_by_conditions_of_every_kind(seed: int) -> No
     assert some
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_message_that_links_have_cut_has_the_same_results(seed: int) -> None:
+    """Also one with pieces, which stand for parts of results."""
+    rng = Random(seed)
+    texts = rng.sample(PROFILES, rng.randint(1, 5))
+    stream = parse_text(FEED)
+    matcher = ReferenceMatcher()
+    names = [matcher.add(text) for text in texts]
+    expected = _results(matcher, stream)
+    link = OneLink(needs_of_all(texts))
+    for _ in range(3):
+        left = sent(link, stream)
+        assert _results(matcher, left) == expected, (texts, left.pieces)
+    assert expected.keys() <= set(names)
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_reference_engine_ends_hostile_profiles_too(name: str) -> None:
     profile = HOSTILE[name]
@@ -364,6 +388,14 @@ def _by_name(
         matcher.id_of(number): (_comparable(one.results), one.media_type, one.exceeded is None)
         for one in delivered
         for number in one.numbers
+    }
+
+
+def _results(matcher: ReferenceMatcher, stream: ElementStream) -> dict[str, list[bytes]]:
+    return {
+        match.profile_id: [canonical(result) for result in match.results()]
+        for match in matcher.match(stream)
+        if isinstance(match, ProfileMatch)
     }
 
 
