@@ -65,7 +65,7 @@ class BuildHotModules(build_ext):
     def run(self) -> None:
         reason = "ONYX_COMPILE=skip" if MODE == "skip" else self.compile_or_say_why()
         if reason:
-            print(f"onyx: hot modules are not compiled, the slower pure build runs: {reason}")
+            print(f"onyx: hot modules are not compiled, the slow reference engine runs: {reason}")
             for extension in self.extensions:
                 Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
             self.extensions = []

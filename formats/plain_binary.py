@@ -53,7 +53,10 @@ def decode_dictionary(
 
 
 def _model(dictionary: Dictionary) -> PlainModel:
-    """PERF: it is made for each message; nobody is in a hurry here."""
+    """That of the dictionary; where the dictionary has a compiled one, a new one."""
+    known: object = dictionary.model
+    if isinstance(known, PlainModel):
+        return known
     return PlainModel(dictionary.strings, dictionary.values, dictionary.grammar)
 
 

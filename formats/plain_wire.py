@@ -149,8 +149,6 @@ class _Reader:
         """The message as XML, piece by piece.  Attribute values stand before all content."""
         markup: list[str | None] = []  # None: a piece of content
         for kind, part in self._structure():
-            if part is not None:
-                self._charge(part)
             markup.append(part)
             if kind:
                 self._kinds.append(kind)
@@ -161,8 +159,7 @@ class _Reader:
             if part is not None:
                 yield part
                 continue
-            kind, value = next(kinds), next(pieces)
-            self._charge(value)
+            kind, value = next(kinds), self._charged(next(pieces))
             if kind == TEXT:
                 yield escaped_text(value)
             else:
@@ -195,7 +192,7 @@ class _Reader:
             if event == END:
                 name = open_names.pop()
                 context = ("after", name, False)
-                yield 0, f"</{tags[name]}>"
+                yield 0, self._charged(f"</{tags[name]}>")
             elif event <= INSTRUCTION:
                 yield event, None
                 if event == TEXT:
@@ -207,16 +204,16 @@ class _Reader:
             elif event == DECLARATION:
                 prefix, namespace = self._bindings[tokens.number()]
                 label = f"xmlns:{prefix}" if prefix else "xmlns"
-                declared += f' {label}="{escaped_value(namespace)}"'
+                declared += self._charged(f' {label}="{escaped_value(namespace)}"')
             else:
                 name = event - ELEMENT
                 if chosen >= 0:
                     expected.set_of[name] = chosen
                 told = "".join(
-                    f' {self._tag(each)}="{escaped_value(next(values))}"'
+                    self._charged(f' {self._tag(each)}="{escaped_value(next(values))}"')
                     for each in sets[expected.set_of[name]]
                 )
-                yield 0, f"<{self._tag(name)}{declared}{told}>"
+                yield 0, self._charged(f"<{self._tag(name)}{declared}{told}>")
                 chosen, declared = -1, ""
                 open_names.append(name)
                 context = ("of", name, False)
@@ -239,11 +236,13 @@ class _Reader:
             else:
                 yield literals[code // 4]
 
-    def _charge(self, part: str) -> None:
+    def _charged(self, part: str) -> str:
+        """The part, if there may be so much.  A value is charged before many stand in one tag."""
         self._size += len(part)
         if self._size > 8 * self._limits.expansion_max:
             reason = f"values, names and namespaces have more than {self._limits.expansion_max}"
             raise DecodeError("entity-expansion", f"{reason} bytes")
+        return part
 
 
 # -- writing

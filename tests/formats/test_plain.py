@@ -218,3 +218,16 @@ def test_keys_have_the_same_numbers() -> None:
     for table in tables:
         assert len(table) == len(there)
         assert all(table.key(number) == key for number, key in there.items())
+
+
+def test_a_name_or_a_value_in_one_tag_again_and_again_is_bounded() -> None:
+    attributes = b" ".join(b'a%d="%s"' % (number, b"y" * 60) for number in range(900))
+    for text in (
+        b"<a %s/>" % attributes,
+        b"<a %s/>" % b" ".join(b'%s%d=""' % (b"n" * 900, number) for number in range(900)),
+        b"<a %s/>" % b" ".join(b'xmlns:p%d="%s"' % (n, b"u" * 900) for n in range(900)),
+    ):
+        form = encode_binary(parse_text(text))
+        with pytest.raises(DecodeError) as error:
+            plain_decode(form, MessageLimits(expansion_max=5_000))
+        assert error.value.code == "entity-expansion"
