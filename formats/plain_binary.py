@@ -53,7 +53,7 @@ def decode_dictionary(
 
 
 def _model(dictionary: Dictionary) -> PlainModel:
-    """That of the dictionary; where the dictionary has a compiled one, a new one."""
+    """The model of the dictionary, or a new one where the dictionary has a compiled one."""
     known: object = dictionary.model
     if isinstance(known, PlainModel):
         return known

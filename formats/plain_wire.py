@@ -43,7 +43,7 @@ class PlainModel:
 
 
 class _Expected:
-    """What is expected of the next event, and of the attributes of an element, as both ends know;
+    """The expectations of the next event, and of the attributes of an element, that both ends have;
     ``sets`` and ``set_of`` [name] are lists of attributes."""
 
     def __init__(self, grammar: Grammar, count: int) -> None:

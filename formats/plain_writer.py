@@ -84,7 +84,7 @@ class PlainWriter:
         )
 
     def _declarations(self, element: int) -> str:
-        """Those on an element that do not repeat a declaration in force."""
+        """The declarations on an element that do not repeat one in force."""
         declared = self.stream.declarations_of(element)
         if not declared:
             return ""
@@ -102,7 +102,7 @@ def _count(stream: ElementStream) -> int:
 
 
 def plain_writer(stream: ElementStream) -> PlainWriter:
-    """That of a message."""
+    """The writer of a message."""
     return PlainWriter(stream)
 
 

@@ -1,4 +1,4 @@
-"""CompiledDeciders: who decides the parts of a profile in the compiled engine, for explanations."""
+"""CompiledDeciders: the deciders of a profile's parts in the compiled engine, for explanations."""
 
 from __future__ import annotations
 

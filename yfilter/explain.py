@@ -1,7 +1,7 @@
 """Explain a profile: its parts, and on a message, each on the elements that are left for it.
 
 The interpreter evaluates part by part on the element stream; the tests say that the engine comes to
-the same.  An engine adds who decides each part there, and how a graph is looked at (Deciders).
+the same.  An engine adds the decider of each part and its way to look at a graph (Deciders).
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _Whole: TypeAlias = Callable[[tuple[LocationStep, ...]], str]
 
 
 class Deciders(Protocol):
-    """What an engine says of the parts of a profile."""
+    """An engine's knowledge of the parts of a profile."""
 
     finder: str  # of steps and nested paths
 
     def decider(self, condition: Expression) -> str:
-        """Who decides a condition at a step, as of ``Part.by``."""
+        """The decider of a condition at a step, as of ``Part.by``."""
 
     def verifier(self, condition: Expression) -> str:
-        """Who decides a condition that nobody looks up."""
+        """The decider of a condition that no index looks up."""
 
     def results(
         self, profile: Profile, stream: ElementStream, elements: list[int], limits: EvaluationLimits
     ) -> int:
-        """How many results a profile has, whose matching path leads to some elements."""
+        """The number of results of a profile whose matching path leads to some elements."""
 
     def look_at(self, stream: ElementStream, limits: EvaluationLimits) -> GraphLook:
-        """What graph profiles are asked on."""
+        """The graph of a message, to ask graph profiles on."""
 
 
 def explain(
@@ -248,7 +248,7 @@ def _with_condition(
 
 
 def interpreter_of(condition: Expression) -> str:
-    """Who evaluates what no operator can say."""
+    """The evaluator of a condition that no operator can say."""
     return "elementpath" if falls_back(condition) else "interpreter"
 
 

@@ -45,10 +45,10 @@ class GraphLook(Protocol):
     """The graph of a message, as graph profiles are asked on it; both raise MatchLimitExceeded."""
 
     def solutions(self, group: Group, columns: Sequence[Variable]) -> tuple[int, Sequence[Row]]:
-        """How many solutions a group has, and the first POSITIONS_MAX of them, or more."""
+        """The number of solutions of a group, and the first POSITIONS_MAX of them, or more."""
 
     def count(self, query: GraphQuery) -> int:
-        """How many results a profile has."""
+        """The number of results of a profile."""
 
 
 def explain_graph(

@@ -70,7 +70,7 @@ Message: TypeAlias = bytes | ElementStream | Readings
 
 @dataclass(eq=False)
 class _Query:
-    """A profile, and the numbers of those who have registered it or an equal one."""
+    """A profile, and the numbers of the registrations of it and of equal ones."""
 
     number: int
     text: str
@@ -565,7 +565,7 @@ class ReferenceMatcher:
         return [(query, array("i", query.registrations)) for query in list(self._queries.values())]
 
     def _open(self, query: _Query, numbers: array[int], stamp: int) -> array[int]:
-        """Those of the registrations that are still there."""
+        """The registrations that are still there."""
         known = self._registrations
         return array(
             "i",

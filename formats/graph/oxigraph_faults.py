@@ -7,7 +7,7 @@ import re
 from formats.errors import MessageRefused
 
 _PREAMBLE = re.compile(r"Parser error (?:at|between) line .*?[0-9]: ")
-# What is in its errors, the code for it, and a better sentence.
+# Words of its errors, the code for them, and a better sentence.
 _FAULTS = (
     (
         "No scheme found in an absolute IRI",

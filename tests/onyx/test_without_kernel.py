@@ -45,7 +45,7 @@ def environment() -> dict[str, str]:
 
 
 def run(*arguments: str) -> str:
-    """What a process of Python that has no compiled modules prints."""
+    """The output of a Python process that has no compiled modules."""
     command = [sys.executable, *arguments]
     return subprocess.run(
         command,
