@@ -50,6 +50,12 @@ def test_a_stale_module_leaves_all_of_them_out(root: Path, file: str) -> None:
     assert kernel._reason().startswith(f"{module} changed after it was compiled")
 
 
+def test_an_installation_needs_no_sources(root: Path) -> None:
+    for file in ("scanner.pyx", "wire.py", "scanner.pxd"):
+        (root / file).unlink()
+    assert kernel._reason() == ""
+
+
 def test_a_missing_module_leaves_all_of_them_out(root: Path) -> None:
     (root / f"wire{EXTENSION_SUFFIXES[0]}").unlink()
     assert kernel._reason() == "formats.wire is not compiled for this Python"

@@ -5,6 +5,7 @@ Each case is drawn from its seed, which a failure prints; ``ONYX_REFERENCE_SEEDS
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator
 from random import Random
@@ -256,6 +257,17 @@ def test_the_reference_engine_ends_hostile_profiles_too(name: str) -> None:
 
 
 # -- its own
+
+
+def test_it_has_the_interface_of_the_compiled_engine() -> None:
+    for name, member in vars(Matcher).items():
+        if not name.startswith("_") or name == "__init__":
+            own = vars(ReferenceMatcher)[name]
+            if inspect.isfunction(member):
+                theirs = inspect.signature(member).parameters
+                assert list(inspect.signature(own).parameters) == list(theirs), name
+            else:
+                assert type(own) is type(member), name
 
 
 def test_an_iterator_goes_on_with_the_links_and_profiles_of_its_beginning() -> None:
