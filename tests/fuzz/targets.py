@@ -19,14 +19,18 @@ from formats import (
     compress,
     decode,
     only,
+    plain_binary,
     read_graph,
     write_graph,
 )
 from formats.errors import SchemaRefused
 from formats.graph.closure import TaxonomyClosure
+from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS
+from formats.graph.plain_striping import plain_stripes
 from formats.graph.taxonomy import Taxonomy, read_taxonomy
+from formats.graph.writer import FORMATS as GRAPH_FORMATS
 from formats.schema import read_schema
-from formats.text import parse_text
+from formats.text import parse_text, to_text
 from onyx.identity.oidc_issuer import OidcIssuer, read_keys
 from overlay.errors import TopologyError
 from overlay.link.door import CLIENT_ROLES
@@ -40,7 +44,7 @@ from overlay.link.frames import ErrorFrame
 from overlay.link.principal import MAY_SAY, PROCESS_ROLES, Principal
 from overlay.oidc import OidcOptions
 from overlay.topology import parse_topology
-from tests.formats.graph.support import SCANNED, scanned
+from tests.formats.graph.support import SCANNED, canonical_stream, scanned
 from tests.formats.support import assert_invariants, outcome
 from tests.fuzz.chance import ByteChance
 from tests.fuzz.cost import Meter, a_message, a_profile, evaluate
@@ -140,12 +144,27 @@ def _graph(data: bytes) -> None:
         syntax = SYNTAXES[data[0] % len(SYNTAXES)]
         if syntax in SCANNED:
             scanned(data[1:], syntax)
+        plain = _plain_graph(data[1:], syntax)
         try:
             stream = read_graph(data[1:], syntax)
         except MessageRefused as refusal:
             assert refusal.code and refusal.reason
         else:
             assert_invariants(stream)
+            assert plain is None or plain == canonical_stream(stream)
+
+
+def _plain_graph(data: bytes, syntax: GraphSyntax) -> str | None:
+    """The graph as plain Python reads it; it may refuse more."""
+    if syntax not in SCANNED:
+        return None
+    try:
+        stream = plain_stripes(data, GRAPH_FORMATS[syntax], DEFAULT_GRAPH_LIMITS, None, None)
+    except MessageRefused as refusal:
+        assert refusal.code and refusal.reason
+        return None
+    assert_invariants(stream)
+    return canonical_stream(stream)
 
 
 def _taxonomy(data: bytes) -> None:
@@ -161,12 +180,32 @@ def _taxonomy(data: bytes) -> None:
 
 
 def _binary(data: bytes) -> None:
-    """The first byte says in which format."""
+    """The first byte says in which format; plain Python reads the same."""
     if data:
+        wire_format = FORMATS[data[0] % len(FORMATS)]
+        plain = _plain_binary(data[1:], wire_format)
         try:
-            decode(data[1:], FORMATS[data[0] % len(FORMATS)], LIMITS, only(DICTIONARY))
+            stream = decode(data[1:], wire_format, LIMITS, only(DICTIONARY))
         except (DecodeError, MessageRefused) as refusal:
             assert refusal.code and refusal.reason
+        else:
+            assert plain in (None, to_text(stream))
+
+
+def _plain_binary(data: bytes, wire_format: WireFormat) -> bytes | None:
+    """The text of a message as plain Python reads it; it may refuse more."""
+    try:
+        if wire_format is WireFormat.BINARY:
+            stream = plain_binary.decode_binary(data, LIMITS)
+        elif wire_format is WireFormat.DICTIONARY:
+            stream = plain_binary.decode_dictionary(data, LIMITS, only(DICTIONARY))
+        else:
+            return None
+    except DecodeError as refusal:
+        assert refusal.code and refusal.reason
+        return None
+    assert_invariants(stream)
+    return to_text(stream)
 
 
 def _profile(data: bytes) -> None:
