@@ -59,10 +59,9 @@ def _answer(query: GraphQuery, graph: MessageGraph, budget: Budget) -> object:
     if not budget.limits.is_final("too-much-time"):
         raise too_much_time(budget.limits)
     _check(query.whole)
-    store = _store(graph, INSTANCE_PROPERTY in query.whole, budget)
     try:
-        return store.query(query.whole)
-    except (SyntaxError, OSError) as error:
+        return _store(graph, INSTANCE_PROPERTY in query.whole, budget).query(query.whole)
+    except (SyntaxError, OSError, ValueError) as error:  # the last: an IRI that it does not take
         raise MatchLimitExceeded("query-failed", f"a query cannot be answered: {error}") from error
 
 

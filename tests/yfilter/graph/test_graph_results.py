@@ -9,7 +9,9 @@ import pytest
 
 from formats.element_stream import ElementStream
 from formats.graph.reader import read_graph
+from formats.graph.striping import graph_of_document
 from formats.graph.syntaxes import GraphSyntax
+from formats.text import parse_text
 from tests.formats.graph.support import canonical
 from tests.yfilter.graph.messages import turtle
 from tests.yfilter.graph.solution_sets import are_equal, solutions_of_json, solutions_of_xml
@@ -203,3 +205,17 @@ def test_a_message_of_named_graphs_is_asked_what_the_tree_cannot_say(
     query = parse_graph_query(f"PREFIX : <urn:x:> ASK {{ ?p {path} ?q }}")
     assert query.whole
     assert GraphAnswers(EvaluationLimits()).has_results(query, named) is is_there
+
+
+def test_an_iri_that_only_the_reader_takes_fails_the_query_and_no_more() -> None:
+    """RDF/XML is read here, and pyoxigraph looks into the authority of an IRI."""
+    rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+    document = (
+        f'<rdf:RDF xmlns:rdf="{rdf}" xmlns:e="http://e/"><rdf:Description rdf:about="urn:a">'
+        '<e:p rdf:resource="http://h.example:80x"/></rdf:Description></rdf:RDF>'
+    )
+    graph = graph_of_document(parse_text(document.encode()))
+    query = parse_graph_query("SELECT (COUNT(?o) AS ?n) { ?s ?p ?o }")
+    with pytest.raises(MatchLimitExceeded) as failed:
+        graph_results(query, graph, LIMITS)
+    assert failed.value.code == "query-failed"
