@@ -147,8 +147,9 @@ class ReferenceGraph:
         key = tuple(more)
         found = self._stores.get(key)
         if found is None:
-            found = self._stores[key] = Store()
+            found = Store()
             found.extend((*self._stated, *more))
+            self._stores[key] = found
         return found
 
     # -- closures

@@ -70,10 +70,11 @@ def _store(graph: MessageGraph, with_classes: bool, budget: Budget) -> pyoxigrap
     found = graph.stores.get(with_classes)
     if found is None:
         budget.charge(VISITS * graph.stated.count)
-        found = graph.stores[with_classes] = pyoxigraph.Store()
+        found = pyoxigraph.Store()
         found.extend(triples_of(graph.stream))
         if with_classes:
             found.extend(_classes(graph))
+        graph.stores[with_classes] = found
     return found
 
 
