@@ -20,6 +20,7 @@ from yfilter.language.other_functions import falls_back
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.result import render
+from yfilter.operators.compiler import Compiler
 from yfilter.operators.operators import MessageColumns, OperatorTable
 
 
