@@ -87,7 +87,7 @@ class DemoNetwork:
         async with AsyncExitStack() as stack:
             if self._planned is not None:
                 planner = await stack.enter_async_context(trio.open_nursery())
-                planner.start_soon(self._make_plan, directory.with_name("planning"), self._planned)
+                planner.start_soon(self._make_plan, self._planned)
             network = await stack.enter_async_context(self._launched(directory))
             observers = [
                 await stack.enter_async_context(_client(network, broker))
@@ -134,10 +134,10 @@ class DemoNetwork:
 
     # --- the plan -------------------------------------------------------------------------
 
-    async def _make_plan(self, directory: Path, planned: trio.Event) -> None:
-        self._watcher.step("planning where profiles are placed, on Spark in a process of its own")
+    async def _make_plan(self, planned: trio.Event) -> None:
+        self._watcher.step("planning where profiles are placed")
         try:
-            self.run.plan = await make_demo_plan(self._scenario, self._topology, directory)
+            self.run.plan = await make_demo_plan(self._scenario, self._topology)
         except PlanningFailure as failure:
             raise NetworkFailure(f"the profiles could not be planned: {failure}") from None
         planned.set()
