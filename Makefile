@@ -1,30 +1,36 @@
-# Everything runs in .venv inside the project; the locked dependencies are in requirements.lock.
+# Everything runs in .venv inside the project.  The locked dependencies of setup and demo are in
+# requirements.lock, those of tests and extras too in requirements-dev.lock.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
+CAMPAIGN_SECONDS ?= 7200
 STAMP  := $(VENV)/.set-up
+DEV    := $(VENV)/.set-up-dev
 BUILT  := $(VENV)/.built
+# The locks are complete, hence no resolving; Python compiles the modules that are imported, not all 7,000.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 
 PACKAGES := formats yfilter overlay registration onyx
 CODE   := $(PACKAGES) demo benchmarks tests docs setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fast test golden check format bench docs wheel lock clean
+.PHONY: help setup dev demo fast test check format bench campaign docs wheel lock clean
 
 help:
 	@echo "make setup   set up $(VENV) and compile the hot modules (quick when nothing changed)"
+	@echo "make dev     set up everything else as well: tests, gateway, Spark, PostgreSQL, traces"
 	@echo "make demo    the paper's Figure 4 as six broker processes, every delivery checked"
 	@echo "             make demo MESSAGES=DIR does it with your own XML files"
 	@echo "make fast    the tests that start no process, in about a minute on two cores"
-	@echo "make test    the tests on all cores, those of formats and yfilter with either build"
+	@echo "make test    the tests on all cores"
 	@echo "             make test JOBS=0 does it in one process"
-	@echo "make golden  write the golden files anew (tests/golden), for a change that is decided"
 	@echo "make check   ruff and mypy"
 	@echo "make bench   a quick version of the benchmarks (results: docs/benchmarks.md)"
+	@echo "make campaign  hours of faults, seeds, damage and conformance: CAMPAIGN_SECONDS=$(CAMPAIGN_SECONDS)"
 	@echo "make docs    the documents as a site, in build/site (installs zensical)"
 	@echo "make wheel   what can be installed elsewhere, in dist/: sdist, a wheel for this machine, one for all"
-	@echo "make lock    resolve requirements.lock anew (needs uv)"
+	@echo "make lock    resolve both locks anew (needs uv)"
 	@echo "make clean   remove $(VENV) and everything that was built"
 
 setup: $(BUILT)
@@ -37,43 +43,50 @@ $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "onyx: '$(PYTHON) -m venv' failed; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo "setup: locked dependencies (requirements.lock)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(INSTALL) --require-hashes -r requirements.lock
 	@echo "setup: onyx itself"
-	@ONYX_COMPILE=skip $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --no-deps --no-build-isolation --editable .
+	@ONYX_COMPILE=skip $(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
-# Compiles again what has changed; ONYX_COMPILE=auto|require|skip.
+dev: $(BUILT) $(DEV)
+
+$(DEV): $(STAMP) requirements-dev.lock
+	@echo "setup: locked dependencies of tests and extras (requirements-dev.lock)"
+	@$(INSTALL) --no-build-isolation --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Compiles again what has changed, unless it was compiled before (setup.py); ONYX_COMPILE=auto|require|skip.
 $(BUILT): $(STAMP) setup.py $(foreach p,formats yfilter,$(wildcard $(p)/*.p* $(p)/*/*.p* $(p)/*/*/*.p*))
 	@echo "setup: hot modules"
 	@$(BIN)/python setup.py --quiet build_ext --inplace
-	@$(BIN)/python -m compileall -q $(PACKAGES)  # as an installation has it: a start takes half the time
+	@$(BIN)/python -m compileall -q -j 0 $(PACKAGES) demo  # as an installation has it: a start takes half the time
 	@echo "setup: done, build: `$(BIN)/python -c 'import formats; print(formats.build_info())'`"
 	@touch $@
 
 demo: $(BUILT)
 	@$(BIN)/python -m demo $(if $(MESSAGES),--messages "$(MESSAGES)")
 
-fast: $(BUILT)
+fast: $(BUILT) $(DEV)
 	$(BIN)/python -m pytest --fast -q -n $(JOBS) --maxprocesses 8
 
-test: $(BUILT)
+test: $(BUILT) $(DEV)
 	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
 
-golden: $(BUILT)
-	$(BIN)/python -m tests.golden
-
-check: $(STAMP)
+check: $(DEV)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 
-format: $(STAMP)
+format: $(DEV)
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-bench: $(BUILT)
+bench: $(BUILT) $(DEV)
 	$(BIN)/python -m benchmarks all
+
+# Steps, and what of the time each gets: tests/campaign.py.
+campaign: $(BUILT) $(DEV)
+	$(BIN)/python -m tests.campaign --seconds $(CAMPAIGN_SECONDS) $(STEPS)
 
 docs: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'zensical>=0.0.73'
@@ -91,9 +104,12 @@ wheel: $(STAMP)
 	  else echo "auditwheel is not installed: the wheel is for this machine only"; fi
 	@ls -l dist
 
+# Both have the same pins; what a release needs is a part of what its tests need.
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
+
 lock:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-	  --upgrade --extra dev pyproject.toml --output-file requirements.lock
+	$(LOCK) --upgrade --extra dev pyproject.toml --output-file requirements-dev.lock
+	$(LOCK) --upgrade --extra demo --constraint requirements-dev.lock pyproject.toml --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

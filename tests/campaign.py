@@ -1,0 +1,273 @@
+"""``make campaign``: hours of seeds, faults, damage and conformance, in a budget of time.
+
+::
+
+    make campaign CAMPAIGN_SECONDS=36000
+    make campaign STEPS="simulation faults"
+    python -m tests.campaign --seconds 600 --seed 7 fuzz
+
+Each step has a share of the time and goes round after round, each round with seeds of its own,
+until that time is over: a round that has begun is finished.  A step ends at its first failure, the
+others go on; the summary has the command that shows the failure again.  What a command prints is in
+``build/campaign``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOGS = ROOT / "build" / "campaign"
+CHECKED = ROOT / "build" / "checked"
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "8")
+CHAOS_SECONDS = 120  # of a round
+ODD_RUNS = 400
+RANDOM_PROFILES = 300
+FUZZ_INPUTS = 2_000
+SEEDS_A_ROUND = 10_000  # more than any scenario takes in one
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something to run, and the variables that say for how long and with which seeds."""
+
+    words: tuple[str, ...]
+    variables: dict[str, str] = field(default_factory=dict)
+    directory: Path = ROOT
+
+    def __str__(self) -> str:
+        """As it is typed in a shell."""
+        words = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items()]
+        return f"cd {self.directory} && " + " ".join([*words, shlex.join(self.words)])
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """``share`` of the time, 0 for a step of one round; ``commands`` of a round by its seed;
+    ``prepare`` is called once, and gives the reason if the step cannot be done here."""
+
+    name: str
+    summary: str
+    share: float
+    commands: Callable[[int], Sequence[Command]]
+    prepare: Callable[[], str] = str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a step."""
+
+    step: Step
+    rounds: int = 0
+    seconds: float = 0.0
+    skipped: str = ""
+    failed: Command | None = None
+
+
+def _tests(*paths: str, **variables: object) -> Command:
+    return Command((*PYTEST, *paths), {name: str(value) for name, value in variables.items()})
+
+
+def _simulation(seed: int) -> list[Command]:
+    return [_tests("tests/simulation", ONYX_SIMULATION_TIMES=2, ONYX_SIMULATION_FIRST=seed)]
+
+
+def _faults(seed: int) -> list[Command]:
+    return [
+        _tests(
+            *("tests/survival/test_chaos.py", "tests/survival/test_lying_disks.py"),
+            *("tests/survival/test_killed_ends.py", "tests/survival/test_takeover.py"),
+            ONYX_CHAOS_SECONDS=CHAOS_SECONDS,
+            ONYX_CHAOS_SEED=seed,
+            ONYX_KILLS=20,
+            ONYX_KILLS_SEED=seed,
+        )
+    ]
+
+
+def _fuzz(seed: int) -> list[Command]:
+    from tests.fuzz.test_targets import INPUTS  # noqa: PLC0415 - imports all of the system
+
+    most = max(INPUTS.values())
+    made = [
+        Command(
+            (
+                *(sys.executable, "-m", "tests.fuzz", target, "--seed", str(seed)),
+                *("--inputs", str(max(FUZZ_INPUTS * inputs // most, 10))),
+            )
+        )
+        for target, inputs in INPUTS.items()
+    ]
+    decoders = (sys.executable, "-m", "tests.fuzz.decoders", "--inputs", str(FUZZ_INPUTS))
+    odd = ("tests/onyx/broker/test_odd_frames.py", "tests/registration/test_odd_requests.py")
+    return [
+        *made,
+        Command((*decoders, "--seed", str(seed))),
+        _tests(*odd, ONYX_ODD_RUNS=ODD_RUNS, ONYX_ODD_SEED=seed),
+    ]
+
+
+def _random_profiles(seed: int) -> list[Command]:
+    benchmark = (sys.executable, "-m", "benchmarks", "language", "--random", str(RANDOM_PROFILES))
+    return [
+        Command((*benchmark, "--seed", str(seed))),
+        _tests("tests/yfilter/graph/test_join_oracle.py", ONYX_GRAPH_SEEDS=24),
+    ]
+
+
+def _former_release(seed: int) -> list[Command]:
+    return [
+        _tests(
+            *("tests/survival/test_upgrade.py", "tests/simulation/test_two_versions.py"),
+            ONYX_FORMER_RELEASE="require",
+            ONYX_UPGRADE_SEED=seed,
+            ONYX_SIMULATION_FIRST=seed,
+        )
+    ]
+
+
+def _conformance(_seed: int) -> list[Command]:
+    suite = os.environ["ONYX_QT3"]
+    return [Command((sys.executable, "-m", "benchmarks", "language", suite, "--all"))]
+
+
+def _without_suite() -> str:
+    return "" if os.environ.get("ONYX_QT3") else "ONYX_QT3 does not name the folder of the suite"
+
+
+def _with_checks(_seed: int) -> list[Command]:
+    variables = {"ONYX_COMPILE": "require", "ONYX_COMPILE_CHECKS": "1"}
+    build = (sys.executable, "setup.py", "--quiet", "build_ext", "--inplace")
+    at = {"PYTHONPATH": str(CHECKED)}
+    return [
+        Command(build, variables, CHECKED),
+        Command((*PYTEST, "tests/formats", "tests/yfilter"), at, CHECKED),
+    ]
+
+
+def _copy_of_the_sources() -> str:
+    """For extensions that are not those that everything else runs on."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        return "this is no git checkout"
+    shutil.rmtree(CHECKED, ignore_errors=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (CHECKED / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, CHECKED / name)
+    return ""
+
+
+STEPS = (
+    Step("checks", "formats and yfilter, compiled with checks of bounds", 0, _with_checks,
+         _copy_of_the_sources),
+    Step("conformance", "the W3C QT3 suite in full (ONYX_QT3)", 0, _conformance, _without_suite),
+    Step("former-release", "networks of the former release and this one", 0.1, _former_release),
+    Step("random-profiles", "the engine against lxml, elementpath and Saxon", 0.1,
+         _random_profiles),
+    Step("fuzz", "damaged bytes, odd frames and requests", 0.2, _fuzz),
+    Step("simulation", "every scenario of the simulation", 0.3, _simulation),
+    Step("faults", "processes that are killed, links that break, disks that lie", 0.3, _faults),
+)  # fmt: skip
+
+
+def run_steps(
+    steps: Sequence[Step],
+    seconds: float,
+    seed: int,
+    run: Callable[[Command, Path], bool],
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Outcome]:
+    """Every step, in turn; ``run`` a command, with a file for its output, says whether it passed.
+
+    The time of a step that cannot be done, or took less, is everybody's.
+    """
+    outcomes = []
+    end = clock() + seconds
+    for place, step in enumerate(steps):
+        outcome = Outcome(step, skipped=step.prepare())
+        outcomes.append(outcome)
+        if outcome.skipped:
+            _say(f"{step.name}: skipped, {outcome.skipped}")
+            continue
+        began = clock()
+        shares = sum(other.share for other in steps[place:])
+        until = began + (end - began) * step.share / shares if shares else began
+        while outcome.failed is None and (not outcome.rounds or clock() < until):
+            of_round = seed + SEEDS_A_ROUND * outcome.rounds
+            _say(f"{step.name}: round {outcome.rounds + 1}, seed {of_round}, {step.summary}")
+            for number, command in enumerate(step.commands(of_round)):
+                log = LOGS / f"{step.name}-{outcome.rounds + 1}-{number + 1}.log"
+                if not run(command, log):
+                    _say(f"{step.name}: FAILED, see {log}")
+                    outcome.failed = command
+                    break
+            outcome.rounds += 1
+            outcome.seconds = clock() - began
+    return outcomes
+
+
+def run_command(command: Command, log: Path) -> bool:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        done = subprocess.run(
+            command.words,
+            cwd=command.directory,
+            env=os.environ | command.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    return done.returncode == 0
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    lines = [f"{'step':<18}{'rounds':>8}{'seconds':>10}  result"]
+    for outcome in outcomes:
+        result = f"skipped: {outcome.skipped}" if outcome.skipped else "passed"
+        result = f"FAILED: {outcome.failed}" if outcome.failed else result
+        lines.append(
+            f"{outcome.step.name:<18}{outcome.rounds:>8}{outcome.seconds:>10.0f}  {result}"
+        )
+    return "\n".join(lines)
+
+
+def _say(text: str) -> None:
+    print(f"campaign: {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=7200.0, help="for all steps (7200)")
+    parser.add_argument("--seed", type=int, help="the first one (default: by the clock)")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help="by default all of them")
+    options = parser.parse_args()
+    by_name = {step.name: step for step in STEPS}
+    if unknown := set(options.steps) - by_name.keys():
+        parser.error(f"{', '.join(unknown)}: no step; there are {', '.join(by_name)}")
+    seed = int(time.time()) if options.seed is None else options.seed
+    steps = [step for step in STEPS if not options.steps or step.name in options.steps]
+    shutil.rmtree(LOGS, ignore_errors=True)
+    outcomes = run_steps(steps, options.seconds, seed, run_command)
+    print(summary(outcomes))
+    return int(any(outcome.failed for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
