@@ -30,6 +30,7 @@ from benchmarks.profiles import PROFILES
 from benchmarks.results import RESULTS
 from benchmarks.routing import ROUTING
 from benchmarks.security.benchmark import SECURITY
+from benchmarks.setting_up import SETUP
 from benchmarks.stores import STORES
 from benchmarks.survive.benchmark import SURVIVE
 from benchmarks.transformation import TRANSFORMATION
@@ -52,6 +53,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     PROFILES,
     RESULTS,
     ROUTING,
+    SETUP,
     STORES,
     SURVIVE,
     TRANSFORMATION,
