@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -24,15 +25,28 @@ PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
 UNITS = sorted((ROOT / "packaging").glob("*.service"))
 
 
+HEADER = "formats/words.pxd"
+HOT_SOURCE = "formats/not_imported.pyx"
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel for every platform, built from a copy of the tree."""
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tree, without what was compiled in it."""
     copy = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("MANIFEST.in", "pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     for package in PACKAGES:
         ignored = shutil.ignore_patterns("*.so", "compiled.json", "__pycache__")
         shutil.copytree(ROOT / package, copy / package, ignore=ignored)
+    (copy / HOT_SOURCE).write_text("def one():\n    return 1\n")
+    (copy / HOT_SOURCE).with_suffix(".c").touch()
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path) -> Path:
+    """The wheel for every platform."""
+    copy = source
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     environment = os.environ | {"ONYX_COMPILE": "skip", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     subprocess.run([*command, "--wheel-dir", copy, copy], check=True, env=environment)
@@ -48,7 +62,22 @@ def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     ).stdout.split()
     if not tracked:
         pytest.skip("this is no git checkout")
-    assert set(tracked) - inside == set()
+    assert {name for name in tracked if not name.endswith(".pyx")} - inside == set()
+    assert HEADER in inside
+    assert {name for name in inside if name.endswith((".pyx", ".c", ".so"))} == set()
+
+
+def test_the_sdist_has_what_is_compiled(source: Path) -> None:
+    build = "import setuptools.build_meta as b; print(b.build_sdist('dist'))"
+    environment = os.environ | {"ONYX_COMPILE": "skip"}
+    subprocess.run(
+        [sys.executable, "-c", build], cwd=source, env=environment, check=True, capture_output=True
+    )
+    (built,) = (source / "dist").glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"setup.py", "MANIFEST.in", HEADER, HOT_SOURCE} <= inside
+    assert {name for name in inside if name.endswith((".c", ".so"))} == set()
 
 
 def test_what_is_installed_runs_beside_folders_of_other_things(wheel: Path, tmp_path: Path) -> None:
