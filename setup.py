@@ -67,6 +67,13 @@ if IS_CHECKED:
 def hot_sources() -> list[Path]:
     """The longest first."""
     sources = [file for package in PACKAGES for file in Path(package).rglob("*.pyx")]
+    # The former form, to be deleted when no hot module has it: Python with types in a .pxd.
+    sources += [
+        file
+        for package in PACKAGES
+        for file in (types.with_suffix(".py") for types in Path(package).rglob("*.pxd"))
+        if file.exists()
+    ]
     return sorted(sources, key=lambda file: (-file.stat().st_size, file))
 
 
@@ -256,12 +263,12 @@ class BuildHotModules(build_ext):
                         file.unlink()
 
     def write_manifest(self, reason: str) -> None:
-        manifest = Path(self.get_ext_fullpath("formats.kernel")).with_name("compiled.json")
+        manifest = Path(self.get_ext_fullpath("formats.any")).with_name("compiled.json")
         sources = {module_of(file): file for file in hot_sources()} if self.extensions else {}
-        headers = [file for package in PACKAGES for file in Path(package).rglob("*.pxd")]
+        headers = {module: file.with_suffix(".pxd") for module, file in sources.items()}
         content = {
             "sources": {module: digest_of(file) for module, file in sources.items()},
-            "types": {module_of(file): digest_of(file) for file in headers if sources},
+            "types": {module: digest_of(file) for module, file in headers.items() if file.exists()},
             "reason": reason,
             "checks": IS_CHECKED,
         }
