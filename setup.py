@@ -67,13 +67,6 @@ if IS_CHECKED:
 def hot_sources() -> list[Path]:
     """The longest first."""
     sources = [file for package in PACKAGES for file in Path(package).rglob("*.pyx")]
-    # The former form, to be deleted when no hot module has it: Python with types in a .pxd.
-    sources += [
-        file
-        for package in PACKAGES
-        for file in (types.with_suffix(".py") for types in Path(package).rglob("*.pxd"))
-        if file.exists()
-    ]
     return sorted(sources, key=lambda file: (-file.stat().st_size, file))
 
 
@@ -265,10 +258,10 @@ class BuildHotModules(build_ext):
     def write_manifest(self, reason: str) -> None:
         manifest = Path(self.get_ext_fullpath("formats.any")).with_name("compiled.json")
         sources = {module_of(file): file for file in hot_sources()} if self.extensions else {}
-        headers = {module: file.with_suffix(".pxd") for module, file in sources.items()}
+        headers = [file for package in PACKAGES for file in Path(package).rglob("*.pxd")]
         content = {
             "sources": {module: digest_of(file) for module, file in sources.items()},
-            "types": {module: digest_of(file) for module, file in headers.items() if file.exists()},
+            "types": {module_of(file): digest_of(file) for file in headers if sources},
             "reason": reason,
             "checks": IS_CHECKED,
         }

@@ -13,11 +13,11 @@ from yfilter.errors import ProfileRefused
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.evaluator import effective_boolean
+from yfilter.language.function_library import deep_equal
 from yfilter.language.item_kinds import ANYTHING
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_parser import parse_expression
-from yfilter.language.sequence_functions import deep_equal
 
 LIMITS = ProfileLimits(
     length_max=1 << 20, steps_max=10_000, clauses_max=10_000, idle_paths_refused=False

@@ -18,11 +18,17 @@ from benchmarks.benchmark import Benchmark, WrongAnswers, positive
 from benchmarks.report import Report
 from benchmarks.samples import median
 from overlay.link import frame_codec
-from overlay.link.delivery_frames import packed_numbers, packed_slots
-from overlay.link.exact_headers import ExactHeaders
 from overlay.link.frame import Frame
-from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
-from overlay.link.frames import Ack, Deliveries, Message, Publish, Taken
+from overlay.link.frame_codec import LENGTH_BYTES, ExactHeaders, decode, encode
+from overlay.link.frames import (
+    Ack,
+    Deliveries,
+    Message,
+    Publish,
+    Taken,
+    packed_numbers,
+    packed_slots,
+)
 
 FRAMES: tuple[Frame, ...] = (
     Publish("s1-w7d4bz3h", "text", bytes(1000)),

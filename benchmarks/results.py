@@ -37,12 +37,12 @@ from benchmarks.samples import mean, median
 from formats import ElementStream, parse_text
 from formats.kernel import build_info
 from formats.text import to_text
+from yfilter.compiled_deciders import render
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT, Node
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
-from yfilter.language.result import render
 from yfilter.language.result_planner import WHOLE_MESSAGE, result_plan
 from yfilter.language.results import ResultWriter
 

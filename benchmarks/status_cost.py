@@ -13,7 +13,6 @@ from benchmarks.benchmark import WrongAnswers
 from benchmarks.placement.core_network import CoreNetwork
 from benchmarks.samples import median
 from onyx.broker.broker_core import BrokerCore
-from overlay.link.control_frames import Hello
 from overlay.link.events import (
     BatchHandled,
     CallAgain,
@@ -25,7 +24,7 @@ from overlay.link.events import (
 )
 from overlay.link.frame import PROTOCOL_VERSION
 from overlay.link.frame_codec import FrameDecoder, decode, encode
-from overlay.link.frames import Attach, Request, Response
+from overlay.link.frames import Attach, Hello, Request, Response
 from overlay.topology import parse_topology
 
 _TOPOLOGY = """

@@ -11,11 +11,7 @@ from collections.abc import Iterator, Sequence
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError, MessageRefused
 from formats.escapes import escaped_text, escaped_value
-from formats.grammar import Grammar
-from formats.limits import MessageLimits
-from formats.names import XML_NAMESPACE
-from formats.text import parse_with_expat
-from formats.wire_events import (
+from formats.grammar import (
     ATTRIBUTES,
     DECLARATION,
     ELEMENT,
@@ -23,7 +19,11 @@ from formats.wire_events import (
     INSTRUCTION,
     NUMBER_MAX,
     TEXT,
+    Grammar,
 )
+from formats.limits import MessageLimits
+from formats.names import XML_NAMESPACE
+from formats.text import parse_with_expat
 
 _LITERAL_BYTES_MAX = 64  # of a value that is written once and then by its number
 _Context = tuple[str, int, bool]  # before, of or after; a name number; with text

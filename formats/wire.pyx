@@ -22,7 +22,7 @@ from formats.known_names import KnownNames
 from formats.limits import MessageLimits
 from formats.name_faults import binding_fault, name_fault
 from formats.names import XML_NAMESPACE, QualifiedName
-from formats.wire_events import (
+from formats.grammar import (
     AFTER,
     ATTRIBUTES,
     COMMENT,

@@ -60,7 +60,7 @@ from onyx.registration_client import (
 from onyx.results import ASK_AGAIN, MOVED, Results
 from overlay.delivery_policy import USUAL, DeliveryPolicy, policy_of
 from overlay.link.client_connection import ClientConnection
-from overlay.link.delivery_frames import EPHEMERAL, SHARED
+from overlay.link.frames import EPHEMERAL, SHARED
 
 _T = TypeVar("_T")
 

@@ -9,7 +9,7 @@
     └── nodes/
         ├── B1/
         │   ├── lock         held by the broker process
-        │   ├── work, fault  what it is at, and how it died (onyx/node_deaths.py)
+        │   ├── work, fault  what it is at, and how it died (onyx/node_process.py)
         │   ├── store.sqlite everything that B1 must not forget
         │   └── store.sqlite-head  up to which commit that was (overlay/link/store_head.py)
         └── registration/ ...

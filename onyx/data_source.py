@@ -35,8 +35,7 @@ from onyx.results import LOST_SECONDS
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.errors import ProtocolError
 from overlay.link.frames import AcceptedBefore
-from overlay.link.message_headers import checked_headers
-from overlay.link.publish_key import digest
+from overlay.link.message_headers import checked_headers, digest
 
 FAREWELL_SECONDS = 2.0  # for what is good to say, but need not be said, at the end
 LOOK_SECONDS = 1.0  # between two looks for the root broker

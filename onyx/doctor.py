@@ -1,7 +1,7 @@
 """Doctor: what is wrong with a network, and what to do about it, by facts that were gathered.
 
 Each check looks at the facts and names what it finds; none asks anybody anything (they are
-gathered by onyx/doctor_facts.py).  What cannot be known, as a network without a topology file, is
+gathered by onyx/cli/doctor.py).  What cannot be known, as a network without a topology file, is
 passed over.
 """
 

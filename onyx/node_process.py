@@ -17,15 +17,19 @@ that SIGKILL does no harm either.
 from __future__ import annotations
 
 import argparse
+import faulthandler
+import gc
 import logging
+import mmap
 import os
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, fields
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -35,35 +39,329 @@ from formats.kernel import AVAILABLE, slowness
 from onyx.background import background_tasks
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
-from onyx.doors import doors_of, node_limits
-from onyx.errors import EXIT_CONFIG, EXIT_OK, NotAuthenticated, StoreGone, UserError
-from onyx.garbage import leave_survivors_alone, none_looked_for
+from onyx.errors import (
+    EXIT_CONFIG,
+    EXIT_OK,
+    NotAuthenticated,
+    StoreGone,
+    UnwritableOutput,
+    UserError,
+)
 from onyx.listening import NodeProcess, NodeSockets, bind_process, process_of
 from onyx.logs import configure_logging, toggle_debug, use_logs
-from onyx.lost_store import tell_lost
-from onyx.node_deaths import watched_deaths
-from onyx.node_lives import run_lives
 from onyx.node_store import taken_store
 from onyx.release import who
 from onyx.start_progress import StartProgress
 from onyx.store_errors import store_errors
 from overlay.limits import Limits
+from overlay.link.connections import Connections, open_stream
 from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.dead_letters import keep_aside
+from overlay.link.door import CLIENT_ROLES, Door, DoorLimits
+from overlay.link.event_queue import EventQueue
+from overlay.link.frames import ErrorFrame
+from overlay.link.lone_error import lone_error
 from overlay.link.lost_stores import STORE_LOST
-from overlay.link.principal import Principal, nobody
+from overlay.link.node_limits import NodeLimits
+from overlay.link.open_files import allow_connections
+from overlay.link.principal import PROCESS_ROLES, Principal, nobody
+from overlay.link.row_store import RowStore
 from overlay.link.stored_rows import Progress, unsaid
+from overlay.link.suspect import CoreFailed, marked
 from overlay.link.vitals import NotReady, Vitals
+from overlay.link.work_mark import AT, IDLE, MARK, WorkMark, read_mark
 from overlay.live_settings import with_live_settings
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
+
+# -------------------------------------------------------------------------------------------------
+# The two doors of a node's process, as the topology bounds them: one for sources and users, one
+# for the other processes of the network.
+
+
+def doors_of(sockets: NodeSockets, topology: Topology) -> tuple[Door, Door]:
+    """The door of clients, the door of links; whoever runs them closes what they listen with, and
+    the sockets stay."""
+    limits = topology.limits
+    connections = allow_connections(limits, len(topology.brokers), gives_way=True)
+    clients = DoorLimits.of(limits, connections.clients, is_of_links=False)
+    links = DoorLimits.of(limits, connections.links, is_of_links=True)
+    return (
+        Door([_listener(sockets.clients)], CLIENT_ROLES, clients),
+        Door([_listener(sockets.links)], PROCESS_ROLES, links),
+    )
+
+
+def node_limits(limits: Limits, caution: int = 0) -> NodeLimits:
+    """What the buffers of a process may take; in ``caution`` turns at first one frame is handled
+    each."""
+    return NodeLimits(cautious_turns=caution).bounded(limits)
+
+
+def _listener(listener: socket.socket) -> trio.SocketListener:
+    own = listener.dup()
+    own.setblocking(False)
+    return trio.SocketListener(trio.socket.from_stdlib_socket(own))
+
+
+# -------------------------------------------------------------------------------------------------
+# The deaths of a process that left no exception: at what, and whether that is to blame.
+#
+# ::
+#
+#     work     what is worked on (overlay/link/work_mark.py) | the same of the death before
+#     fault    what compiled code did last, if it ended the process (faulthandler)
+#
+# Blamed is what the main thread was at when it had a fault (SIGSEGV, SIGABRT, ...), and what two
+# deaths in a row were at, by whatever (SIGKILL): one may be an operator's, or the kernel's that has
+# chosen this process, and everything has to be some frame's bad luck.  Where it is not certain
+# which of some frames it was, the next life handles one at a time.  Deaths of an idle process, and
+# those of the whole machine, are of no account: what is mapped need not have reached the disk.
+
+
+_PAGE = 2 * MARK.size
+
+
+class ProcessDied(Exception):
+    """How."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """``at`` which input; ``blame``: how it died of that, "" where that is not known; ``is_vague``:
+    it may have been another that had come with it."""
+
+    at: str
+    blame: str
+    is_vague: bool
+
+
+@contextmanager
+def watched_deaths(directory: Path) -> Iterator[tuple[WorkMark, Death | None]]:
+    """The mark of this process while it lives, and how the one before it in this directory died;
+    None: of nothing that it was at.  UnwritableOutput."""
+    try:
+        with (
+            (directory / "work").open("a+b") as work,
+            (directory / "fault").open("a+") as fault,
+        ):
+            work.truncate(_PAGE)
+            with mmap.mmap(work.fileno(), _PAGE) as memory:
+                fault.seek(0)
+                death = _take_death(memory, fault.read())
+                fault.truncate(0)
+                is_ours = not faulthandler.is_enabled()
+                if is_ours:
+                    fault.write(f"{_thread()}\n")
+                    fault.flush()
+                    faulthandler.enable(fault)
+                try:
+                    yield memory, death
+                finally:  # in order, so that it leaves nothing
+                    if is_ours:
+                        faulthandler.disable()
+                    (directory / "work").unlink(missing_ok=True)
+                    (directory / "fault").unlink(missing_ok=True)
+    except OSError as error:
+        raise UnwritableOutput(f"{directory}: cannot be written: {error.strerror}") from None
+
+
+def _take_death(memory: mmap.mmap, fault: str) -> Death | None:
+    """What the mark says, which becomes that of the death before."""
+    state, at = read_mark(memory[: MARK.size])
+    _, before = read_mark(memory[MARK.size : _PAGE])
+    memory[:_PAGE] = bytes(_PAGE)
+    if state == IDLE:
+        return None
+    blame = ""
+    if state == AT:
+        thread, _, told = fault.partition("\n")
+        if f"Current thread {thread} " in told:
+            blame = told
+        elif at == before:
+            blame = "the process died at it twice in a row, without a word"
+    if not blame:
+        MARK.pack_into(memory, MARK.size, state, at.encode())
+    return Death(at, blame, is_vague=not blame and (state != AT or bool(before)))
+
+
+def _thread() -> str:
+    """This one, as faulthandler says it."""
+    return f"{threading.get_ident():#018x}"
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# Garbage: a process looks for cycles only among what is new to it.
+#
+# Python's collector looks at everything that there is, now and then: 0.4 us an object, so half a
+# second where there are 10,000 connections or some thousand profiles, in which nobody is answered.
+# Nearly all that a node drops goes by its reference count (a connection leaves no cycle behind), so
+# what has survived is left alone from then on (``gc.freeze``).  It is looked at again when twice as
+# much has gathered: then something may have been left in it.
+
+
+COUNTED_EVERY = 256  # collections; counting what is left alone takes a look at it
+LEFT_ALONE_LEAST = 4_000_000  # objects; 40,000 connections have so many
+_THRESHOLDS = (700, 10, 3)  # so that a collection has some 20,000 objects to look at
+
+
+class _LeftAlone:
+    """Called by the collector."""
+
+    def __init__(self) -> None:
+        self._collections = 0
+        self._most = LEFT_ALONE_LEAST
+
+    def __call__(self, phase: str, about: Mapping[str, int]) -> None:
+        if about["generation"] < 2:
+            return
+        if phase == "start":
+            self._collections += 1
+            if self._collections % COUNTED_EVERY == 0 and gc.get_freeze_count() >= self._most:
+                gc.unfreeze()
+                self._most = 0
+            return
+        gc.freeze()
+        if not self._most:
+            self._most = max(2 * gc.get_freeze_count(), LEFT_ALONE_LEAST)
+
+
+@contextmanager
+def none_looked_for() -> Iterator[None]:
+    """PERF: while modules are loaded, of which all is kept: 8% of a broker's start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def leave_survivors_alone() -> None:
+    """From now on, in this process; again when much has been made before anybody is there."""
+    if not any(isinstance(each, _LeftAlone) for each in gc.callbacks):
+        gc.set_threshold(*_THRESHOLDS)
+        gc.callbacks.append(_LeftAlone())
+    gc.collect()
+    # The collector waits until a quarter of what it saw last has come anew: let that be nothing.
+    gc.collect()
+
+
+# -------------------------------------------------------------------------------------------------
+# What a process says whose store has less than it had: everybody who comes is told so.
+#
+# It has nothing to go on with.  Sources and users that it has acknowledged messages to would wait
+# for it, and neighbours too, if it just ended.
+
+
+TELL_SECONDS = 5.0  # whoever was connected dials again within 1
+
+
+async def tell_lost(
+    sockets: NodeSockets,
+    topology: Topology,
+    credentials: Credentials | None,
+    node_id: str,
+) -> None:
+    """``store-lost`` to whoever comes within TELL_SECONDS; what was seen is in the log."""
+    sockets.listen()
+    detail = f"the store of {node_id} is damaged, an older copy or emptied; its log says more"
+    said = ErrorFrame(STORE_LOST, detail, fatal=True)
+    doors = [replace(door, closed=said) for door in doors_of(sockets, topology)]
+    own = node_limits(topology.limits)
+    connections = Connections(EventQueue(own.inbox_events), open_stream, own, credentials)
+    with trio.move_on_after(TELL_SECONDS):
+        await connections.run(doors, {}, trio.TASK_STATUS_IGNORED)
+
+
+# -------------------------------------------------------------------------------------------------
+# The lives of a core: one that falls over is made anew from the store, in the same process.
+#
+# ::
+#
+#     life ──CoreFailed, input known──> input kept aside ──pause──> next life, which passes it over
+#       │ └──CoreFailed, not known────> a cautious life, one frame at a time ──CoreFailed──> ...
+#       └──anything else──────────────> the end of the process
+#
+# Nothing of the call that failed is in the store, and its sender still has it: a source and a
+# broker in their journals, a client asks again.  So what is passed over is passed over once, when
+# it comes again, and all else goes on behind it.  A cautious life that fails at no known input is
+# the end of the process, which whoever runs it starts again.
+
+
+CAUTIOUS_TURNS = 10_000
+
+log = logging.getLogger("onyx.process")
+
+
+async def run_lives(
+    life: Callable[[int], Awaitable[None]],
+    store: RowStore,
+    policy: RestartPolicy,
+    wall: Callable[[], float] = time.time,
+    death: Death | None = None,
+) -> None:
+    """Run ``life(caution)`` again whenever its core falls over; the pause between two grows while
+    they are short.  ``death``: that of the process before."""
+    failures = 0
+    caution = 0 if death is None else _take_back(death, store, wall())
+    while True:
+        began = trio.current_time()
+        try:
+            await life(caution)
+            return
+        except BaseException as error:
+            failure = lone_error(error)
+            if not isinstance(failure, CoreFailed) or (failure.suspect is None and caution):
+                raise
+            caution = _take_down(failure, store, wall())
+            failures = 1 if trio.current_time() - began >= policy.stable_seconds else failures + 1
+        del failure  # and with it the core
+        gc.unfreeze()
+        gc.collect()
+        await trio.sleep(policy.delay.after(failures))
+
+
+def _take_back(death: Death, store: RowStore, at: float) -> int:
+    """Keep aside what the process before died of, if that is known; how cautious the first life
+    has to be."""
+    if not death.blame:
+        log.warning("died at %s the last time; if it does again, that is passed over", death.at)
+        return CAUTIOUS_TURNS if death.is_vague else 0
+    suspect = marked(death.at)
+    keep_aside(store, suspect, ProcessDied(death.blame), at)
+    log.error(
+        "%s: died at %s, which is passed over from now on (onyx dead show %s)\n%s",
+        *(suspect.id, death.at, suspect.id, death.blame),
+    )
+    return 0
+
+
+def _take_down(failure: CoreFailed, store: RowStore, at: float) -> int:
+    """Keep the input aside; how cautious the next life has to be."""
+    suspect, cause = failure.suspect, failure.__cause__ or failure
+    if suspect is None:
+        log.error("failed at an input that is not known; one at a time now", exc_info=cause)
+        return CAUTIOUS_TURNS
+    keep_aside(store, suspect, cause, at)
+    log.error(
+        "%s: failed at %s, which is kept aside and passed over from now on (onyx dead show %s)",
+        *(suspect.id, suspect.what, suspect.id),
+        exc_info=cause,
+    )
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 READY = b"ready\n"
 CAME_FURTHER = "{} {} {}\n"
 PROGRESS_SECONDS = 0.5  # between two words of progress
 SWITCH_SECONDS = 0.0005
 """How long a thread that commits waits for the interpreter, at each of its statements."""
-
-log = logging.getLogger("onyx.process")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -109,9 +407,9 @@ async def run_node_process(
     once, ``progress`` before that, now and then as the rows of the store are taken back.  Of a node
     and its standby one waits for the other, of which ``waiting`` is told, once; until then nobody
     is let in at its addresses, so that who tries one of these goes to the other.  A core
-    that falls over at an input is made anew, and passes over it (node_lives.py); so is what the
-    process died of (node_deaths.py).  One whose store has less than it had ``tells_lost`` to
-    whoever comes, for some seconds (lost_store.py).
+    that falls over at an input is made anew, and passes over it (node_process.py); so is what the
+    process died of (node_process.py).  One whose store has less than it had ``tells_lost`` to
+    whoever comes, for some seconds (node_process.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
     used, StoreGone when it has less than it had, LeaseLost when another process has taken it over.
     """

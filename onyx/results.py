@@ -23,7 +23,7 @@ from onyx.positions import PositionOf, Positions, load_and_save
 from onyx.registration_client import RegistrationClient, call, request_failed
 from overlay.backoff import Backoff
 from overlay.link.client_connection import ClientConnection, RemoteError
-from overlay.link.delivery_frames import SHARED, Contents, Deliveries, contents
+from overlay.link.frames import SHARED, Contents, Deliveries, contents
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.subscription import Shared
 

@@ -18,9 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from overlay.access import ANYTHING, Access, Right, Rule, Token, check_rule
-from overlay.link.catalog_frames import REVOKED_MAX, SERIAL_BYTES
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import AccessAnnounced, Request
+from overlay.link.frames import REVOKED_MAX, SERIAL_BYTES, AccessAnnounced, Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument, number_argument

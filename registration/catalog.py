@@ -8,11 +8,12 @@ is the record form, one row each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from overlay.link.frames import Request, SourceAnnounced
+from overlay.delivery_policy import USUAL, DeliveryPolicy
+from overlay.link.frames import DeliveryPolicies, Request, SourceAnnounced
 from overlay.link.part import Part
 from overlay.link.principal import Principal
 from overlay.link.request_server import profiles_named
@@ -21,7 +22,55 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from registration.ids import Ids, number_of
 from registration.keys import Keys
-from registration.profile_policies import ProfilePolicies
+
+# -------------------------------------------------------------------------------------------------
+# ProfilePolicies: how profiles are kept that are kept otherwise than usual, beside their entries.
+#
+# Whoever hosts such a profile next is told ahead of it.
+
+
+POLICIES = Table("profile-policy", DeliveryPolicy)
+
+
+class ProfilePolicies:
+    """Most profiles have none, and no row."""
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self._of: dict[str, DeliveryPolicy] = {}
+
+    def restore(self, rows: StoredRows) -> None:
+        self._of = dict(rows.take(POLICIES))
+
+    def of(self, profile: str) -> DeliveryPolicy:
+        return self._of.get(profile, USUAL)
+
+    def put(self, profile: str, policy: DeliveryPolicy) -> None:
+        if policy == USUAL:
+            self.forget(profile)
+        else:
+            self._of[profile] = policy
+            POLICIES.put(self._rows, profile, policy)
+
+    def forget(self, profile: str) -> None:
+        if self._of.pop(profile, None) is not None:
+            POLICIES.delete(self._rows, profile)
+
+    def keep(self, there: Collection[str]) -> None:
+        """Forget those of profiles that there are not."""
+        for profile in [profile for profile in self._of if profile not in there]:
+            self.forget(profile)
+
+    def told(self, *profiles: str) -> list[DeliveryPolicies]:
+        """What whoever hosts some profiles is told ahead of them: one frame, or none."""
+        if not self._of:
+            return []
+        there = [(profile, *self._of[profile]) for profile in profiles if profile in self._of]
+        return [DeliveryPolicies(there)] if there else []
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 REGISTRATION_KEY = "registration"  # the channel key between a broker and the registration service
 

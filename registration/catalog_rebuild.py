@@ -2,7 +2,7 @@
 
 An operator says so (``onyx store rebuild``): then its store has one row, and what nobody else knows
 of what was in an older copy.  Each broker that comes is asked for all that it has
-(overlay/link/rebuild_frames.py).  The catalog is whole when all brokers of the network have told
+(overlay/link/frames.py).  The catalog is whole when all brokers of the network have told
 theirs: nobody knows earlier what is elsewhere, which of two hosts has a profile, and which ids are
 taken.  Until then no client is answered, and what brokers say of moves and of the shape is kept.
 Messages, deliveries, and what users do at their host brokers go on meanwhile::

@@ -2,7 +2,7 @@
 
 A broker is gone round when nobody has heard of it for ``link_down_after_s``, this service itself
 included, everybody else is there and reached without it, and each of its neighbours has what it may
-have taken and not passed on (onyx/broker/shape/kept_messages.py).  It keeps its profiles and its
+have taken and not passed on (onyx/broker/shape/parts.py).  It keeps its profiles and its
 sources, and its place in the network: what is for them waits at its neighbours.  When it is back,
 and has had that, the trees lead through it again.  One at a time; where there is no other way all
 waits for it.
@@ -10,8 +10,10 @@ waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from overlay.limits import Limits
+from overlay.link.core_context import CoreContext
 from overlay.link.frame import GOING_ROUND
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
@@ -19,6 +21,44 @@ from overlay.network_shape import is_connected_without, next_shape
 from registration.audit_log import ITSELF, AuditLog
 from registration.link_reports import LinkReports
 from registration.shape_changes import ShapeChanges
+
+# -------------------------------------------------------------------------------------------------
+# AbsentBrokers: which brokers are away for long; new sources and profiles go to others.
+#
+# A broker that has its profiles and sources keeps them; it is only not chosen, as long as any other
+# will do.  A service that has just started waits as long before it says so.
+
+
+class AbsentBrokers(Part):
+    """``away``: their ids, always the same set."""
+
+    section = "processes"
+
+    def __init__(self, context: CoreContext, shapes: ShapeChanges) -> None:
+        self.away: set[str] = set()
+        self._shapes = shapes
+        self._connected = context.links.connected
+        self._after_s = context.limits.link_down_after_s
+        self._since: dict[str, float] = {}
+
+    def take_limits(self, limits: Limits) -> None:
+        self._after_s = limits.link_down_after_s
+
+    def tick(self, now: float) -> None:
+        """Time goes on."""
+        brokers = self._shapes.topology.broker_ids
+        missing = {broker for broker in brokers if not self._connected(f"broker/{broker}")}
+        self._since = {broker: self._since.get(broker, now) for broker in missing}
+        self.away.clear()
+        for broker, since in self._since.items():
+            if now - since >= self._after_s:
+                self.away.add(broker)
+
+    def statistics(self) -> Mapping[str, object]:
+        return {"away": sorted(self.away)}
+
+
+# -------------------------------------------------------------------------------------------------
 
 
 class GoingRound(Part):

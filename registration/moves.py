@@ -22,11 +22,12 @@ from typing import TypeAlias
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.link.arrival import Arrival
 from overlay.link.frame import Frame
-from overlay.link.frames import DeliveryPolicies, PlaceProfile
-from overlay.link.move_frames import (
+from overlay.link.frames import (
+    DeliveryPolicies,
     HandedOver,
     HandoverWanted,
     MoveEnded,
+    PlaceProfile,
     ProfileReleased,
     ProfileTaken,
     ReleaseProfile,

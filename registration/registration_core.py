@@ -17,19 +17,16 @@ from overlay.link.link_layer import Arrival
 from overlay.link.part import FrameRefused
 from overlay.link.request_server import Result
 from overlay.topology import Topology
-from registration.absent_brokers import AbsentBrokers
 from registration.access_control import AccessControl
 from registration.audit_log import AuditLog
 from registration.auto_planning import NO_PLANNER, AutoPlanning
 from registration.batch_requests import BatchRequests
-from registration.broker_requests import BrokerRequests
 from registration.catalog import REGISTRATION_KEY, Catalog
 from registration.catalog_rebuild import CatalogRebuild
 from registration.drains import Drains
-from registration.going_round import GoingRound
-from registration.host_reports import HostReports
+from registration.going_round import AbsentBrokers, GoingRound
+from registration.host_reports import HostReports, ProcessReports
 from registration.link_reports import LinkReports
-from registration.lost_catalog import LostCatalog
 from registration.measured_shares import MeasuredShares
 from registration.moves import Moves
 from registration.new_profiles import NewProfiles
@@ -37,15 +34,14 @@ from registration.placement_by_plan import PlanPlacement
 from registration.plan_application import PlanApplication
 from registration.plan_census import PlanCensus
 from registration.plan_requests import PlanRequests
-from registration.process_reports import ProcessReports
 from registration.registration_requests import RegistrationRequests
 from registration.rehosting import Rehosting
-from registration.reinstatement import Reinstatement
+from registration.reinstatement import LostCatalog, Reinstatement
 from registration.relays import Relays
 from registration.released_keys import ReleasedKeys
 from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
-from registration.shape_requests import ShapeRequests
+from registration.shape_requests import BrokerRequests, ShapeRequests
 from registration.source_changes import SourceChanges
 from registration.source_requests import SourceRequests
 from registration.source_roots import SourceRoots

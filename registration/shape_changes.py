@@ -24,10 +24,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
-from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.events import Flow
 from overlay.link.frame import PACKED_SHAPES, Frame
 from overlay.link.frames import (
+    HELD,
+    SETTLED,
+    SWITCHED,
     CatalogTold,
     ShapeAgreed,
     ShapeAnnounced,

@@ -12,12 +12,11 @@ from random import Random
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from overlay.link.delivery_frames import packed_numbers, packed_slots
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import encode
 from overlay.link.frame_fields import INTEGER_MAX, Bound
-from overlay.link.frames import Request
+from overlay.link.frames import Request, packed_numbers, packed_slots
 
 FRAMES = 60  # of one run
 TRIES = 50  # until a frame is one that its own checks let pass

@@ -17,7 +17,7 @@ from overlay.state_table import StateTable
 ROOT = Path(__file__).parents[1]
 PICTURES = {
     "registration.moves:Moves": "docs/planning.md",
-    "onyx.broker.moves.standbys:Standbys": "docs/planning.md",
+    "onyx.broker.moves.profile_moves:Standbys": "docs/planning.md",
     "onyx.broker.moves.releases:Releases": "docs/planning.md",
     "registration.shape_changes:ShapeChanges": "docs/protocol.md",
     "registration.source_roots:SourceRoots": "docs/protocol.md",
@@ -26,7 +26,7 @@ PICTURES = {
     "onyx.broker.moves.watersheds:Watersheds": "docs/planning.md",
     "onyx.broker.shape.shape_stages:ShapeStages": "docs/protocol.md",
     "onyx.broker.shape.tree_versions:TreeVersions": "docs/protocol.md",
-    "onyx.broker.users.user_budgets:UserBudgets": "docs/topologies.md",
+    "onyx.broker.users.parts:UserBudgets": "docs/topologies.md",
 }
 
 

@@ -19,41 +19,40 @@ from unittest import mock
 
 import pytest
 
+from onyx.broker.moves.profile_moves import StandbyEvent, Standbys
 from onyx.broker.moves.releases import ReleaseEvent, Releases
-from onyx.broker.moves.standbys import StandbyEvent, Standbys
 from onyx.broker.moves.watersheds import WatershedEvent, Watersheds
 from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.shape.shape_stages import ShapeStage, ShapeStages, StageEvent
 from onyx.broker.shape.tree_versions import TreeEvent, TreeVersions
-from onyx.broker.users.user_budgets import BURST_SECONDS, AccountEvent, UserBudgets
-from overlay.link.catalog_frames import HELD, SETTLED
+from onyx.broker.users.parts import BURST_SECONDS, AccountEvent, UserBudgets
 from overlay.link.events import PlannerAnswered, Put, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
+    HELD,
+    SETTLED,
     BranchReady,
+    HandedOver,
+    HandoverWanted,
     Message,
     MessageAgain,
+    MoveEnded,
+    ProfileReleased,
+    ProfileTaken,
+    ReleaseProfile,
     ShapeAgreed,
     ShapeAnnounced,
     ShapeReached,
     ShapeSettled,
     SourceReleased,
+    StandBy,
+    StandingBy,
     TreeBegun,
     TreeEnded,
+    WatershedReached,
 )
 from overlay.link.limits import DEFAULT_LINK_LIMITS
 from overlay.link.link_layer import Arrival, LinkLayer
-from overlay.link.move_frames import (
-    HandedOver,
-    HandoverWanted,
-    MoveEnded,
-    ProfileReleased,
-    ProfileTaken,
-    ReleaseProfile,
-    StandBy,
-    StandingBy,
-    WatershedReached,
-)
 from overlay.link.row_log import RowLog
 from overlay.network_shape import NetworkShape, first_shape, next_shape, without_broker
 from overlay.nodes import Address, BrokerNode, Link

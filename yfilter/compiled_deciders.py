@@ -5,23 +5,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formats.element_stream import ElementStream
-from yfilter.explain import interpreter_of
+from yfilter.explain import Row, interpreter_of
 from yfilter.explanation import POSITIONS_MAX
 from yfilter.graph.join import MessageGraph
 from yfilter.graph.join_program import JoinProgram
 from yfilter.graph.query_ast import GraphQuery, Group, Variable
 from yfilter.graph.solutions import Solutions
 from yfilter.graph_answers import GraphAnswers
-from yfilter.graph_explanation import Row
 from yfilter.index.element_condition import condition_of
 from yfilter.index.ways import text_test_of
 from yfilter.language.budget import Budget
-from yfilter.language.other_functions import falls_back
+from yfilter.language.function_library import falls_back
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, Profile
-from yfilter.language.result import render
+from yfilter.language.result_planner import result_plan
+from yfilter.language.results import result_writer
 from yfilter.operators.compiler import Compiler
 from yfilter.operators.operators import MessageColumns, OperatorTable
+
+# -------------------------------------------------------------------------------------------------
+# Return template + bindings -> the results of one profile for one message.
+#
+# The engine has matched the profile's matching path and hands over the elements that it bound to
+# the first variable.  What is left is done here: the other clauses, the whole ``where``, and the
+# ``return``.
+#
+# =======================  ======================================================================
+# the profile is           results
+# =======================  ======================================================================
+# a path                   the message, once, when the path selects anything
+# a constructor            one document, when one of its decisive parts yields anything
+#                          (``matching_path.decisive_parts``)
+# anything else            one document for each item of its value, in order
+# =======================  ======================================================================
+
+
+def render(
+    profile: Profile,
+    stream: ElementStream,
+    bindings: Sequence[int],
+    limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS,
+) -> list[bytes]:
+    """The results of ``profile`` for the message, each a well-formed document in UTF-8.
+
+    ``bindings`` are the elements of the profile's matching path (``matching_path.py``), in any
+    order.  Empty means that the profile does not match after all.  Raises MatchLimitExceeded.
+    """
+    return result_writer(stream, limits).results(result_plan(profile), sorted(set(bindings)))
+
+
+# -------------------------------------------------------------------------------------------------
 
 
 class CompiledDeciders:

@@ -14,9 +14,12 @@ since (so that a route on the move loses no message), and every profile that is 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
@@ -24,17 +27,31 @@ from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
-from yfilter.engine.readings import Derive, Readings, graph_meant, readings_of
+from yfilter.engine.readings import GRAPH_ROOT, Derive, Reading, Readings, graph_meant, readings_of
 from yfilter.engine.targets import LinkTarget, Priority, Transforming
 from yfilter.engine.work import Work
-from yfilter.errors import ProfileRefused
+from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explanation import Explanation
+from yfilter.graph.query_ast import GraphQuery
+from yfilter.graph.query_shapes import MadeOfWords
+from yfilter.graph_answers import GraphAnswers
+from yfilter.index.automaton import KeyTable, SubscriberRuns
+from yfilter.index.candidates import STEPS_MAX, FilledWay, Recipe
 from yfilter.index.index import Index
-from yfilter.language.query_ast import Profile
-from yfilter.language.query_parser import parse_profile
-from yfilter.link_queries import LinkQueries
-from yfilter.local_delivery import LocalDelivery
-from yfilter.local_queries import LocalQueries
+from yfilter.index.recipes import WayRecipe, recipe_of
+from yfilter.index.ways import Verified, Ways, ways_of
+from yfilter.language.budget import too_much_time
+from yfilter.language.interpreted_result import selected
+from yfilter.language.matching_path import delivers_message, matching_part
+from yfilter.language.positions import is_positional
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import And, Expression, PathExpression, Profile
+from yfilter.language.query_parser import parse_profile, reread
+from yfilter.language.query_text import unparse
+from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
+from yfilter.language.results import NO_PLAN, ResultWriter, result_writer
+from yfilter.language.shapes import NeedsWords, PlainPath, Shaped, blanks_in, take_apart
+from yfilter.language.trees import flat
 from yfilter.matches import (
     PAUSE,
     Delivered,
@@ -44,10 +61,891 @@ from yfilter.matches import (
     RouteMatch,
     TransformationMatch,
 )
-from yfilter.message_match import MessageMatch
+from yfilter.operators.operators import OperatorTable
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
+from yfilter.projection.parts import with_parts
 from yfilter.projection.transformations import Transformations
+
+# -------------------------------------------------------------------------------------------------
+# Answers: how the results of a query are made, found out when it first matches.
+#
+# A query of the index is answered by its *plan* (yfilter/language/result_plan.py), given the
+# elements that its first ``for`` clause binds and ``where`` lets through.  These the operators
+# find: the elements that a path leads to, once a message for all queries with that path, and of
+# these the ones on which a condition holds::
+#
+#     for $e in /feed/item where $e/@id = "x" return …      /feed/item     [@id = "x"]
+
+
+ANSWERS_MAX = 16_384
+
+_ANY_BINDING = [0]  # of a plan that asks for none
+
+
+class Answer:
+    """``is_message``: the result is the message.  ``graph``: of a graph profile, and then there is
+    no plan.  ``paths``: what is bound, where that is known;
+    ``bound``: paths and conditions as numbers in the operator table, while it holds them."""
+
+    __slots__ = ("bound", "graph", "is_message", "paths", "plan")
+
+    def __init__(self, profile: Profile) -> None:
+        part = matching_part(profile)
+        self.graph = profile.body if isinstance(profile.body, GraphQuery) else None
+        self.plan = NO_PLAN if self.graph is not None else plan_of_bound(profile)
+        self.is_message = delivers_message(profile.body) and part.is_verified
+        self.paths = part.bound
+        self.bound: tuple[tuple[int, int], ...] = ()
+
+
+class Answers:
+    """By the number of a query; those made last are kept, up to ANSWERS_MAX."""
+
+    def __init__(self, operators: OperatorTable, limits: EvaluationLimits) -> None:
+        self.known: dict[int, Answer] = {}
+        self._operators = operators
+        self._limits = limits
+        self._graphs = GraphAnswers(limits)
+
+    def learn(self, number: int, profile: Profile) -> Answer:
+        """The answer of a query that is not among those known; it is from now on."""
+        if len(self.known) >= ANSWERS_MAX:
+            self.forget(next(iter(self.known)))
+        answer = self.known[number] = Answer(profile)
+        self._acquire(answer)
+        return answer
+
+    def forget(self, number: int) -> None:
+        """A query is gone, or asks for nothing lately."""
+        answer = self.known.pop(number, None)
+        if answer is not None:
+            self._release(answer)
+
+    def bindings(self, answer: Answer) -> list[int]:
+        """The elements that an answer is made of, on the message that the index was shown last.
+
+        Raises MatchLimitExceeded.
+        """
+        if not answer.paths:
+            return _ANY_BINDING
+        if answer.bound:
+            return self._elements(answer)
+        self._acquire(answer)  # its query is gone
+        try:
+            return self._elements(answer)
+        finally:
+            self._release(answer)
+
+    def whole_message(self, message: Readings) -> bytes:
+        """The result of all profiles that deliver the message."""
+        if message.document is None:
+            return self._graphs.text(message.carried)
+        return result_writer(message.document, self._limits).whole_message()
+
+    def syntax(self, message: Readings) -> str:
+        """The media type of that: "" for XML."""
+        return self._graphs.syntax(message.carried) if message.document is None else ""
+
+    def media_type(self, answer: Answer, message: Readings) -> str:
+        """Of the results of an answer, "" for XML."""
+        if answer.graph is not None and not delivers_message(answer.graph):
+            return answer.graph.results.value
+        return self.syntax(message)
+
+    def results(self, answer: Answer, message: Readings, reading: Reading) -> list[bytes]:
+        """The results on that message, which has the reading.  Raises MatchLimitExceeded."""
+        if answer.is_message:
+            return [self.whole_message(message)]
+        stream = message.in_(reading)
+        if answer.graph is None:
+            return self.results_by(self.writer(stream), answer)
+        if not delivers_message(answer.graph):
+            return self._graphs.results(answer.graph, stream)
+        return [self.whole_message(message)] if self.has_results(answer, message, reading) else []
+
+    def has_results(self, answer: Answer, message: Readings, reading: Reading) -> bool:
+        """Whether there are results on that message.  Raises MatchLimitExceeded."""
+        if answer.graph is None:
+            return bool(self.results(answer, message, reading))
+        return self._graphs.has_results(answer.graph, message.in_(reading))
+
+    def results_by(self, writer: ResultWriter, answer: Answer) -> list[bytes]:
+        """The same, by the writer of a message, of an answer that is not the message."""
+        plan = answer.plan
+        if writer.stream.pieces and plan.binds:
+            put_in, parts = with_parts(plan.profile)
+            if parts:
+                plan = plan_of_bindings(put_in)
+        return writer.results(plan, self.bindings(answer))
+
+    def writer(self, stream: ElementStream) -> ResultWriter:
+        """That of a message."""
+        return result_writer(stream, self._limits)
+
+    def _elements(self, answer: Answer) -> list[int]:
+        elements = self._operators.elements
+        if len(answer.bound) == 1:
+            return elements(*answer.bound[0])
+        found: set[int] = set()
+        for path, condition in answer.bound:
+            found.update(elements(path, condition))
+        return sorted(found)
+
+    def _acquire(self, answer: Answer) -> None:
+        acquire = self._operators.acquire
+        bound = []
+        for path in answer.paths:
+            base, condition = _divided(path)
+            bound.append((acquire(base), 0 if condition is None else acquire(condition)))
+        answer.bound = tuple(bound)
+
+    def _release(self, answer: Answer) -> None:
+        for path, condition in answer.bound:
+            self._operators.release(path)
+            if condition:
+                self._operators.release(condition)
+        answer.bound = ()
+
+
+def _divided(path: PathExpression) -> tuple[PathExpression, Expression | None]:
+    """A path without the last conditions of its last step, and these."""
+    last = path.steps[-1]
+    kept = len(last.predicates)
+    while kept and not is_positional(last.predicates[kept - 1]):
+        kept -= 1
+    conditions = last.predicates[kept:]
+    base = replace(last, predicates=last.predicates[:kept])
+    divided = replace(path, steps=(*path.steps[:-1], base))
+    if len(conditions) < 2:
+        return divided, conditions[0] if conditions else None
+    return divided, And(flat(conditions, And))
+
+
+# -------------------------------------------------------------------------------------------------
+# LinkQueries: the routing queries of a broker's links.
+#
+# A routing query is a set of conjunctions for each link and tree, its disjuncts; an equal one of
+# several links is one query with several targets.  They stand in the index.
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a query is: under a number in the index."""
+
+    number: int
+    targets: dict[LinkTarget, None] = field(default_factory=dict)
+
+
+class LinkQueries:
+    """Add and remove (query, target) pairs; each is there once.  ``routes``: by disjunct."""
+
+    def __init__(self, index: Index, limits: MatchLimits) -> None:
+        self._index = index
+        self._limits = limits
+        self.routes: dict[Conjunction, _Place] = {}
+        self._route_count = 0
+
+    def add_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
+        """A disjunct of the target's routing query; ValueError if it is there already."""
+        place = self.routes.get(conjunction)
+        if place is not None and target in place.targets:
+            raise ValueError(f"{target} has this conjunction already: {conjunction}")
+        _check_room(self._route_count, self._limits.routes_max, "routes")
+        if place is None:
+            place = self.routes[conjunction] = _Place(self._index.add_conjunction(conjunction))
+        self._add_target(place, target)
+        self._route_count += 1
+
+    def remove_route(self, conjunction: Conjunction, target: LinkTarget) -> None:
+        """Undo ``add_route`` of exactly this pair; KeyError if it is not there."""
+        place = self.routes[conjunction]
+        self._remove_target(place, target)
+        self._route_count -= 1
+        if not place.targets:
+            del self.routes[conjunction]
+            self._index.remove(place.number)
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "routes": self._route_count,
+            "route_queries": len(self.routes),
+        }
+
+    def _add_target(self, place: _Place, target: LinkTarget) -> None:
+        place.targets[target] = None
+        self._index.add_target(place.number, target)
+
+    def _remove_target(self, place: _Place, target: LinkTarget) -> None:
+        del place.targets[target]
+        self._index.remove_target(place.number, target)
+
+
+def _check_room(count: int, bound: int, what: str) -> None:
+    if count >= bound:
+        raise ProfileRefused(f"too-many-{what}", f"{bound} {what} are registered already")
+
+
+# -------------------------------------------------------------------------------------------------
+# LocalQueries: the local profiles of a matcher, and who has registered them.
+#
+# Equal profiles are one query of the index.  Nothing else is kept of it but its text as
+# ``unparse`` writes it, some 60 bytes, of which its tree is made again where somebody needs it; the
+# last TREES_MAX of these are remembered.
+
+
+# -------------------------------------------------------------------------------------------------
+# IndexedPart: what the index can say of a profile, found out once for each shape.
+#
+# What a profile asks for is analysed on the tree of its shape, or of the shapes of its steps'
+# conditions, where words are blanks.  The way found, with blanks, gives a recipe for each step (see
+# draft.py); for each profile its words are put beside.
+
+
+class IndexedPart(NamedTuple):
+    """``ways``: alternatives, each of ways that all have to be found.  ``has_remainder``: the
+    profile can have no result although these are there.  ``is_message``: it is the message."""
+
+    ways: list[list[FilledWay]]
+    has_remainder: bool
+    is_message: bool
+
+    @property
+    def reading(self) -> Reading:
+        """That of the profile: of the graph if all alternatives begin there."""
+        return min(_reading(ways[0]) for ways in self.ways)
+
+
+def indexed_part(profile: Profile) -> IndexedPart:
+    """What a profile asks of the index."""
+    parts = profile.parts
+    if isinstance(parts, PlainPath):
+        way = _plain_way(parts)
+        if way is not None:
+            return IndexedPart([[way]], False, True)
+        parts = take_apart(profile.body)
+    elif isinstance(parts, MadeOfWords):
+        parts = parts.shaped()
+    if isinstance(parts, Shaped):
+        shaped = parts.shape.derived(_shaped_recipe)
+        if shaped is not None:
+            ways = [[recipe.fill(parts.words) for recipe in recipes] for recipes in shaped.recipes]
+            return IndexedPart(ways, shaped.has_remainder, shaped.is_message)
+    part = _part(profile.body)
+    ways = [[WayRecipe(way).fill(()) for way in ways] for ways in part.ways]
+    return IndexedPart(ways, part.has_remainder, part.is_message)
+
+
+def _reading(way: FilledWay) -> Reading:
+    descendant, test, _ = way[0]
+    return Reading.GRAPH if test == GRAPH_ROOT and not descendant else Reading.DOCUMENT
+
+
+class _Part(NamedTuple):
+    """``ways`` say what the matching part ``of`` does."""
+
+    of: object
+    ways: tuple[Ways, ...]
+    has_remainder: bool
+    is_message: bool
+
+
+class _ShapedRecipe(NamedTuple):
+    recipes: list[list[WayRecipe]]
+    has_remainder: bool
+    is_message: bool
+
+
+class _StepRecipe(NamedTuple):
+    """``recipe`` None: nothing is asked.  ``word_count``: how many words it puts somewhere."""
+
+    recipe: Recipe | None
+    word_count: int
+
+
+def _plain_way(path: PlainPath) -> FilledWay | None:
+    way: FilledWay = []
+    for descendant, test, shaped in path.steps:
+        if shaped is None:
+            way.append((descendant, test, None))
+            continue
+        found = shaped.shape.derived(_step_recipe)
+        if found is None or found.word_count < len(shaped.words):
+            return None
+        asked = None if found.recipe is None else (found.recipe, shaped.words)
+        way.append((descendant, test, asked))
+    return way if len(way) <= STEPS_MAX else None
+
+
+def _step_recipe(tree: Expression) -> _StepRecipe | None:
+    """For the one step of a path; None where that alone does not say what is asked."""
+    try:
+        part = _part(tree)
+    except NeedsWords:
+        return None
+    if part.has_remainder or len(part.ways) != 1 or len(part.ways[0]) != 1:
+        return None
+    (way,) = part.ways[0]
+    if len(way) != 1:
+        return None
+    (step,) = way
+    if any(isinstance(condition, Verified) for condition in step.conditions):
+        return None
+    return _StepRecipe(recipe_of(step.conditions), len(blanks_in(step.conditions)))
+
+
+def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
+    """None where that alone does not say what is asked, or a blank got lost on the way."""
+    try:
+        part = _part(tree)
+    except NeedsWords:
+        return None
+    if not blanks_in(part.of) <= blanks_in(part.ways):
+        return None
+    recipes = [[WayRecipe(way) for way in ways] for ways in part.ways]
+    return _ShapedRecipe(recipes, part.has_remainder, part.is_message)
+
+
+def _part(body: Expression) -> _Part:
+    part = matching_part(Profile(body))
+    ways = tuple(way for path in part.paths for way in ways_of(path, part.verified))
+    remains = part.has_remainder and not part.is_verified
+    return _Part((part.paths, part.verified), ways, remains, delivers_message(body) and not remains)
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# Registrations: profile ids under numbers, and the query that each has asked for.
+#
+# A number is from 1, and given again when its registration is closed.  A registration costs the
+# octets of its id and about 35 bytes.
+
+
+class Registrations:
+    """By number: ``since``, the count of changes to the matcher when it was opened, and ``query``,
+    the number that its query has in the index, or -1 when closed."""
+
+    def __init__(self) -> None:
+        self.since = array("q", [0])
+        self.query = array("i", [-1])
+        self._ids = KeyTable()
+        self._free = array("i")
+
+    def open(self, name: str, stamp: int, query: int) -> int:
+        """A number for a profile id that has none."""
+        if self._free:
+            number = self._free.pop()
+            self.since[number] = stamp
+            self.query[number] = query
+        else:
+            number = len(self.since)
+            self.since.append(stamp)
+            self.query.append(query)
+        self._ids.insert(_octets(name), number)
+        return number
+
+    def close(self, number: int) -> None:
+        self._ids.remove(number)
+        self.query[number] = -1
+        self._free.append(number)
+
+    def find(self, name: str) -> int:
+        """The number of a profile id, 0 if it has none."""
+        number: int = self._ids.find(_octets(name))
+        return number
+
+    def name(self, number: int) -> str:
+        """The profile id of an open registration."""
+        return self._ids.key(number).decode("utf-8", "surrogatepass")
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def size_bytes(self) -> int:
+        return self._ids.size_bytes() + 12 * len(self.since) + 4 * len(self._free)
+
+
+def _octets(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+TREES_MAX = 4_096
+
+
+class LocalQueries:
+    """Add and remove registrations by their profile ids.
+
+    ``remainders`` are the queries that can have no result although the index found them, ``made``
+    those whose results are made of the message, and not the message itself, ``graphs`` those of the
+    graph reading.  ``runs`` are the registrations of the queries, ``changes`` counts what was added
+    and removed.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self.remainders: set[int] = set()
+        self.made: set[int] = set()
+        self.graphs: set[int] = set()
+        self.runs = SubscriberRuns()
+        self.changes = 0
+        self.registrations = Registrations()
+        self._index = index
+        self._texts = KeyTable()  # of the queries, by their number in the index
+
+    def add(self, profile: Profile, name: str) -> None:
+        """Register a profile under an id that is not in use."""
+        text = text_of(profile)
+        number = self._texts.find(text) or self._install(profile, text)
+        self.changes += 1
+        self.runs.add(number, self.registrations.open(name, self.changes, number))
+
+    def remove(self, name: str) -> int:
+        """Undo ``add``; the number of a query that is gone by that, or 0.  KeyError if the id is
+        not known."""
+        registration = self.number_of(name)
+        number = self.registrations.query[registration]
+        self.registrations.close(registration)
+        self.changes += 1
+        if not self.runs.remove(number, registration):
+            self._texts.remove(number)
+            self._index.remove(number)
+            self.remainders.discard(number)
+            self.made.discard(number)
+            self.graphs.discard(number)
+            return number
+        return 0
+
+    def number_of(self, name: str) -> int:
+        """The number of a registration; KeyError if the id is not known."""
+        number = self.registrations.find(name)
+        if not number:
+            raise KeyError(name)
+        return number
+
+    def by_query(self, names: Iterable[str]) -> dict[int, array[int]]:
+        """The numbers of registrations, by their query; KeyError for an id that is not known."""
+        found: dict[int, array[int]] = {}
+        for number in map(self.number_of, names):
+            found.setdefault(self.registrations.query[number], array("i")).append(number)
+        return found
+
+    def profile_of(self, name: str) -> Profile | None:
+        """What is registered under an id, None for one that is not known."""
+        registration = self.registrations.find(name)
+        if not registration:
+            return None
+        return tree_of(self.text(self.registrations.query[registration]))
+
+    def index_number(self, profile: Profile) -> int:
+        """The number of a profile's query, 0 if it has none."""
+        number: int = self._texts.find(text_of(profile))
+        return number
+
+    def reading(self, number: int) -> Reading:
+        """Of what a query is."""
+        return Reading.GRAPH if number in self.graphs else Reading.DOCUMENT
+
+    def text(self, number: int) -> bytes:
+        """What is kept of a query; ``tree_of`` makes its profile of it."""
+        return self._texts.key(number)
+
+    def open_since(self, number: int, stamp: int) -> list[int]:
+        """The registrations of a query that were there at a count of changes."""
+        since = self.registrations.since
+        found = self.runs.of(number)
+        # PERF: a query that one profile has asked for is most of them.
+        if len(found) == 1:
+            return found if since[found[0]] <= stamp else []
+        return [one for one in found if since[one] <= stamp]
+
+    def names_of(self, number: int) -> list[str]:
+        """The ids of the profiles that are a query."""
+        return list(map(self.registrations.name, self.runs.of(number)))
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "profiles": len(self.registrations),
+            "queries": len(self._texts),
+            "profiles_bytes": (
+                self.registrations.size_bytes() + self.runs.size_bytes() + self._texts.size_bytes()
+            ),
+        }
+
+    def _install(self, profile: Profile, text: bytes) -> int:
+        """The number of a new query."""
+        part = indexed_part(profile)
+        number = self._index.add(part.ways, part.reading)
+        self._texts.insert(text, number)
+        if part.has_remainder:
+            self.remainders.add(number)
+        if not part.is_message:
+            self.made.add(number)
+        if part.reading is Reading.GRAPH:
+            self.graphs.add(number)
+        return number
+
+
+def text_of(profile: Profile) -> bytes:
+    """Equal for equal trees, and only for those."""
+    text = unparse(profile) if profile.parts is None else profile.parts.text()
+    return text.encode()
+
+
+@lru_cache(maxsize=TREES_MAX)
+def tree_of(text: bytes) -> Profile:
+    """The profile of a text that is kept."""
+    return reread(text.decode())
+
+
+# -------------------------------------------------------------------------------------------------
+# QueryCosts: what it takes to make the results of queries, and whose are not tried for a while.
+
+
+class QueryCosts:
+    """By the number of a query."""
+
+    def __init__(self, late_messages: int) -> None:
+        """``late_messages``: see EvaluationLimits."""
+        self._late_messages = late_messages
+        self._seconds: dict[int, float] = {}  # since they were taken
+        self._late: dict[int, int] = {}  # how often they are not tried any more
+
+    def add(self, query: int, seconds: float) -> None:
+        self._seconds[query] = self._seconds.get(query, 0.0) + seconds
+
+    def take(self, least: float) -> dict[int, float]:
+        """Of those with at least so many seconds, which begin again."""
+        taken = [query for query, seconds in self._seconds.items() if seconds >= least]
+        return {query: self._seconds.pop(query) for query in taken}
+
+    def note_late(self, query: int) -> None:
+        """It has taken too long."""
+        self._late[query] = self._late_messages
+
+    def is_late(self, query: int) -> bool:
+        """Whether it is not tried this time, as it took too long lately."""
+        if not self._late:
+            return False
+        left = self._late.get(query, 0)
+        if left > 1:
+            self._late[query] = left - 1
+        else:
+            self._late.pop(query, None)
+        return left > 0
+
+    def forget(self, query: int) -> None:
+        """It is gone."""
+        self._seconds.pop(query, None)
+        self._late.pop(query, None)
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# LocalDelivery: what local profiles get of a message that they match, as finished results.
+#
+# Queries whose result is the message share one ``Delivered``; each other one has its own, made when
+# it is asked for, on the reading of the message that it is of.
+
+
+# -------------------------------------------------------------------------------------------------
+# Rendering: bindings and results of one query of the index on one message.
+
+
+class Rendering:
+    """Bindings and results of one query on one message, each made when first called.
+
+    ``answer`` None: the result is the message.  ``show`` has the index look at a message, which
+    ``answers`` are about.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_answers",
+        "_bindings",
+        "_message",
+        "_reading",
+        "_results",
+        "_show",
+        "_text",
+    )
+
+    def __init__(
+        self,
+        text: bytes,
+        answer: Answer | None,
+        message: Readings,
+        reading: Reading,
+        answers: Answers,
+        show: Callable[[ElementStream], None],
+    ) -> None:
+        self._text = text
+        self._answer = answer
+        self._message = message
+        self._reading = reading
+        self._answers = answers
+        self._show = show
+        self._bindings: tuple[int, ...] | None = None
+        self._results: list[bytes] | None = None
+
+    def bindings(self) -> tuple[int, ...]:
+        if self._bindings is None:
+            profile = tree_of(self._text)
+            answer = self._answer or Answer(profile)
+            stream = self._message.in_(self._reading)
+            if answer.paths:
+                self._show(stream)
+                self._bindings = tuple(self._answers.bindings(answer))
+            else:
+                self._bindings = selected(profile, stream)
+        return self._bindings
+
+    def results(self) -> list[bytes]:
+        if self._results is None:
+            if self._answer is None:
+                self._results = [self._answers.whole_message(self._message)]
+            else:
+                self._show(self._message.in_(self._reading))
+                self._results = self._answers.results(self._answer, self._message, self._reading)
+        return self._results
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+_Writers: TypeAlias = dict[Reading, ResultWriter]
+
+
+class LocalDelivery:
+    """Results of the queries that ``local`` has in the ``index``; ``costs`` are theirs."""
+
+    def __init__(
+        self, index: Index, local: LocalQueries, limits: EvaluationLimits, work: Work
+    ) -> None:
+        self.costs = QueryCosts(limits.late_messages)
+        self._index = index
+        self._local = local
+        self._limits = limits
+        self._work = work
+        self._answers = Answers(index.operators, limits)
+
+    def forget(self, query: int) -> None:
+        """A query is gone."""
+        self._answers.forget(query)
+        self.costs.forget(query)
+
+    def given_up(self, stamp: int) -> Iterator[Delivered]:
+        """Queries of which the index does not know whether they match, as that costs too much."""
+        for number, limit in self._index.unsure.items():
+            numbers = array("i", self._local.open_since(number, stamp))
+            if numbers:
+                yield Delivered(numbers, [], limit)
+
+    def to(self, message: Readings, profile_ids: Iterable[str]) -> Iterator[Delivered]:
+        """What some registered profiles get of a message that is known to match them."""
+        local = self._local
+        syntax = self._answers.syntax(message)
+        writers: _Writers = {}
+        for query, registered in local.by_query(profile_ids).items():
+            if query in local.made:
+                yield self._made(message, query, registered, writers)
+            else:
+                yield Delivered(
+                    registered, [self._answers.whole_message(message)], None, True, syntax
+                )
+
+    def of(
+        self, message: Readings, found: list[int], makes_now: MakesNow | None, stamp: int
+    ) -> Iterator[Delivered]:
+        """What queries that were found give, to registrations as of a count of changes."""
+        local, made = self._local, self._local.made
+        whole = [number for number in found if number not in made] if made else found
+        whole_of = local.runs.collect(array("i", whole), len(whole))
+        writers: _Writers = {}
+        for number in found if made else ():
+            if number not in made:
+                continue
+            numbers = array("i", local.open_since(number, stamp))
+            if not numbers:
+                continue  # removed meanwhile
+            if makes_now is None or makes_now(numbers, number in local.remainders):
+                one = self._made(message, number, numbers, writers)
+            else:
+                one = Delivered(numbers, [], None, is_made=False)
+            if one.results or not one.is_made:
+                self._work.matched[Priority.PROFILE] += len(numbers)
+            if one.results or one.exceeded or not one.is_made:
+                yield one
+        if local.changes != stamp:
+            since, query = local.registrations.since, local.registrations.query
+            whole_of = array(
+                "i", (one for one in whole_of if query[one] >= 0 and since[one] <= stamp)
+            )
+        if whole_of:
+            self._work.matched[Priority.PROFILE] += len(whole_of)
+            if makes_now is None or makes_now(whole_of, False):
+                syntax = "" if message.document is not None else self._answers.syntax(message)
+                yield Delivered(
+                    whole_of, [self._answers.whole_message(message)], None, True, syntax
+                )
+            else:
+                yield Delivered(whole_of, [], None, is_made=False)
+
+    def rendering(self, number: int, message: Readings) -> Rendering:
+        """Bindings and results of a query that was found."""
+        answer = self._answer(number) if number in self._local.made else None
+        reading, text = self._local.reading(number), self._local.text(number)
+        return Rendering(text, answer, message, reading, self._answers, self._index.show)
+
+    def has_results(
+        self, number: int, message: Readings, rendering: Rendering | None = None
+    ) -> bool:
+        """Whether a query with a remainder, which was found, has results after all."""
+        try:
+            answer = self._answer(number)
+            if answer.graph is not None:
+                # PERF: most of thousands that a message finds (``benchmarks graph``).
+                return self._answers.has_results(answer, message, Reading.GRAPH)
+            return bool((rendering or self.rendering(number, message)).results())
+        except MatchLimitExceeded:
+            self._work.over_limit += 1
+            return False
+
+    def _made(
+        self, message: Readings, query: int, numbers: array[int], writers: _Writers
+    ) -> Delivered:
+        if self.costs.is_late(query):
+            return Delivered(numbers, [], too_much_time(self._limits))
+        reading, answer = self._local.reading(query), self._answer(query)
+        stream = message.of(reading)
+        if stream is None:
+            return Delivered(numbers, [])
+        try:
+            if answer.graph is not None:
+                media_type = self._answers.media_type(answer, message)
+                results = self._joined(message, query, answer)
+                return Delivered(numbers, results, media_type=media_type)
+            writer = writers.get(reading)
+            if writer is None:
+                writer = writers[reading] = self._answers.writer(stream)
+            self._index.show(stream)  # the caller may have matched another meanwhile
+            before = writer.seconds
+            try:
+                return Delivered(numbers, self._answers.results_by(writer, answer))
+            finally:
+                self.costs.add(query, writer.seconds - before)
+        except MatchLimitExceeded as exceeded:
+            if self._limits.is_final(exceeded.code):
+                self._work.over_limit += 1
+            else:
+                self.costs.note_late(query)
+            return Delivered(numbers, [], exceeded)
+
+    def _joined(self, message: Readings, query: int, answer: Answer) -> list[bytes]:
+        """The results of a graph profile."""
+        before = self._limits.clock()
+        try:
+            return self._answers.results(answer, message, Reading.GRAPH)
+        finally:
+            self.costs.add(query, self._limits.clock() - before)
+
+    def _answer(self, number: int) -> Answer:
+        """How a local query is answered."""
+        answer = self._answers.known.get(number)
+        return answer or self._answers.learn(number, tree_of(self._local.text(number)))
+
+
+# -------------------------------------------------------------------------------------------------
+# MessageMatch: one message on the index, one priority class after the other.
+#
+# ::
+#
+#     routing queries    links that are reached
+#     needs              what is left for these; not looked at without any
+#     local profiles     when the caller asks for them
+#
+# The first two are *urgent*: a broker can send the message on before any local profile is looked
+# at.  They can be settled before the structure changes, so that a route on the move loses no
+# message; what was found then is handed out later.
+
+
+# A link that is reached, or what is left of the message for it.
+Urgent: TypeAlias = str | tuple[str, ElementStream]
+
+
+class MessageMatch:
+    """``urgent`` and then ``local`` drive it; or, in steps, the index with the ``visits_left``."""
+
+    def __init__(
+        self,
+        index: Index,
+        link_queries: LinkQueries,
+        transformations: Transformations,
+        message: Readings,
+        root: str,
+        limits: MatchLimits,
+    ) -> None:
+        self.message = message
+        self._index = index
+        self._transformations = transformations
+        self._root = root
+        self.visits_left = limits.visits_max
+        self._found: deque[Urgent] = deque()
+        self._failure: MatchLimitExceeded | None = None
+        self._finding: Iterator[Urgent] = iter(())
+        if link_queries.routes:
+            self._finding = self._find_urgent()
+
+    def urgent(self) -> Iterator[Urgent]:
+        """Each link of the tree whose routing query holds, once, as soon as it is known; then what
+        is left for those of them that are transformed.  Raises MatchLimitExceeded."""
+        while True:
+            if self._found:
+                yield self._found.popleft()
+                continue
+            if self._failure is not None:
+                raise self._failure
+            found = next(self._finding, None)
+            if found is None:
+                return
+            yield found
+
+    def settle(self) -> None:
+        """Find all that is urgent now; ``urgent`` hands it out later, as it does a failure."""
+        try:
+            self._found.extend(self._finding)
+        except MatchLimitExceeded as exceeded:
+            self._failure = exceeded
+
+    def local(self) -> list[int]:
+        """The numbers of the local queries that match."""
+        return self._index.match(self.message, self.visits_left)
+
+    def _find_urgent(self) -> Iterator[Urgent]:
+        reached: list[str] = []
+        for link in self._links():
+            reached.append(link)
+            yield link
+        if reached and not self._transformations.is_empty:
+            yield from self._transformations.left(self.message, self._root, reached).items()
+
+    def _links(self) -> Iterator[str]:
+        try:
+            links = self._index.links(self.message, self._root, self.visits_left)
+        except MatchLimitExceeded:
+            yield from self._index.reached
+            raise
+        self.visits_left -= self._index.visits_last
+        yield from links
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 __all__ = ["Matcher", "Message"]
 

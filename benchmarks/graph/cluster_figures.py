@@ -17,10 +17,9 @@ from benchmarks.graph.paper_figure import PaperFigure
 from benchmarks.graph.paper_workload import CLUSTER, PaperWorkload, Parameters, crowd
 from benchmarks.samples import mean
 from formats import ElementStream
-from overlay.routing.cover_forest import CoverForest
-from overlay.routing.cover_index import CoverIndex
 from overlay.routing.generalisation import Budget
 from overlay.routing.message_sample import MessageSample
+from overlay.routing.routing_table import CoverForest, CoverIndex
 from yfilter import Conjunction, LinkTarget, Matcher, RouteMatch, parse_profile, routing_query
 from yfilter.engine.containment import Pattern
 

@@ -19,8 +19,8 @@ from benchmarks.report import Report
 from benchmarks.samples import mean
 from formats import GraphSyntax, read_graph
 from yfilter.graph.graph_query import parse_graph_query
-from yfilter.graph.graph_results import graph_results, has_solution, program_of
 from yfilter.graph.join import MessageGraph
+from yfilter.graph_answers import graph_results, has_solution, program_of
 from yfilter.language.budget import Budget
 from yfilter.language.profile_limits import EvaluationLimits
 

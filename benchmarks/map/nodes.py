@@ -25,12 +25,10 @@ import trio
 from benchmarks.machine import resident_bytes
 from benchmarks.network.helper import questions, say
 from onyx.broker.broker import run_broker
-from onyx.broker.network import known_shapes
+from onyx.broker.network import control_plane as known_shapes
 from onyx.data_directory import DataDirectory
-from onyx.doors import doors_of, node_limits
-from onyx.garbage import leave_survivors_alone
 from onyx.listening import NodeSockets, bind, bound_address
-from onyx.node_process import SWITCH_SECONDS
+from onyx.node_process import SWITCH_SECONDS, doors_of, leave_survivors_alone, node_limits
 from onyx.node_store import taken_store
 from overlay.link.open_files import allow_connections
 from overlay.link.principal import nobody

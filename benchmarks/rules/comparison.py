@@ -21,7 +21,7 @@ from random import Random
 import lxml.etree
 
 from benchmarks.rules.stylesheet import stylesheet
-from onyx.rule_sets import folder_reader
+from onyx.cli.profile import folder_reader
 from yfilter import Matcher
 from yfilter.schematron import RuleSet, SchematronRefused, compile_schematron
 from yfilter.schematron.schema_reader import NAMESPACES, read_schema

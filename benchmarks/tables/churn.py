@@ -23,7 +23,7 @@ from benchmarks.placement.network import make_message, make_profile, make_topolo
 from benchmarks.tables.timed_network import TimedNetwork
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import DELIVERIES, unpack_ascending
-from onyx.broker.deliveries.mailbox_rows import CHANGES
+from onyx.broker.deliveries.mailboxes import CHANGES
 from overlay.link.events import Action, Event, Put
 from overlay.link.frames import (
     PlaceProfile,

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from benchmarks.benchmark import WrongAnswers
 from formats import ElementStream, parse_text
+from onyx.broker.profiles.query_plane import table_budget
 from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.routing.delta import Delta, DeltaSum
 from overlay.routing.routing_table import RoutingTable
-from overlay.routing.table_budget import table_budget
 from overlay.topology import Topology
 from yfilter import LinkTarget, Matcher, RouteMatch
 from yfilter.engine.linear_paths import Conjunction

@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from datetime import UTC, datetime
 
 import trio
 
+from formats import FormatError, parse_text
+from formats.graph.striped import GRAPH_NAMESPACE
 from formats.graph.syntaxes import GraphSyntax
-from onyx.cli.archived_graphs import with_graphs_as
+from formats.graph.writer import has_named_graphs, is_graph, write_graph
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK
 from onyx.registration_client import NetworkClient, RegistrationClient
+
+# -------------------------------------------------------------------------------------------------
+# Graphs of an archive, which holds them striped, in a syntax that everybody reads.
+
+
+_MARK = GRAPH_NAMESPACE.encode()
+
+
+def with_graphs_as(line: bytes, syntax: GraphSyntax) -> bytes:
+    """A line of an archive; a graph in ``syntax``, with its ``media_type``, or in N-Quads where it
+    has named graphs and the syntax has none.
+
+    What the syntax cannot say is told on standard error, and stays as it is.
+    """
+    if _MARK not in line:
+        return line
+    record = json.loads(line)
+    stream = parse_text(record["message"].encode())
+    if not is_graph(stream):
+        return line
+    if has_named_graphs(stream) and not syntax.has_named_graphs:
+        syntax = GraphSyntax.N_QUADS
+    try:
+        record["message"] = write_graph(stream, syntax).decode()
+    except FormatError as error:
+        print(f"onyx: {record['name']}: {error}", file=sys.stderr)
+        return line
+    record["media_type"] = syntax.value
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 DETAILS = f"""\
 Prints the messages of a source that its root broker has archived (onyx up --archive), the

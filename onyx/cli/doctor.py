@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
+import os
 import platform
 import re
+import socket
 import sys
+import tempfile
+import time
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,14 +19,187 @@ from pathlib import Path
 
 import trio
 
+from formats.errors import FormatError
+from formats.schema import read_schema, what_is_unread
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import counted, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
-from onyx.doctor import CHECKS, Facts, Finding, examine
-from onyx.doctor_facts import gather
-from onyx.errors import EXIT_OK, UnwritableOutput, UsageError
-from overlay.topology import Topology, load_topology, to_toml
+from onyx.doctor import CHECKS, Facts, Finding, Machine, Process, at, examine
+from onyx.errors import EXIT_OK, UnwritableOutput, UsageError, UserError
+from onyx.listening import processes_of
+from onyx.network_looks import whole
+from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.release import version
+from overlay.link.errors import StoreError
+from overlay.link.open_files import allow_connections
+from overlay.link.store_inspection import inspect
+from overlay.stores import SQLITE
+from overlay.topology import Topology, TopologyError, load_topology, to_toml
+
+# -------------------------------------------------------------------------------------------------
+# What onyx doctor looks at: the processes of a network, and what of it is on this machine.
+
+
+FSYNC_BYTES = 4096
+FSYNCS = 5
+ANSWER_SECONDS = 5.0
+SCHEMAS_MAX = 256  # sources whose schemas are looked at
+
+
+async def gather(where: str, topology: Topology | None, unreachable: str = "") -> Facts:
+    """All that can be had; of a network that does not answer, or that is ``unreachable``, why."""
+    facts = Facts(version(), unreachable)
+    if not unreachable:
+        await _ask_network(where, facts)
+    if topology is not None:
+        facts.machine = await trio.to_thread.run_sync(machine_of, topology, facts)
+    return facts
+
+
+async def _ask_network(where: str, facts: Facts) -> None:
+    try:
+        async with RegistrationClient(where) as registration:
+            brokers = await registration.brokers()
+            own = await _asked(registration)
+            node = str(at(own.statistics or {}, "registration") or "registration service")
+            facts.processes[node] = own
+            down = at(own.statistics or {}, "processes", "down") or {}
+            await _ask_brokers(facts, brokers, down)
+            facts.schemas = await _unread_schemas(registration)
+    except UserError as error:
+        facts.unreachable = str(error)
+
+
+async def _ask_brokers(facts: Facts, brokers: dict[str, str], down: dict[str, str]) -> None:
+    async def ask(broker: str, address: str) -> None:
+        process = facts.processes[broker] = Process(address, down=down.get(broker, ""))
+        if process.down:
+            return
+        try:
+            with trio.move_on_after(ANSWER_SECONDS):
+                async with NetworkClient(address) as client:
+                    facts.processes[broker] = await _asked(client)
+        except UserError:
+            pass
+
+    async with trio.open_nursery() as nursery:
+        for broker, address in brokers.items():
+            nursery.start_soon(ask, broker, address)
+
+
+async def _asked(client: NetworkClient) -> Process:
+    """What a process says of itself; its clock was read between question and answer."""
+    before = time.time()
+    said = await client.statistics()
+    after = time.time()
+    statistics = await whole(client, said)
+    there = at(statistics, "node", "time")
+    skew = 0.0
+    if isinstance(there, float):
+        skew = there - after if there > after else min(0.0, there - before)
+    return Process(client.at, statistics, skew_s=skew)
+
+
+async def _unread_schemas(registration: RegistrationClient) -> dict[str, str]:
+    found = {}
+    sources = [source for source in await registration.sources() if source.schema_name]
+    for source in sources[:SCHEMAS_MAX]:
+        said = await registration.call("source.schema", {"source": source.id})
+        if why := await trio.to_thread.run_sync(why_unread, said["name"], said["schema"]):
+            found[source.id] = why
+    return found
+
+
+def why_unread(name: str, data: bytes) -> str:
+    """What of a schema is not read; "" where all is."""
+    try:
+        unread = what_is_unread(read_schema(name, data))
+    except FormatError as error:
+        return f"{name}: {error}"
+    more = f", and {len(unread) - 1} more" if len(unread) > 1 else ""
+    return f"{unread[0]}{more}" if unread else ""
+
+
+# --- this machine -------------------------------------------------------------------------
+
+
+def machine_of(topology: Topology, facts: Facts) -> Machine:
+    """``facts``: which processes answer, as what listens at their addresses is theirs."""
+    directory = DataDirectory(topology.data_directory)
+    machine = Machine(str(directory.path), reserve_bytes=topology.limits.disk_reserve_bytes)
+    place = _existing(directory.path)
+    try:
+        disk = os.statvfs(place)
+        machine.free_bytes = disk.f_bavail * disk.f_frsize
+        machine.fsync_s = fsync_seconds(place)
+    except OSError as error:
+        machine.data_fault = f"{place} cannot be written: {error.strerror}"
+    try:
+        allow_connections(topology.limits, len(topology.brokers))
+    except TopologyError as error:
+        machine.files_fault = error.reason
+    for process in processes_of(topology):
+        known = facts.processes.get(process.node.id)
+        if known is None or known.statistics is None:
+            for address in (process.node.listen, process.node.links):
+                if why := port_fault(address.host, address.port):
+                    machine.ports[str(address)] = why
+        store = directory.store_file(process.name)
+        if process.node.store == SQLITE and store.exists() and (why := store_fault(store)):
+            machine.stores[process.name] = why
+    return machine
+
+
+def _existing(path: Path) -> Path:
+    """The directory, or where it would be made."""
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def fsync_seconds(directory: Path) -> float:
+    """How long a small write takes until it is on the disk; the median.  OSError."""
+    times = []
+    with tempfile.TemporaryFile(dir=directory) as file:
+        for _ in range(FSYNCS):
+            began = time.perf_counter()
+            file.write(b"\0" * FSYNC_BYTES)
+            file.flush()
+            os.fsync(file.fileno())
+            times.append(time.perf_counter() - began)
+    return sorted(times)[FSYNCS // 2]
+
+
+def port_fault(host: str, port: int) -> str:
+    """Why a process could not listen at an address of this machine; "" where it could, or where the
+    address is another machine's."""
+    if not port:
+        return ""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as attempt:
+        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            attempt.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return "something else listens there"
+            if error.errno == errno.EACCES:
+                return "this account may not listen there"
+    return ""
+
+
+def store_fault(store: Path) -> str:
+    """What is wrong with a store, without reading all of it; "" where nothing is."""
+    try:
+        found = inspect(store, deep=False)
+    except (StoreError, OSError) as error:
+        return str(error)
+    return found.lost or "; ".join(found.faults)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 EXIT_FOUND = 1
 

@@ -1,31 +1,48 @@
 """``onyx plan make | show | place``: which profiles belong together, and where.
 
-The verbs that need a network, and ``diff``, are in plan_network.py and plan_apply.py.
+The verbs that need a network, and ``diff``, are in plan.py and plan.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections import Counter
-from math import isinf
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from html import escape
+from importlib import import_module, util
+from math import ceil, floor, isinf, log10
 from pathlib import Path
+
+import trio
 
 from formats.errors import SchemaRefused
 from formats.schema import Schema, what_is_unread
-from onyx.cli.plan_apply import add_apply_verbs
-from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan
-from onyx.cli.plan_network import add_network_verbs
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan, read_plan_text
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
-from onyx.cli.values import positive, print_json, read_text, say_unread, table
+from onyx.cli.values import not_negative, positive, print_json, read_text, say_unread, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
-from onyx.errors import EXIT_CANNOT_CREATE, EXIT_DATA, EXIT_NO_INPUT, EXIT_OK, UserError
-from onyx.plan_report import coverage_svg, load_svg, plan_report
+from onyx.client_values import AutoPlan, PlanProgress
+from onyx.errors import (
+    EXIT_BUSY,
+    EXIT_CANNOT_CREATE,
+    EXIT_DATA,
+    EXIT_NO_INPUT,
+    EXIT_OK,
+    EXIT_USAGE,
+    RequestFailed,
+    UserError,
+)
+from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.schema_path import load_schema
 from overlay.topology import load_topology
-from registration.planning.plan import Placer, Plan
-from registration.planning.plan_file import plan_id, to_json
+from registration.planning.drift import Drift, Measured
+from registration.planning.plan import Placer, Plan, Rule
+from registration.planning.plan_file import PlanError, from_json, plan_id, to_json
 from registration.planning.planner import (
     PARTITIONS,
     PARTITIONS_A_BROKER,
@@ -34,7 +51,802 @@ from registration.planning.planner import (
 )
 from registration.spark.inputs import FORMATS, UnreadableData
 from registration.spark.plan_job import SAMPLES_MAX, PlanJob, PlanResult, run_plan_job
+from registration.spark.population import RefusedProfile
 from yfilter import ProfileRefused
+
+# -------------------------------------------------------------------------------------------------
+# ``onyx plan apply | auto | pause | resume | abort``: profiles move to where a plan has them.
+
+
+LOOK_SECONDS = 0.5
+
+APPLY_DETAILS = f"""\
+Puts PLAN in force (without PLAN: takes the one that is) and moves the profiles that are
+elsewhere to the brokers that it names, while messages flow: nobody misses a result or
+gets one twice, and subscribers follow by themselves. Profiles that insist on a broker
+near their user stay.
+
+The registration service does it, --rate moves a second and --at-once at a time. This
+command only watches: when it is interrupted, or the service or a broker is restarted,
+the moves go on where they were. Asked again it watches again; a new --rate or --at-once
+is in force at once. At the end it says what has come of it; the exit code is 75 when
+profiles had to stay where they are.
+{NETWORK_HELP}"""
+
+AUTO_DETAILS = f"""\
+By itself it does so wherever Spark is installed and a network has several brokers and
+enough profiles ([planning] of its file), unless somebody has put a plan in force, or out
+of force, with onyx plan use: then it leaves that alone until it is asked by this command.
+onyx plan status says what it does, and why.
+{NETWORK_HELP}"""
+
+APPLY_EXAMPLES = """\
+  onyx plan apply plan --dry-run --topology network.toml
+  onyx plan apply plan --rate 20 --topology network.toml
+  onyx plan apply --detach --topology network.toml
+"""
+
+
+def add_apply_verbs(verbs: Subparsers) -> None:
+    apply = add_verb(
+        verbs,
+        "apply",
+        "move profiles to where a plan has them, live",
+        details=APPLY_DETAILS,
+        examples=APPLY_EXAMPLES,
+    )
+    apply.add_argument(
+        "plan",
+        metavar="PLAN",
+        nargs="?",
+        help="as onyx plan make has written it; default: in force",
+    )
+    apply.add_argument("--dry-run", action="store_true", help="only say what would move")
+    apply.add_argument(
+        "--rate", metavar="N", type=not_negative, help="moves that begin in a second (default: 50)"
+    )
+    apply.add_argument(
+        "--at-once", metavar="N", type=positive, help="moves that are under way (default: 16)"
+    )
+    apply.add_argument("--detach", action="store_true", help="do not wait until all have moved")
+    add_client_arguments(apply)
+    set_run(apply, run_apply)
+    auto = add_verb(
+        verbs,
+        "auto",
+        "have the registration service plan by itself, or not",
+        details=AUTO_DETAILS,
+        examples="  onyx plan auto --topology network.toml\n  onyx plan auto --off",
+    )
+    auto.add_argument("--off", action="store_true", help="make no plans until it is asked again")
+    add_client_arguments(auto)
+    set_run(auto, run_auto)
+    for name, summary, run in (
+        ("pause", "begin no more moves for now", run_pause),
+        ("resume", "go on with a plan that was paused", run_resume),
+        ("abort", "begin no more moves, and leave profiles where they are", run_abort),
+    ):
+        verb = add_verb(verbs, name, summary, examples=f"  onyx plan {name}")
+        add_client_arguments(verb)
+        set_run(verb, run)
+
+
+def said(progress: PlanProgress) -> str:
+    """How far it is, in a line."""
+    parts = [f"{progress.moved:,} moved", f"{progress.under_way:,} under way"]
+    if progress.state == "running":
+        parts.append(f"{progress.looked_at:,} of {progress.profiles:,} profiles looked at")
+    parts += [f"{count:,} wait: {reason}" for reason, count in sorted(progress.put_off.items())]
+    return f"{progress.state}, {', '.join(parts)}"
+
+
+# --- apply ------------------------------------------------------------------------------------
+
+
+def run_apply(arguments: argparse.Namespace) -> int:
+    text = b""
+    if arguments.plan is not None:
+        text = read_plan_text(arguments.plan)
+        load_plan(arguments.plan)  # what is wrong with it is better said here
+    try:
+        if arguments.dry_run:
+            return _print_drift_of_plan(trio.run(_count, arguments, text), as_json=arguments.json)
+        return _print_outcome(trio.run(_apply, arguments, text), arguments)
+    except* RequestFailed as group:
+        raise UserError(str(group.exceptions[0]), EXIT_DATA) from None
+
+
+async def _count(arguments: argparse.Namespace, text: bytes) -> Drift:
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        return await registration.census(text)
+
+
+async def _apply(arguments: argparse.Namespace, text: bytes) -> PlanProgress:
+    """Begin, and watch until it is over, or until the watcher has had enough."""
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        if text:
+            await registration.use_plan(text)
+        progress = await registration.apply_plan(rate=arguments.rate, at_once=arguments.at_once)
+        if arguments.detach:
+            return progress
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            before = ""
+            while not progress.is_over:
+                if said(progress) != before:
+                    before = said(progress)
+                    print(f"plan: {before}", file=sys.stderr)
+                with trio.move_on_after(LOOK_SECONDS):
+                    await anext(signals)
+                    return await registration.plan_progress()
+                progress = await registration.plan_progress()
+        return progress
+
+
+def run_auto(arguments: argparse.Namespace) -> int:
+    async def turn() -> AutoPlan:
+        async with RegistrationClient(registration_address(arguments)) as registration:
+            return await registration.auto_plan(on=not arguments.off)
+
+    auto = trio.run(turn)
+    if arguments.json:
+        print_json(asdict(auto))
+    else:
+        print("\n".join(auto.says))
+    return EXIT_OK
+
+
+def _print_drift_of_plan(drift: Drift, *, as_json: bool) -> int:
+    moves = sorted(drift.moves.items())
+    if as_json:
+        pairs = [{"from": old, "to": new, "profiles": count} for (old, new), count in moves]
+        print_json({"profiles": drift.profiles, "would_move": drift.misplaced, "moves": pairs})
+        return EXIT_OK
+    print(f"{drift.misplaced:,} of {drift.profiles:,} profiles would move")
+    if moves:
+        print(table(("FROM", "TO", "PROFILES"), [(*pair, count) for pair, count in moves]))
+    return EXIT_OK
+
+
+def _print_outcome(progress: PlanProgress, arguments: argparse.Namespace) -> int:
+    stay = sum(progress.put_off.values())
+    if arguments.json:
+        print_json(asdict(progress))
+    elif not progress.is_over:
+        print(f"plan {progress.plan}: {said(progress)}")
+        print("the registration service goes on with it; see onyx plan status")
+    else:
+        print(f"plan {progress.plan} is {_ENDS[progress.state]}: {progress.moved:,} profiles moved")
+        brokers = sorted(progress.came.keys() | progress.left.keys())
+        if brokers:
+            rows = [(b, progress.came.get(b, 0), progress.left.get(b, 0)) for b in brokers]
+            print(table(("BROKER", "CAME", "LEFT"), rows))
+        for reason, count in sorted(progress.put_off.items()):
+            print(f"{count:,} stay where they are: {reason}")
+    is_good = progress.state == "done" and not stay
+    return EXIT_OK if is_good or not progress.is_over else EXIT_BUSY
+
+
+_ENDS = {"done": "applied", "aborted": "aborted", "never": "not applied"}
+
+
+# --- pause, resume, abort ---------------------------------------------------------------------
+
+
+def run_pause(arguments: argparse.Namespace) -> int:
+    return _steer(arguments, RegistrationClient.pause_plan)
+
+
+def run_resume(arguments: argparse.Namespace) -> int:
+    return _steer(arguments, RegistrationClient.resume_plan)
+
+
+def run_abort(arguments: argparse.Namespace) -> int:
+    return _steer(arguments, RegistrationClient.abort_plan)
+
+
+def _steer(
+    arguments: argparse.Namespace, ask: Callable[[RegistrationClient], Awaitable[PlanProgress]]
+) -> int:
+    async def asked() -> PlanProgress:
+        async with RegistrationClient(registration_address(arguments)) as registration:
+            return await ask(registration)
+
+    progress = trio.run(asked)
+    if arguments.json:
+        print_json(asdict(progress))
+    else:
+        print(said(progress))
+    return EXIT_OK
+
+
+# -------------------------------------------------------------------------------------------------
+# The report on a plan: one HTML page with its pictures in it, for people who decide on it.
+
+
+# -------------------------------------------------------------------------------------------------
+# Charts as SVG text without references to anything outside: curves, and columns.
+#
+# Light or dark as the reader's system is.  What is drawn is data only; nothing is fitted.
+
+
+WIDTH, HEIGHT = 720, 400
+LEFT, RIGHT, TOP, BOTTOM = 64, 24, 56, 52
+COLOURS = ("#0b6e99", "#c2410c", "#4d7c0f", "#7e22ce", "#b45309", "#0f766e")
+
+_CHART_STYLE = """
+text { font: 12px "Inter", "Segoe UI", "Helvetica Neue", "DejaVu Sans", Arial, sans-serif; }
+.paper { fill: #ffffff; }
+.title { font-size: 16px; font-weight: 600; fill: #17202b; }
+.label { fill: #3d4a59; }
+.grid { stroke: #e3e9ef; }
+.axis { stroke: #8fa1b5; }
+.curve { fill: none; stroke-width: 2; }
+.mean { stroke: #c2410c; stroke-dasharray: 5 4; }
+@media (prefers-color-scheme: dark) {
+.paper { fill: #10161d; }
+.title { fill: #e8eef5; }
+.label { fill: #c2cdd9; }
+.grid { stroke: #2b3643; }
+.axis { stroke: #5c6f84; }
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """``points``: (x, y), by x.  A ``dashed`` curve has the colour of the solid one of its name."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    dashed: bool = False
+
+
+def curves_svg(title: str, x_label: str, y_label: str, curves: Sequence[Curve]) -> str:
+    """Curves over one pair of axes that start at 0."""
+    plane = _Plane(
+        max((x for curve in curves for x, _ in curve.points), default=1.0),
+        max((y for curve in curves for _, y in curve.points), default=1.0),
+    )
+    parts = [*_frame(title, x_label, y_label), *plane.grid(x_ticks=True)]
+    for curve in curves:
+        colour = _colour(curve, curves)
+        points = " ".join(f"{plane.x(x):.1f},{plane.y(y):.1f}" for x, y in curve.points)
+        dashes = ' stroke-dasharray="6 4"' if curve.dashed else ""
+        parts.append(f'<polyline class="curve" stroke="{colour}"{dashes} points="{points}"/>')
+        parts += [
+            f'<circle cx="{plane.x(x):.1f}" cy="{plane.y(y):.1f}" r="2.6" fill="{colour}"/>'
+            for x, y in curve.points
+        ]
+    parts += _legend(curves)
+    return _document(parts)
+
+
+def columns_svg(title: str, x_label: str, y_label: str, values: Sequence[float]) -> str:
+    """A column for each value, and a dashed line at their mean."""
+    plane = _Plane(max(len(values), 1), max(values, default=1.0))
+    parts = [*_frame(title, x_label, y_label), *plane.grid(x_ticks=False)]
+    width = plane.x(1) - plane.x(0)
+    for place, value in enumerate(values):
+        top = plane.y(value)
+        parts.append(
+            f'<rect x="{plane.x(place) + width * 0.1:.2f}" y="{top:.2f}" width="{width * 0.8:.2f}" '
+            f'height="{HEIGHT - BOTTOM - top:.2f}" fill="{COLOURS[0]}"/>'
+        )
+    if values:
+        mean = plane.y(sum(values) / len(values))
+        parts.append(
+            f'<line class="mean" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{mean:.1f}" y2="{mean:.1f}"/>'
+        )
+    return _document(parts)
+
+
+class _Plane:
+    """Data to places on the picture."""
+
+    def __init__(self, x_max: float, y_max: float) -> None:
+        self._x_max = x_max or 1.0
+        self._step = _round_step((y_max or 1.0) / 5)
+        self._y_max = self._step * ceil((y_max or 1.0) / self._step - 1e-9)
+
+    def x(self, value: float) -> float:
+        return LEFT + value / self._x_max * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        return HEIGHT - BOTTOM - value / self._y_max * (HEIGHT - TOP - BOTTOM)
+
+    def grid(self, x_ticks: bool) -> Iterator[str]:
+        for number in range(round(self._y_max / self._step) + 1):
+            value = number * self._step
+            y = self.y(value)
+            kind = "grid" if number else "axis"
+            yield f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
+            yield (
+                f'<text class="label" text-anchor="end" x="{LEFT - 8}" y="{y + 4}">'
+                f"{value:,.10g}</text>"
+            )
+        step = _round_step(self._x_max / 6)
+        for number in range(floor(self._x_max / step) + 1):
+            x = self.x(number * step)
+            yield (
+                f'<text class="label" text-anchor="middle" x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}">'
+                f"{number * step:,.10g}</text>"
+            )
+            if x_ticks and number:
+                yield f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+
+
+def _round_step(rough: float) -> float:
+    """1, 2 or 5 times a power of ten, not below ``rough``."""
+    power = 10.0 ** floor(log10(rough))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+
+
+def _frame(title: str, x_label: str, y_label: str) -> Iterator[str]:
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    yield f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="8"/>'
+    yield f'<text class="title" x="{LEFT}" y="24">{escape(title)}</text>'
+    yield (
+        f'<text class="label" text-anchor="middle" x="{(LEFT + WIDTH - RIGHT) / 2}" '
+        f'y="{HEIGHT - 12}">{escape(x_label)}</text>'
+    )
+    yield (
+        f'<text class="label" text-anchor="middle" transform="translate(16 {middle}) rotate(-90)">'
+        f"{escape(y_label)}</text>"
+    )
+
+
+def _legend(curves: Sequence[Curve]) -> Iterator[str]:
+    x = float(LEFT)
+    for curve in curves:
+        if not curve.dashed:
+            colour = _colour(curve, curves)
+            yield f'<rect x="{x}" y="36" width="12" height="4" rx="2" fill="{colour}"/>'
+            yield f'<text class="label" x="{x + 17}" y="42">{escape(curve.name)}</text>'
+            x += 36 + 6.6 * len(curve.name)
+
+
+def _colour(curve: Curve, curves: Sequence[Curve]) -> str:
+    names = list(dict.fromkeys(other.name for other in curves))
+    return COLOURS[names.index(curve.name) % len(COLOURS)]
+
+
+def _document(parts: Sequence[str]) -> str:
+    body = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'width="{WIDTH}" height="{HEIGHT}">\n<style>{_CHART_STYLE}</style>\n{body}\n</svg>\n'
+    )
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+_RULES_SHOWN = 50
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 "Inter", "Segoe UI", "Helvetica Neue", Arial, sans-serif;
+       max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
+th, td { text-align: left; padding: 0.25rem 0.6rem; border-bottom: 1px solid #8884; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+code { font-size: 0.85rem; overflow-wrap: anywhere; }
+svg { max-width: 100%; height: auto; }
+.warning { border-left: 4px solid #c2410c; padding-left: 0.8rem; }
+"""
+
+
+def load_svg(plan: Plan) -> str:
+    """The load of each partition."""
+    return columns_svg("Load of each partition", "partition", "profiles", plan.facts.loads)
+
+
+def coverage_svg(plan: Plan) -> str:
+    """How much of the population the first patterns of the plan place."""
+    placed = 0.0
+    points = [(0.0, 0.0)]
+    for number, rule in enumerate(sorted(plan.rules, key=lambda rule: -rule.load), 1):
+        placed += rule.load
+        points.append((float(number), 100 * placed / plan.facts.load))
+    return curves_svg(
+        "Coverage by the number of patterns",
+        "patterns, the largest first",
+        "profiles placed (%)",
+        [Curve("coverage", points)],
+    )
+
+
+def plan_report(
+    plan: Plan, refused: Sequence[RefusedProfile] = (), messages_refused: int = 0
+) -> str:
+    """The page."""
+    facts = plan.facts
+    basis = (
+        f"measured on {facts.samples:,} sampled messages"
+        if facts.samples
+        else "estimated without messages, from the schemas"
+    )
+    rows = [
+        ("profiles (by load)", f"{facts.load:,.0f}"),
+        ("partitions", f"{plan.partitions:,}"),
+        ("patterns", f"{len(plan.rules):,}"),
+        ("coverage", f"{facts.coverage:.2%}"),
+        ("largest partition over the mean", f"{facts.imbalance:.3f}"),
+        ("partitions that a message visits", f"{facts.matched_share:.2%}, {basis}"),
+    ]
+    if plan.brokers:
+        rows.append(("topology", plan.topology))
+    parts = [
+        "<!DOCTYPE html>",
+        f'<html lang="en"><head><meta charset="utf-8"><title>Plan {plan_id(plan)}</title>',
+        f"<style>{_STYLE}</style></head><body>",
+        f"<h1>Plan <code>{plan_id(plan)}</code></h1>",
+        _table(("", ""), rows, numbers=()),
+        *_warnings(plan, refused, messages_refused),
+        "<h2>Coverage</h2>",
+        coverage_svg(plan),
+        "<h2>Load</h2>",
+        load_svg(plan),
+        "<h2>Patterns</h2>",
+        *_patterns(plan),
+        *_brokers(plan),
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _patterns(plan: Plan) -> Iterator[str]:
+    shown = plan.rules[:_RULES_SHOWN]
+    heading = (
+        "pattern",
+        "profiles",
+        "at most in a message",
+        "values in a message",
+        "partitions",
+        "single values",
+    )
+    yield _table(heading, [_pattern_row(rule) for rule in shown], numbers=range(1, 6))
+    if len(plan.rules) > len(shown):
+        yield f"<p>… and {len(plan.rules) - len(shown):,} more, all in plan.json.</p>"
+
+
+def _pattern_row(rule: Rule) -> tuple[str, ...]:
+    return (
+        rule.pattern,
+        f"{rule.load:,.0f}",
+        "no bound" if isinf(rule.at_most) else f"{rule.at_most:g}",
+        f"{rule.expected:.2f}",
+        f"{rule.spread:,}",
+        f"{len(rule.values):,}",
+    )
+
+
+def _brokers(plan: Plan) -> Iterator[str]:
+    if not plan.brokers:
+        return
+    counts = Counter(plan.brokers)
+    loads: Counter[str] = Counter()
+    for broker, load in zip(plan.brokers, plan.facts.loads, strict=True):
+        loads[broker] += round(load)
+    yield "<h2>Brokers</h2>"
+    yield _table(
+        ("broker", "partitions", "profiles"),
+        [(broker, f"{counts[broker]:,}", f"{loads[broker]:,}") for broker in sorted(counts)],
+        numbers=(1, 2),
+    )
+
+
+def _warnings(
+    plan: Plan, refused: Sequence[RefusedProfile], messages_refused: int
+) -> Iterator[str]:
+    if plan.facts.refused:
+        yield f'<p class="warning">{plan.facts.refused:,} texts are no profiles and were left out.'
+        yield f"{'The first' if plan.facts.refused > len(refused) else 'They'}:</p>"
+        rows = [(entry.profile, entry.reason) for entry in refused]
+        yield _table(("profile", "reason"), rows, numbers=())
+    if messages_refused:
+        yield f'<p class="warning">{messages_refused:,} sampled messages could not be read.</p>'
+
+
+def _table(
+    heading: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] | range
+) -> str:
+    def line(tag: str, cells: Sequence[str]) -> str:
+        return "".join(
+            f'<{tag} class="number">{escape(cell)}</{tag}>'
+            if place in numbers
+            else f"<{tag}>{escape(cell)}</{tag}>"
+            for place, cell in enumerate(cells)
+        )
+
+    head = f"<tr>{line('th', heading)}</tr>" if any(heading) else ""
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    return f"<table>{head}{body}</table>"
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# ``onyx plan use | status | diff``: a plan and the network that it is for, or another plan.
+#
+# What moves profiles is in plan.py.
+
+
+NO_PLAN = "there is no plan in force; see onyx plan use --help"
+
+USE_DETAILS = f"""\
+The registration service places every new profile at the broker that the plan names,
+except one that insists on its user's location (onyx profile add --near). Profiles that
+are there stay where they are; onyx plan apply moves them. The plan survives a restart;
+--none puts it out of force.
+{NETWORK_HELP}"""
+
+STATUS_DETAILS = f"""\
+Compares what the plan in force promised with the network as it is: how much of the
+population its patterns cover, how even the partitions are, how many profiles are not
+where it would have them, at what share of the partitions and of the brokers a message
+matches, as the brokers count it. Says when a new plan pays, how far a plan is that is
+being applied, and why the registration service makes plans by itself, or does not.
+{NETWORK_HELP}"""
+
+DIFF_DETAILS = f"""\
+Compares the rules of two plans, and, when both have their assignment beside them, says
+how many profiles would move and between which brokers. With one PLAN: that with the one
+in force in a network, and what onyx plan apply would move there.
+{NETWORK_HELP}"""
+
+
+def add_network_verbs(verbs: Subparsers) -> None:
+    use = add_verb(
+        verbs,
+        "use",
+        "place new profiles by a plan",
+        details=USE_DETAILS,
+        examples="  onyx plan use plan --topology network.toml\n  onyx plan use --none",
+    )
+    which = use.add_mutually_exclusive_group(required=True)
+    which.add_argument("plan", metavar="PLAN", nargs="?", help="as onyx plan make has written it")
+    which.add_argument("--none", action="store_true", help="place them by location")
+    add_client_arguments(use)
+    set_run(use, run_use)
+    status = add_verb(
+        verbs,
+        "status",
+        "say how far a network has drifted from its plan",
+        details=STATUS_DETAILS,
+        examples="  onyx plan status --topology network.toml",
+    )
+    add_client_arguments(status)
+    set_run(status, run_status)
+    diff = add_verb(
+        verbs,
+        "diff",
+        "compare two plans",
+        details=DIFF_DETAILS,
+        examples="  onyx plan diff plan-may plan-june\n"
+        "  onyx plan diff plan-june --topology network.toml",
+    )
+    diff.add_argument("old", metavar="OLD", nargs="?", help="default: the plan in force")
+    diff.add_argument("new", metavar="NEW")
+    add_client_arguments(diff)
+    set_run(diff, run_diff)
+
+
+# --- use --------------------------------------------------------------------------------------
+
+
+def run_use(arguments: argparse.Namespace) -> int:
+    text = b"" if arguments.none else read_plan_text(arguments.plan)
+    if text:
+        load_plan(arguments.plan)  # what is wrong with it is better said here
+
+    async def use() -> str:
+        async with RegistrationClient(registration_address(arguments)) as registration:
+            return await registration.use_plan(text)
+
+    try:
+        used = trio.run(use)
+    except* RequestFailed as group:
+        raise UserError(str(group.exceptions[0]), EXIT_DATA) from None
+    if arguments.json:
+        print_json({"plan": used})
+    else:
+        print(f"new profiles are placed by plan {used}" if used else "there is no plan any more")
+    return EXIT_OK
+
+
+# --- status -----------------------------------------------------------------------------------
+
+
+def run_status(arguments: argparse.Namespace) -> int:
+    measured, progress, auto = trio.run(_look, arguments)
+    if arguments.json:
+        applied = {"state": progress.state, "moved": progress.moved}
+        facts = _drift_facts(*measured) if measured else {"plan": ""}
+        print_json({**facts, "applied": applied, "auto": asdict(auto)})
+        return EXIT_OK
+    if measured:
+        _print_drift(*measured)
+    else:
+        print(NO_PLAN)
+    if not progress.is_over:
+        print(f"being applied: {said(progress)}")
+    for line in auto.says:
+        print(line)
+    return EXIT_OK
+
+
+def _print_drift(plan: Plan, drift: Drift) -> None:
+    facts = plan.facts
+    measured = drift.measured
+    rows = [
+        ("profiles", f"{facts.load:,.0f}", f"{drift.profiles:,}"),
+        ("coverage", f"{facts.coverage:.2%}", f"{drift.coverage:.2%}"),
+        ("largest partition / mean", f"{facts.imbalance:.2f}", f"{drift.imbalance:.2f}"),
+        (
+            "partitions that a message matches",
+            f"{facts.matched_share:.2%}",
+            _percent(measured.matched_share),
+        ),
+        (
+            "brokers that a message matches at",
+            f"{facts.brokers_share:.2%}",
+            _percent(measured.brokers_share),
+        ),
+        ("not where the plan has them", "-", f"{drift.misplaced:,}"),
+        ("near their user instead", "-", f"{drift.near:,}"),
+    ]
+    print(f"plan {plan_id(plan)} of {plan.topology}")
+    print(table(("", "PLAN", "NOW"), rows))
+    reasons = drift.reasons(plan)
+    for reason in reasons:
+        print(f"a new plan pays: {reason}")
+    if not reasons:
+        print("the plan is good")
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
+
+
+async def _look(
+    arguments: argparse.Namespace,
+) -> tuple[tuple[Plan, Drift] | None, PlanProgress, AutoPlan]:
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        plan = await _plan_in_force(registration)
+        measured = None if plan is None else (plan, await _measure(registration))
+        return measured, await registration.plan_progress(), await registration.auto_plan()
+
+
+async def _measure(registration: RegistrationClient) -> Drift:
+    drift = await registration.census()
+    messages, matched_share = await registration.matched_share()
+    brokers = await registration.brokers()
+    published = matched = 0
+    for address in brokers.values():
+        async with NetworkClient(address) as client:
+            data = (await client.statistics())["data"]
+            published += data.get("published", 0)
+            matched += data.get("matched_here", 0)
+    share = matched / published / len(brokers) if published else None
+    return replace(drift, measured=Measured(share, messages, matched_share))
+
+
+async def _plan_in_force(registration: RegistrationClient) -> Plan | None:
+    text = await registration.plan()
+    try:
+        return from_json(text, "the plan in force") if text else None
+    except PlanError as error:
+        raise UserError(str(error), EXIT_DATA) from None
+
+
+def _drift_facts(plan: Plan, drift: Drift) -> dict[str, object]:
+    return {
+        "plan": plan_id(plan),
+        "profiles": drift.profiles,
+        "misplaced": drift.misplaced,
+        "near": drift.near,
+        "coverage": round(drift.coverage, 6),
+        "planned_coverage": round(plan.facts.coverage, 6),
+        "largest_over_mean": round(drift.imbalance, 4),
+        "planned_largest_over_mean": round(plan.facts.imbalance, 4),
+        "messages": round(drift.measured.messages),
+        "matched_share": drift.measured.matched_share,
+        "predicted_matched_share": plan.facts.matched_share,
+        "brokers_share": drift.measured.brokers_share,
+        "predicted_brokers_share": plan.facts.brokers_share,
+        "new_plan_pays": drift.reasons(plan),
+    }
+
+
+# --- diff -------------------------------------------------------------------------------------
+
+
+def run_diff(arguments: argparse.Namespace) -> int:
+    new = load_plan(arguments.new)
+    moves: Counter[tuple[str, str]] | None
+    if arguments.old is None:
+        old, moves = trio.run(_compare_with_network, arguments)
+    else:
+        old = load_plan(arguments.old)
+        moves = _moves(Path(arguments.old), Path(arguments.new))
+    before = {rule.pattern: rule for rule in old.rules}
+    after = {rule.pattern: rule for rule in new.rules}
+    facts: dict[str, object] = {
+        "old": plan_id(old),
+        "new": plan_id(new),
+        "partitions": [old.partitions, new.partitions],
+        "patterns_added": sorted(after.keys() - before.keys()),
+        "patterns_removed": sorted(before.keys() - after.keys()),
+        "matched_share": [old.facts.matched_share, new.facts.matched_share],
+        "largest_over_mean": [round(plan.facts.imbalance, 4) for plan in (old, new)],
+        "coverage": [round(plan.facts.coverage, 6) for plan in (old, new)],
+    }
+    if moves is not None:
+        facts["profiles_in_both"] = moves.total()
+        facts["profiles_that_move"] = sum(n for (a, b), n in moves.items() if a != b)
+        facts["moves"] = [
+            {"from": a, "to": b, "profiles": n} for (a, b), n in moves.most_common() if a != b
+        ]
+    if arguments.json:
+        print_json(facts)
+        return EXIT_OK
+    for key, value in facts.items():
+        if key != "moves":
+            print(f"{key.replace('_', ' '):<20} {_shown(value)}")
+    if moves is None:
+        print("profiles that move   unknown: not both plans have their assignment beside them")
+    else:
+        rows = [(a, b, n) for (a, b), n in moves.most_common() if a != b][:20]
+        if rows:
+            print(table(("FROM", "TO", "PROFILES"), rows))
+    return EXIT_OK
+
+
+async def _compare_with_network(
+    arguments: argparse.Namespace,
+) -> tuple[Plan, Counter[tuple[str, str]]]:
+    """The plan in force, and where the profiles of the network would go by the new one."""
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        old = await _plan_in_force(registration)
+        if old is None:
+            raise UserError(NO_PLAN, EXIT_USAGE)
+        drift = await registration.census(read_plan_text(arguments.new))
+    moves = Counter(drift.moves)
+    moves["", ""] = drift.profiles - moves.total()  # at home
+    return old, moves
+
+
+def _moves(old: Path, new: Path) -> Counter[tuple[str, str]] | None:
+    """How many profiles of both assignments have which (old, new) broker, or partition if the
+    plans have no brokers; None if one is missing."""
+    files = [path / ASSIGNMENT_FILE for path in (old, new)]
+    if not all(file.exists() for file in files):
+        return None
+    if util.find_spec("pyarrow") is None:
+        print("onyx: to see what moves: pip install 'onyx-dissemination[spark]'", file=sys.stderr)
+        return None
+    dataset = import_module("pyarrow.dataset")
+    columns = ["profile", "broker", "partition"]
+    one, other = (dataset.dataset(file, format="parquet").to_table(columns) for file in files)
+    joined = one.join(other, "profile", join_type="inner", right_suffix="_new")
+    key = "partition" if joined["broker"].null_count else "broker"
+    counted = joined.group_by([key, f"{key}_new"]).aggregate([([], "count_all")]).to_pylist()
+    return Counter({(str(r[key]), str(r[f"{key}_new"])): r["count_all"] for r in counted})
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        if len(value) == 2 and not isinstance(value[0], str):
+            return f"{value[0]} -> {value[1]}"
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 MAKE_EXAMPLES = """\
   onyx plan make profiles.txt --partitions 200 --out plan

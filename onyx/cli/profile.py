@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
 
 import trio
 
+from formats.errors import DecodeError, MessageRefused, SchemaRefused
+from formats.media_types import media_type_of
+from formats.publication import read_publication
 from onyx.cli.network_option import (
     NETWORK_HELP,
     add_client_arguments,
@@ -22,38 +28,633 @@ from onyx.cli.profile_bulk import (
     add_file_arguments,
     add_many,
     remove_many,
+    tell_warned,
     the_file,
     update_many,
 )
-from onyx.cli.profile_check import add_check
-from onyx.cli.profile_explain import add_explain
-from onyx.cli.profile_import import add_import
-from onyx.cli.profile_plan import add_plan
-from onyx.cli.profile_policy import (
-    POLICY_DETAILS,
-    add_policy,
-    add_policy_arguments,
-    policy_said,
-    sentence,
-)
-from onyx.cli.profile_why_not import add_why_not
+from onyx.cli.profile_check import SCHEMA_HELP, add_check, schema_check, warning_object
 from onyx.cli.values import (
     LOCATION_HELP,
+    add_base_argument,
+    add_media_type_argument,
     check_once,
+    counted,
     location,
     login_name,
     not_negative,
+    positive,
     print_json,
+    read_input,
     read_text,
     table,
 )
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.client_values import ProfileInfo
 from onyx.clients import LIVE_SECONDS, User
-from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, ProfileNotAccepted, UsageError
+from onyx.errors import (
+    EXIT_DATA,
+    EXIT_OK,
+    EXIT_UNAVAILABLE,
+    ProfileNotAccepted,
+    ProfilesNotAccepted,
+    UnreadableInput,
+    UsageError,
+)
 from onyx.registration_client import RegistrationClient
-from overlay.delivery_policy import USUAL
+from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy, policy_of
+from yfilter import (
+    Conjunction,
+    LinkTarget,
+    Matcher,
+    MatchLimitExceeded,
+    ProfileRefused,
+    parse_profile,
+    routing_query,
+)
 from yfilter.graph.graph_query import is_graph_query
+from yfilter.plan_graph import NODES_MAX
+from yfilter.schematron import RuleSet, SchematronRefused, compile_schematron
+
+# -------------------------------------------------------------------------------------------------
+# A Schematron rule set in a network: a profile for each assertion, kept as the file says.
+#
+# Each text begins with a comment that names its rule set and its assertion, so what is there
+# already is known by looking: the same file again changes nothing, an assertion that has changed
+# replaces its profile, one that is gone is named, and removed where that is asked for.
+
+
+_MARK = re.compile(r"\(: schematron ([\w.-]+)#([\w./-]+) :\)\n")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRules:
+    """What became of a rule set: ids of profiles by the key of their assertion.  ``gone``: those
+    of assertions that it has no more, which stay unless their removal was asked for.  ``missing``:
+    the brokers that were not reached in time.  ``warnings``: what the schemas of the sources say of
+    those that are new or changed."""
+
+    added: dict[str, str]
+    changed: dict[str, str]
+    same: dict[str, str]
+    gone: dict[str, str]
+    missing: Sequence[str]
+    warnings: Mapping[str, Sequence[str]]
+
+
+def read_rule_set(file: Path, phase: str | None = None, top: Path | None = None) -> RuleSet:
+    """The rule set in a file; it may include what is in the folder ``top`` and below (None: its
+    own), and nothing else.
+
+    SchematronRefused; UnreadableInput.
+    """
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise UnreadableInput(f"{file}: {error.strerror}") from None
+    read = folder_reader(file.parent, top or file.parent)
+    return compile_schematron(text, file=file.name, phase=phase, read=read)
+
+
+def folder_reader(folder: Path, top: Path) -> Callable[[str], bytes]:
+    """Reads files by their names as seen from a folder; SchematronRefused if not below ``top``."""
+    within = top.resolve()
+
+    def read(name: str) -> bytes:
+        path = (folder / name).resolve()
+        if not path.is_relative_to(within):
+            raise SchematronRefused(f"{name} is not in {top}")
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise SchematronRefused(f"{name}: {error.strerror}") from None
+
+    return read
+
+
+async def import_rules(
+    user: User,
+    name: str,
+    rules: RuleSet,
+    *,
+    prune: bool = False,
+    wait: bool = True,
+    timeout_seconds: float | None = None,
+) -> ImportedRules:
+    """Have a profile of ``user`` for each assertion that could be taken, as the rule set ``name``.
+
+    With ``prune`` the profiles of assertions that are gone are removed.  ``wait`` and
+    ``timeout_seconds`` as with ``User.add_profiles``.  ProfilesNotAccepted.
+    """
+    texts = {
+        each.key: f"(: schematron {name}#{each.key} :)\n{each.text}" for each in rules.profiles
+    }
+    there: dict[str, tuple[str, str]] = {}
+    for info in await user.profiles(texts=True):
+        mark = _MARK.match(info.text or "")
+        if mark and mark[1] == name:
+            there[mark[2]] = info.id, info.text or ""
+    new = [key for key in texts if key not in there]
+    other = [key for key in texts if key in there and there[key][1] != texts[key]]
+    late = timeout_seconds
+    # Asked for twice at the same time it is done once.
+    state = repr((name, [texts[key] for key in new], sorted(there.values())))
+    request = f"schematron {sha256(state.encode()).hexdigest()}"
+    missing: set[str] = set()
+    added: list[str] = []
+    warnings: dict[str, Sequence[str]] = {}
+    async for batch in user.add_profiles(
+        (texts[key] for key in new), key=request, wait=wait, timeout_seconds=late
+    ):
+        added += batch.ids
+        missing.update(batch.missing)
+        warnings |= {new[place]: said for place, said in batch.warnings.items()}
+    changes = [(there[key][0], texts[key]) for key in other]
+    async for batch in user.update_profiles(changes, wait=wait, timeout_seconds=late):
+        missing.update(batch.missing)
+        warnings |= {other[place]: said for place, said in batch.warnings.items()}
+    gone = {key: profile for key, (profile, _) in there.items() if key not in texts}
+    if prune:
+        async for _ in user.remove_profiles(gone.values()):
+            pass
+    return ImportedRules(
+        dict(zip(new, added, strict=True)),
+        {key: there[key][0] for key in other},
+        {key: there[key][0] for key in texts if key in there and key not in other},
+        gone,
+        sorted(missing),
+        warnings,
+    )
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# ``onyx profile explain``: what becomes of a profile, and on a message, what held.
+
+
+EXPLAIN_EXAMPLES = """\
+  onyx profile explain storms.xq
+  onyx profile explain storms.xq --message warning.xml
+  onyx profile explain fog.rq --message posts.ttl
+  echo '//item[2]' | onyx profile explain - --json
+"""
+
+
+def add_explain(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "explain",
+        "show how a profile is matched and routed",
+        details="By what the engine finds it, its steps and conditions, what is left to the end,\n"
+        "and the routing query. On a message: on which elements each part held, and the first\n"
+        "that did not. No network is needed.",
+        examples=EXPLAIN_EXAMPLES,
+    )
+    parser.add_argument("file", metavar="FILE|-", help="the text of a profile")
+    parser.add_argument("--message", metavar="FILE", help="a message to try it on")
+    add_media_type_argument(parser)
+    add_base_argument(parser)
+    parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)
+    parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    set_run(parser, run_explain)
+
+
+def run_explain(arguments: argparse.Namespace) -> int:
+    text = read_text(arguments.file)
+    data = None if arguments.message is None else read_input(arguments.message)
+    warning = None
+    try:
+        message = None
+        if data is not None:
+            media_type = arguments.media_type or media_type_of(arguments.message)
+            message = read_publication(data, media_type, base=arguments.base)
+        explanation = Matcher().explain(text, message)
+        if arguments.schema is not None:
+            warning = schema_check(arguments.schema).warning(text)
+    except ProfileRefused as refused:
+        if arguments.json:
+            print_json({"file": arguments.file, **refused.facts()})
+        print(f"onyx: {arguments.file}: {refused}", file=sys.stderr)
+        return EXIT_DATA
+    except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
+        print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
+        return EXIT_DATA
+    except SchemaRefused as refusal:
+        print(f"onyx: {arguments.schema}: {refusal}", file=sys.stderr)
+        return EXIT_DATA
+    code = EXIT_DATA if warning is not None and arguments.strict else EXIT_OK
+    if arguments.json:
+        print_json({**asdict(explanation), "warning": warning_object(warning)})
+        return code
+    print(explanation)
+    if warning is not None:
+        print(f"\nIt can match no message that follows {arguments.schema}\n{warning}")
+    return code
+
+
+# -------------------------------------------------------------------------------------------------
+# ``onyx profile import``: a profile for each assertion of a Schematron rule set.
+
+
+IMPORT_EXAMPLES = """\
+  onyx profile import rules.sch --dry-run
+  onyx profile import rules.sch --user audit
+  onyx profile import rules.sch --phase codes --skip-bad --prune
+"""
+_NAME = re.compile(r"[\w.-]+")
+
+
+def add_import(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "import",
+        "register a profile for each assertion of a Schematron rule set",
+        details="Whoever takes the results gets what each message fails: the assertion's id, the\n"
+        "place, and the text with its values filled in, as SVRL says it. The same file again\n"
+        "changes nothing; an assertion that has changed replaces its profile. What cannot be\n"
+        "taken is named with its line and the reason, and then nothing is registered; exit\n"
+        "code 65 (--skip-bad: leave it out).",
+        examples=IMPORT_EXAMPLES,
+    )
+    parser.add_argument("file", metavar="FILE", help="a Schematron schema (ISO/IEC 19757-3)")
+    parser.add_argument(
+        "--name", metavar="NAME", help="of the rule set (default: the file's, without .sch)"
+    )
+    parser.add_argument(
+        "--phase", metavar="ID", help="only patterns of this phase; #ALL: of all (default: its own)"
+    )
+    parser.add_argument(
+        "--top",
+        metavar="FOLDER",
+        type=Path,
+        help="where the files are that it may include (default: its own folder, and below)",
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="leave out what cannot be taken")
+    parser.add_argument(
+        "--prune", action="store_true", help="remove profiles of assertions that are gone"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the profiles; no network is needed"
+    )
+    parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
+    parser.add_argument("--user", metavar="NAME", help="whose they are (default: your login name)")
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=not_negative,
+        help="wait no longer until they are live, name the brokers that are missing, exit code 69",
+    )
+    set_run(parser, run_import)
+    add_client_arguments(parser)
+
+
+def run_import(arguments: argparse.Namespace) -> int:
+    file = Path(arguments.file)
+    name = file.stem if arguments.name is None else arguments.name
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"the name is {name!r}; expected letters, digits, '.', '-' and '_'")
+    try:
+        rules = read_rule_set(file, arguments.phase, arguments.top)
+    except SchematronRefused as refusal:
+        print(f"onyx: {refusal}", file=sys.stderr)
+        return EXIT_DATA
+    for refused in rules.refused:
+        print(f"onyx: {refused}", file=sys.stderr)
+    if arguments.dry_run:
+        _print_profiles(rules, as_json=arguments.json)
+    print(f"onyx: {_summary(rules)}", file=sys.stderr)
+    if rules.refused and not arguments.skip_bad:
+        if not arguments.dry_run:
+            why = "so nothing was registered (--skip-bad: leave them out)"
+            print(
+                f"onyx: {arguments.file}: some assertions cannot be taken, {why}", file=sys.stderr
+            )
+        return EXIT_DATA
+    if arguments.dry_run:
+        return EXIT_OK
+    user_name = login_name() if arguments.user is None else arguments.user
+
+    async def run() -> ImportedRules:
+        async with User(registration_address(arguments), user_name) as user:
+            return await import_rules(
+                user, name, rules, prune=arguments.prune, timeout_seconds=arguments.timeout
+            )
+
+    try:
+        done = trio.run(run)
+    except ProfilesNotAccepted as refusal:
+        print(f"onyx: {arguments.file}: {refusal}", file=sys.stderr)
+        return EXIT_DATA
+    _print_done(done, as_json=arguments.json, pruned=arguments.prune)
+    if done.warnings and arguments.strict:
+        return EXIT_DATA
+    return EXIT_UNAVAILABLE if done.missing else EXIT_OK
+
+
+def _summary(rules: RuleSet) -> str:
+    """``312 of 319 assertions can be taken; 7 not: BR-1, BR-2, …``."""
+    said = f"{len(rules.profiles)} of {counted(rules.total, 'assertion')} can be taken"
+    if rules.refused:
+        named = ", ".join(each.key for each in rules.refused[:8])
+        more = ", …" if len(rules.refused) > 8 else ""
+        said += f"; {len(rules.refused)} not: {named}{more}"
+    return said
+
+
+def _print_profiles(rules: RuleSet, *, as_json: bool) -> None:
+    for each in rules.profiles:
+        if as_json:
+            print_json(
+                {
+                    "assertion": each.key,
+                    "line": each.line,
+                    "role": each.role,
+                    "context": each.context,
+                    "test": each.test,
+                    "text": each.text,
+                }
+            )
+        else:
+            print(f"(: {each.file}, line {each.line}: {each.key} :)\n{each.text}\n")
+
+
+def _print_done(done: ImportedRules, *, as_json: bool, pruned: bool) -> None:
+    removed = "removed" if pruned else "gone"
+    kinds = {"added": done.added, "changed": done.changed, "same": done.same, removed: done.gone}
+    for kind, profiles in kinds.items():
+        for key, profile in profiles.items():
+            warnings = list(done.warnings.get(key, ()))
+            for warning in warnings:
+                print(f"onyx: {key}: warning: {warning}", file=sys.stderr)
+            if as_json:
+                said = {"warnings": warnings} if warnings else {}
+                print_json({"assertion": key, "id": profile, "was": kind, **said})
+            else:
+                print(f"{profile} {kind} {key}")
+    told = ", ".join(f"{len(profiles)} {kind}" for kind, profiles in kinds.items() if profiles)
+    print(f"onyx: {told or 'no assertions'}", file=sys.stderr)
+    if done.gone and not pruned:
+        print("onyx: profiles of assertions that are gone stay (--prune)", file=sys.stderr)
+    tell_warned(len(done.warnings))
+    if done.missing:
+        print(f"onyx: {', '.join(done.missing)} not reached in time", file=sys.stderr)
+
+
+# -------------------------------------------------------------------------------------------------
+# ``onyx profile plan``: what the engine makes of some profiles together.
+
+
+PLAN_EXAMPLES = """\
+  onyx profile plan storms.xq floods.xq
+  onyx profile plan profiles/*.xq --dot | dot -Tsvg > plan.svg
+  onyx profile plan storms.xq --link north=floods.xq --link south=storms.xq
+"""
+
+
+def add_plan(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "plan",
+        "show the shared plan that the engine makes of profiles",
+        details="The trie of the index, with what it leads to, and the operators; what\n"
+        "profiles have in common is there once. No network is needed.",
+        examples=PLAN_EXAMPLES,
+    )
+    parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
+    parser.add_argument(
+        "--link",
+        metavar="NAME=FILE",
+        type=_link,
+        action="append",
+        default=[],
+        help="the routing query of a profile, for messages that go over this link",
+    )
+    parser.add_argument("--json", action="store_true", help="print it as one JSON object")
+    parser.add_argument(
+        "--dot",
+        action="store_true",
+        help="print a graph in DOT, which Graphviz draws (dot -Tsvg)",
+    )
+    parser.add_argument(
+        "--nodes-max",
+        metavar="N",
+        type=positive,
+        default=NODES_MAX,
+        help="show so many nodes, and how many more there are (default: %(default)s)",
+    )
+    set_run(parser, run_plan)
+
+
+def run_plan(arguments: argparse.Namespace) -> int:
+    files = dict.fromkeys(arguments.files)
+    routes = dict.fromkeys(arguments.link)
+    check_once([*files, *(name for _, name in routes)])
+    matcher = Matcher()
+    name = ""
+    try:
+        for name in files:
+            matcher.add(read_text(name), name)
+        wanted: dict[tuple[Conjunction, LinkTarget], None] = {}
+        for link, name in routes:
+            for conjunction in routing_query(parse_profile(read_text(name))):
+                wanted[conjunction, LinkTarget("any root broker", link)] = None
+        for conjunction, target in wanted:
+            matcher.add_route(conjunction, target)
+    except ProfileRefused as refused:
+        print(f"onyx: {name}: {refused}", file=sys.stderr)
+        return EXIT_DATA
+    nodes_max = arguments.nodes_max
+    plan = matcher.dump_graphviz(nodes_max) if arguments.dot else matcher.dump(nodes_max)
+    if arguments.json:
+        print_json({"plan": plan})
+    else:
+        print(plan)
+    return EXIT_OK
+
+
+def _link(text: str) -> tuple[str, str]:
+    """A name and a file, for argparse."""
+    name, equals, file = text.partition("=")
+    if not (name and equals and file):
+        raise argparse.ArgumentTypeError(f'"{text}" is not NAME=FILE')
+    return name, file
+
+
+# -------------------------------------------------------------------------------------------------
+# ``onyx profile policy``, and the same options of ``onyx profile add``: how what waits is kept.
+
+
+POLICY_DETAILS = """\
+What a user does not take waits for them at the profile's host broker. Of what is too much
+the oldest goes; --when-full drop-newest keeps what waits and nothing more, and disconnect
+sends whoever takes the profile away first. What went is counted (onyx dead list).
+
+Who takes a profile with --share may reject a delivery (onyx subscribe --exec): it is given
+out again after --retry seconds, --attempts times in all; then it is a dead letter, which
+onyx dead replay delivers again."""
+
+POLICY_EXAMPLES = """\
+  onyx profile policy p1
+  onyx profile policy p1 --ttl 60                      nothing that is older than a minute
+  onyx profile policy p1 --max-deliveries 1000 --when-full drop-newest
+  onyx profile policy p1 --attempts 3 --retry 30
+  onyx profile policy p1 --usual
+"""
+
+_OPTIONS = {
+    "when_full": "when_full",
+    "max_bytes": "bytes_max",
+    "max_deliveries": "deliveries_max",
+    "ttl": "ttl_s",
+    "attempts": "attempts_max",
+    "retry": "retry_s",
+}
+
+
+def add_policy(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "policy",
+        "show or change how what waits for a profile is kept",
+        details=f"{POLICY_DETAILS}\n\nWhat is not named stays; without options it is shown.",
+        examples=POLICY_EXAMPLES,
+    )
+    parser.add_argument("profile", metavar="ID")
+    add_policy_arguments(parser)
+    parser.add_argument("--usual", action="store_true", help="as if nothing had been said")
+    set_run(parser, run)
+    add_client_arguments(parser)
+
+
+def add_policy_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how what waits is kept")
+    group.add_argument("--when-full", choices=WHEN_FULL, help="what happens to what is too much")
+    group.add_argument("--max-bytes", metavar="N", type=_number, help="that wait; 0: the network's")
+    group.add_argument("--max-deliveries", metavar="N", type=_number, help="that wait; 0: any")
+    group.add_argument(
+        "--ttl", metavar="SECONDS", type=_number, help="that a delivery waits; 0: as long as it may"
+    )
+    group.add_argument("--attempts", metavar="N", type=positive, help="of what is rejected (5)")
+    group.add_argument("--retry", metavar="SECONDS", type=_number, help="until the next one (10)")
+
+
+def policy_said(arguments: argparse.Namespace, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
+    """What the options say, the rest as in ``base``; UsageError."""
+    said: dict[str, Any] = {
+        field: getattr(arguments, option)
+        for option, field in _OPTIONS.items()
+        if getattr(arguments, option) is not None
+    }
+    try:
+        return policy_of({**base._asdict(), **said})
+    except ValueError as error:
+        raise UsageError(f"no policy: {error}") from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    async def change() -> DeliveryPolicy:
+        async with User(registration_address(arguments)) as client:
+            base = await client.policy(arguments.profile)
+            wanted = policy_said(arguments, USUAL if arguments.usual else base)
+            if wanted != base:
+                await client.set_policy(arguments.profile, wanted)
+            return wanted
+
+    policy = trio.run(change)
+    if arguments.json:
+        print_json({"profile": arguments.profile, "policy": policy._asdict()})
+    else:
+        print(sentence(policy))
+    return EXIT_OK
+
+
+def sentence(policy: DeliveryPolicy) -> str:
+    """For people."""
+    bounds = []
+    if policy.bytes_max:
+        bounds.append(f"at most {policy.bytes_max:,} bytes wait")
+    if policy.deliveries_max:
+        bounds.append(f"at most {policy.deliveries_max:,} deliveries wait")
+    if policy.ttl_s:
+        bounds.append(f"none longer than {policy.ttl_s:,} s")
+    waiting = ", ".join(bounds) or "as much waits as the network allows"
+    times = "once" if policy.attempts_max == 1 else f"{policy.attempts_max} times"
+    return (
+        f"{waiting}; when that is full: {policy.when_full}; what is rejected is given out {times} "
+        f"in all, every {policy.retry_s:,} s"
+    )
+
+
+def _number(text: str) -> int:
+    """A whole number of at least 0, for argparse."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f'"{text}" is no whole number of at least 0')
+    return int(text)
+
+
+# -------------------------------------------------------------------------------------------------
+# ``onyx profile why-not``: why a registered profile does not match a message.
+
+
+WHY_NOT_EXAMPLES = """\
+  onyx profile why-not p1 report.xml
+  cat report.xml | onyx profile why-not p1 - --json
+"""
+
+
+def add_why_not(verbs: Subparsers) -> None:
+    parser = add_verb(
+        verbs,
+        "why-not",
+        "say why a profile does not match a message",
+        details="Names the first part that does not hold: without it, and what comes after it,\n"
+        "the profile would match.",
+        examples=WHY_NOT_EXAMPLES,
+    )
+    parser.add_argument("profile", metavar="ID", help="the profile")
+    parser.add_argument("message", metavar="MESSAGE|-", help="the file of the message")
+    add_media_type_argument(parser)
+    add_base_argument(parser)
+    set_run(parser, run_why_not)
+    add_client_arguments(parser)
+
+
+def run_why_not(arguments: argparse.Namespace) -> int:
+    data = read_input(arguments.message)
+    media_type = arguments.media_type or media_type_of(arguments.message)
+    text = trio.run(_text, arguments)
+    try:
+        explanation = Matcher().explain(
+            text, read_publication(data, media_type, base=arguments.base)
+        )
+    except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
+        print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
+        return EXIT_DATA
+    failure = explanation.failure
+    if arguments.json:
+        failed = None if failure is None else asdict(failure)
+        print_json({"profile": arguments.profile, "matched": not failed, "failure": failed})
+    elif failure is None:
+        print(f"{arguments.profile} matches it")
+    else:
+        print(f"{arguments.profile} does not match it: {failure.text} does not hold")
+        print(f"  nothing is  {failure.statement}")
+        if failure.before and failure.before != failure.statement:
+            print(f"  there is    {failure.before}  {', '.join(failure.positions)}".rstrip())
+        if failure.hint:
+            print(f"  hint        {failure.hint}")
+    return EXIT_OK
+
+
+async def _text(arguments: argparse.Namespace) -> str:
+    async with RegistrationClient(registration_address(arguments)) as registration:
+        return (await registration.profile(arguments.profile)).text or ""
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 _T = TypeVar("_T")
 

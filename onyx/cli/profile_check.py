@@ -16,7 +16,7 @@ from yfilter import ProfileRefused
 from yfilter.language.schema_check import SchemaCheck, SchemaWarning
 from yfilter.matcher import check_profile
 
-EXAMPLES = """\
+CHECK_EXAMPLES = """\
   onyx profile check storms.xq
   onyx profile check profiles/*.xq --schema orders.dtd --strict
   onyx profile check delays.xq --schema siri/xsd#siri.xsd
@@ -33,7 +33,7 @@ def add_check(verbs: Subparsers) -> None:
         details="Each file is one profile; - is standard input. What is refused is shown with a\n"
         "caret under the place; exit code 65. A profile that can never match under the\n"
         "schema is warned of, the first impossible step with a caret. No network is needed.",
-        examples=EXAMPLES,
+        examples=CHECK_EXAMPLES,
     )
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)

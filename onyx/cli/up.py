@@ -19,9 +19,8 @@ from onyx.child_process import ChildProcess, describe_exit
 from onyx.cli.gateway import listen_address
 from onyx.cli.values import broker_argument, has_terminal, positive, print_json, share
 from onyx.cli.verb import Subparsers, add_verb, set_run
-from onyx.data_directory import DataDirectory
-from onyx.errors import EXIT_OK, UsageError
-from onyx.former_directory import check_former
+from onyx.data_directory import TOPOLOGY_FILE, DataDirectory
+from onyx.errors import EXIT_OK, DataDirectoryError, UsageError
 from onyx.gateway_child import check_gateway, has_gateway, running_gateway
 from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
@@ -36,8 +35,37 @@ from overlay.gateway import DEFAULT_LISTEN, GatewayTable
 from overlay.link.open_files import allow_connections
 from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
 from overlay.nodes import standby_name
+from overlay.state_directory import state_directory
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
+
+# -------------------------------------------------------------------------------------------------
+# A network whose data is where a former release would have looked for it is not begun anew.
+#
+# Until 0.1 the data directory was ``.onyx/NAME``, and a relative one in a file was relative to the
+# working directory; now the one is in the account's state directory, the other relative to its
+# file.
+
+
+def check_former(topology: Topology, file: Path) -> None:
+    """DataDirectoryError, with what to do, where there is data of before and none of now."""
+    now = topology.data_directory.absolute()
+    if (now / TOPOLOGY_FILE).exists():
+        return
+    if now == state_directory() / topology.name:
+        former = Path(".onyx") / topology.name
+    else:
+        former = Path(os.path.relpath(now, file.absolute().parent))  # as the file has it
+    if former.absolute() != now and (former / TOPOLOGY_FILE).exists():
+        raise DataDirectoryError(
+            f"{former} has the data of {topology.name}, as a former release kept it, and {now}, "
+            f"where it is looked for now, has none; move it (mkdir -p {now.parent} && mv {former} "
+            f"{now}), or say --data {former} each time"
+        )
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 log = logging.getLogger("onyx.launcher")
 

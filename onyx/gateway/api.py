@@ -1,30 +1,484 @@
 """The API: what can be asked of a gateway under /v1, each declared with what it takes and gives.
 
-The routes and the OpenAPI document (openapi.py) are both made from ``OPERATIONS``.
+The routes and the OpenAPI document (api.py) are both made from ``OPERATIONS``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
+import re
+import time
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
+import trio
 from starlette.responses import JSONResponse, Response
 
 from formats.media_types import XML
 from onyx.cli.values import login_name
-from onyx.client_values import ProfileInfo
-from onyx.errors import ProfileNotAccepted
-from onyx.gateway.backtest_api import BACKTEST_OPERATIONS
+from onyx.client_values import Delivery, ProfileInfo, SourceInfo
+from onyx.errors import ProfileNotAccepted, RequestFailed, UserError
+from onyx.gateway.backtests import Backtest
 from onyx.gateway.call import COOKIE, Call
-from onyx.gateway.event_stream import EventStream, Write
-from onyx.gateway.openapi import openapi
-from onyx.gateway.operation import Operation
-from onyx.gateway.refusals import Refused
-from onyx.gateway.result_stream import PROFILES_MAX, ResultStream, positions_in
-from onyx.gateway.source_api import SOURCE_OPERATIONS
+from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
+from onyx.gateway.refusals import Refused, refusal_of
+from onyx.gateway.sessions import Session
 from onyx.registration_client import Result
+from onyx.release import version
+from onyx.results import Results
 from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy, policy_of
+
+# -------------------------------------------------------------------------------------------------
+# Operation: one thing that can be asked of a gateway's API.
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """``query``, ``headers`` and ``body`` say of each name what it means, ``required`` which are of
+    the body; ``media_type`` of the body, "" for none; ``answers``: by status, what it means."""
+
+    method: str
+    path: str
+    summary: str
+    answer: Callable[[Call], Awaitable[Response]]
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    media_type: str = ""
+    answers: Mapping[int, str] = field(default_factory=dict)
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# What can be asked of a gateway about backtests: to begin, follow and end them.
+
+
+async def begin_backtest(call: Call) -> Response:
+    """The first page is read before it is answered, so that what is refused is said at once."""
+    session, trials = call.session, call.gateway.trials
+    profile, now = call.text("profile"), time.time()
+    since, until = _time(call, "since", 0.0), min(_time(call, "until", now), now)
+    await trials.ask({"profile": profile})  # Refused, with its place
+    source = await session.client.source(call.text("source"))
+
+    async def read(after: str) -> Mapping[str, Any]:
+        span = {"since": since, "until": until, "after": after}
+        return await session.ask(source.address, "archive.read", {"source": source.id, **span})
+
+    page = await read("")
+    backtest = session.backtests.add(profile, source.id, since, until)
+
+    async def run() -> None:
+        await backtest.run(page, read, trials.ask)
+
+    session.start(run)
+    headers = {"Location": f"/v1/backtests/{backtest.id}"}
+    return JSONResponse(backtest.said(), 201, headers)
+
+
+async def list_backtests(call: Call) -> Response:
+    return JSONResponse({"backtests": [each.said() for each in call.session.backtests.all()]})
+
+
+async def show_backtest(call: Call) -> Response:
+    return JSONResponse(_asked(call).said())
+
+
+async def end_backtest(call: Call) -> Response:
+    call.session.backtests.end(call.path["backtest"])
+    return Response(status_code=204)
+
+
+def _asked(call: Call) -> Backtest:
+    return call.session.backtests.one(call.path["backtest"])
+
+
+def _time(call: Call, name: str, default: float) -> float:
+    """Seconds of the epoch; UTC, where it does not say."""
+    if name not in call.said:
+        return default
+    try:
+        at = datetime.fromisoformat(call.text(name))
+    except ValueError:
+        reason = f"{name!r}: expected a time as 2026-11-21T17:30Z"
+        raise Refused(400, "bad-argument", reason) from None
+    return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+
+
+_NONE = {404: "there is none"}
+BACKTEST_OPERATIONS = (
+    Operation(
+        "POST",
+        "/v1/backtests",
+        "Try a profile on the archive of a source, in the background",
+        begin_backtest,
+        body={
+            "profile": "a text in XQuery or SPARQL",
+            "source": "whose messages, by its id or its name",
+            "since": "published then or later, as 2026-11-21T17:30Z (default: all)",
+            "until": "published before (default: now)",
+        },
+        required=("profile", "source"),
+        media_type="application/json",
+        answers={
+            201: "it runs: its id, state, share, figures, samples",
+            403: "they may not read that archive",
+            404: "there is no such source",
+            422: "refused: the profile with its place; no-archive",
+            503: "too many are running",
+        },
+    ),
+    Operation(
+        "GET",
+        "/v1/backtests",
+        "List one's backtests, the latest first; they go with one's session",
+        list_backtests,
+        answers={200: "backtests"},
+    ),
+    Operation(
+        "GET",
+        "/v1/backtests/{backtest}",
+        "Show how far a backtest is, and what came out",
+        show_backtest,
+        answers={200: "state is running, done or failed; share from 0 to 1", **_NONE},
+    ),
+    Operation(
+        "DELETE",
+        "/v1/backtests/{backtest}",
+        "End a backtest, and forget it",
+        end_backtest,
+        answers={204: "it is gone", **_NONE},
+    ),
+)
+
+
+# -------------------------------------------------------------------------------------------------
+# The OpenAPI document of the API, made from its operations.
+
+
+REFUSAL = {
+    "description": "code, reason",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
+}
+_SCHEMAS: dict[str, dict[str, Any]] = {
+    "wait": {"type": "boolean"},
+    "rate": {"type": "number"},
+    "size": {"type": "integer"},
+    "schema": {"type": ["string", "null"]},
+    "policy": {"type": "object"},
+    **{name: {"type": "integer"} for name in DeliveryPolicy._fields[1:]},
+    "location": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+}
+"""Of the fields that are no texts."""
+
+
+def openapi(operations: Iterable[Operation]) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
+    fields = {"code": "string", "reason": "string", "expected": "string"}
+    places = {"line": "integer", "column": "integer"}
+    properties = {name: {"type": kind} for name, kind in {**fields, **places}.items()}
+    refusal = {"type": "object", "properties": properties, "required": ["code", "reason"]}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Onyx gateway", "version": version()},
+        "paths": paths,
+        "components": {
+            "schemas": {"Refusal": refusal},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _described(operation: Operation) -> dict[str, Any]:
+    answers = {
+        str(status): REFUSAL | {"description": said} if status >= 400 else {"description": said}
+        for status, said in operation.answers.items()
+    }
+    described: dict[str, Any] = {
+        "operationId": operation.answer.__name__,
+        "summary": operation.summary,
+        "parameters": list(_parameters(operation)),
+        "responses": {**answers, "default": REFUSAL},
+    }
+    if operation.media_type:
+        schema: dict[str, Any] = {}
+        if operation.body:
+            schema = {
+                "type": "object",
+                "properties": {
+                    name: {**_SCHEMAS.get(name, {"type": "string"}), "description": said}
+                    for name, said in operation.body.items()
+                },
+                "required": list(operation.required),
+            }
+        described["requestBody"] = {
+            "required": bool(operation.body) or operation.media_type != "application/json",
+            "content": {operation.media_type: {"schema": schema}},
+        }
+    return described
+
+
+def _parameters(operation: Operation) -> Iterator[dict[str, Any]]:
+    text = {"type": "string"}
+    for name in re.findall(r"\{(\w+)\}", operation.path):
+        yield {"name": name, "in": "path", "required": True, "schema": text}
+    for name, said in operation.query.items():
+        yield {"name": name, "in": "query", "description": said, "schema": text}
+    for name, said in operation.headers.items():
+        if name != "Authorization":  # is a scheme of security
+            yield {"name": name, "in": "header", "description": said, "schema": text}
+
+
+# -------------------------------------------------------------------------------------------------
+# ResultStream: the results of profiles as events, each known by how far the reader is.
+#
+# ::
+#
+#     id: p1-k3v9q2mx:7,p2-8ch2r0ws:2        of each profile the last delivery that was given
+#     event: delivery
+#     data: {"profile": "p2-8ch2r0ws", "results": ["<a/>"], ...}
+#
+# A delivery is acknowledged when a reader comes back and says by Last-Event-ID that they have it,
+# so what was on its way when a connection broke comes again, and what they had does not.  Until
+# then it waits in its mailbox: a stream ends after so many deliveries, or a while after the last
+# one, and a browser's EventSource then comes back by itself.
+
+
+PROFILES_MAX = 50  # of one stream
+AGAIN_MS = 200  # until a reader comes back
+SETTLE_SECONDS = 10.0  # a stream ends so long after the last delivery that is not acknowledged
+
+_EVENT_ID = re.compile(r"([^:,]{1,256}):(\d{1,18})")
+
+
+def positions_in(event_id: str) -> dict[str, int]:
+    """By profile; Refused for another text."""
+    found = {}
+    for part in event_id.split(",") if event_id else ():
+        match = _EVENT_ID.fullmatch(part)
+        if match is None:
+            what = "expected PROFILE:NUMBER, with commas between several"
+            raise Refused(400, "bad-event-id", f"Last-Event-ID {event_id[:100]!r}: {what}")
+        found[match[1]] = int(match[2])
+    return found
+
+
+class ResultStream:
+    """``run`` it as an EventStream."""
+
+    def __init__(
+        self,
+        session: Session,
+        profiles: list[str],
+        positions: dict[str, int],
+        unacknowledged_max: int,
+        *,
+        acknowledges: bool,
+    ) -> None:
+        """``positions``: through which the reader has them; ``acknowledges``: each delivery when it
+        is written, whether it is read or not."""
+        self._session, self._profiles = session, profiles
+        self._positions = {name: at for name, at in positions.items() if name in profiles}
+        self._left = inf if acknowledges else unacknowledged_max
+        self._acknowledges = acknowledges
+
+    async def run(self, write: Write) -> None:
+        """Until the reader has to say how far they are, is gone, or a profile has ended."""
+        await write(f"retry: {AGAIN_MS}\n\n")
+        before = dict(self._positions)
+        async with self._session.own_user() as user:
+            results = user.results(
+                *self._profiles,
+                positions=None if self._acknowledges else lambda name: before.get(name, 0),
+                acknowledge=self._acknowledges,
+            )
+            try:
+                await results.connect()
+                await write(event_text("open", {"profiles": self._profiles}))
+                ended = await self._give(results, write)
+            except UserError as error:
+                ended = error
+            if ended is not None:
+                refused = refusal_of(ended)
+                said = {"code": refused.code, "reason": refused.reason}
+                await write(event_text("ended", said))
+
+    async def _give(self, results: Results, write: Write) -> UserError | None:
+        """Why nothing comes any more; None: the reader has to say how far they are."""
+        ended: UserError | None = None
+        put, take = trio.open_memory_channel[Delivery | UserError](0)
+
+        async def read() -> None:
+            try:
+                async for delivery in results:
+                    await put.send(delivery)
+            except RequestFailed as failed:
+                await put.send(failed)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read)
+            given = 0
+            while given < self._left:
+                with trio.move_on_after(self._patience(given)) as patience:
+                    found = await take.receive()
+                if patience.cancelled_caught:
+                    if given and not self._acknowledges:
+                        break
+                    await write(": \n\n")
+                    continue
+                if isinstance(found, UserError):
+                    ended = found
+                    break
+                given += 1
+                await write(self._event(found))
+            nursery.cancel_scope.cancel()
+        if self._acknowledges and ended is None:
+            await results.flush()
+        return ended
+
+    def _patience(self, given: int) -> float:
+        return SETTLE_SECONDS if given and not self._acknowledges else HEARTBEAT_SECONDS
+
+    def _event(self, delivery: Delivery) -> str:
+        self._positions[delivery.profile] = delivery.position
+        said = {
+            "profile": delivery.profile,
+            "source": delivery.source,
+            "number": delivery.number,
+            "position": delivery.position,
+            "media_type": delivery.media_type,
+            "results": [result.decode("utf-8", "replace") for result in delivery.results],
+            **({"limit": delivery.limit} if delivery.limit else {}),
+        }
+        at = ",".join(f"{name}:{number}" for name, number in self._positions.items())
+        return event_text("delivery", said, at)
+
+
+# -------------------------------------------------------------------------------------------------
+# What can be asked of a gateway about sources, as the command line has it, with the same codes.
+
+
+_CHANGES = {
+    "location": "[latitude, longitude]",
+    "rate": "messages a second that it expects",
+    "size": "bytes of a message",
+    "validate": "off, report or reject: messages against its schema",
+    "schema": "the text of its schema from now on, in one document; null: it has none",
+    "schema_name": "of that document: .xsd, .rng or .dtd",
+}
+
+
+async def list_sources(call: Call) -> Response:
+    return JSONResponse({"sources": [asdict(each) for each in await call.session.client.sources()]})
+
+
+async def show_source(call: Call) -> Response:
+    return _answer(await call.session.client.source(call.path["source"]))
+
+
+async def update_source(call: Call) -> Response:
+    said = call.said
+    unknown = sorted(set(said) - set(_CHANGES))
+    if unknown or not said:
+        what = f"{unknown[0]!r}" if unknown else "nothing to change"
+        raise Refused(400, "bad-argument", f"{what}: expected some of {', '.join(_CHANGES)}")
+    validate = call.text("validate") if "validate" in said else None
+    about: dict[str, object] = {
+        "location": call.location(),
+        "rate": call.number("rate"),
+        "size": None if (size := call.number("size")) is None else int(size),
+        "validate": validate,
+    }
+    about = {name: value for name, value in about.items() if value is not None}
+    if "schema" in said:
+        no_schema = said["schema"] is None
+        about["schema_name"] = "" if no_schema else call.text("schema_name")
+        about["schema"] = b"" if no_schema else call.text("schema").encode()
+    elif "schema_name" in said:
+        raise Refused(400, "bad-argument", "'schema': expected as well, with schema_name")
+    return _answer(await call.session.client.change_source(call.path["source"], about))
+
+
+async def put_schema(call: Call) -> Response:
+    """It is read here in a process with limits, as only what the main document reaches goes on."""
+    if call.request.headers.get("content-type", "").partition(";")[0] != "application/zip":
+        why = "expected application/zip; a schema of one document goes by PATCH"
+        raise Refused(415, "bad-media-type", f"Content-Type: {why}")
+    main = call.request.query_params.get("main", "")
+    question = {"schema_zip": await call.request.body(), "main": main}
+    read = await call.gateway.trials.ask(question)
+    about = {"schema_name": read["schema_name"], "schema": b64decode(read["schema"])}
+    return _answer(await call.session.client.change_source(call.path["source"], about))
+
+
+async def remove_source(call: Call) -> Response:
+    await call.session.client.remove_source(call.path["source"])
+    return Response(status_code=204)
+
+
+def _answer(source: SourceInfo) -> Response:
+    return JSONResponse(asdict(source))
+
+
+_WHOSE = {404: "there is none", 409: "several have the name", 403: "it is another's"}
+SOURCE_OPERATIONS = (
+    Operation("GET", "/v1/sources", "List sources", list_sources, answers={200: "sources"}),
+    Operation(
+        "GET",
+        "/v1/sources/{source}",
+        "Show a source, by its id or its name",
+        show_source,
+        answers={200: "the source", 404: _WHOSE[404], 409: _WHOSE[409]},
+    ),
+    Operation(
+        "PATCH",
+        "/v1/sources/{source}",
+        "Change what is said of a source; what is not named stays",
+        update_source,
+        body=_CHANGES,
+        media_type="application/json",
+        answers={
+            200: "the source, with what has changed, and which profiles can match nothing any more",
+            **_WHOSE,
+            422: "refused: a schema with its place, a schema that what it is validated by takes",
+        },
+    ),
+    Operation(
+        "PUT",
+        "/v1/sources/{source}/schema",
+        "Give a source a schema of several documents, as a zip file of them",
+        put_schema,
+        query={"main": "the path of the main document, where others refer to none of several"},
+        media_type="application/zip",
+        answers={
+            200: "the source, schema_unread with what the documents refer to and is not there",
+            **_WHOSE,
+            415: "no application/zip",
+            422: "refused: no zip file, or a document that cannot be read, with its place",
+        },
+    ),
+    Operation(
+        "DELETE",
+        "/v1/sources/{source}",
+        "Remove a source; what was accepted is still delivered",
+        remove_source,
+        answers={204: "its root broker has let go of it", **_WHOSE},
+    ),
+)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 PAGE_MAX = 1_000  # profiles in one answer
 TRACEPARENT = "traceparent"
@@ -239,8 +693,6 @@ async def document(call: Call) -> Response:
 _TEXTS = {"profile": "a text in XQuery or SPARQL", "message": "a document or a graph"}
 _MEDIA_TYPE = {"media_type": "of the message (default: application/xml)"}
 _REFUSED = {422: "refused: code, reason, line, column and, of a profile, what was expected"}
-_NONE = {404: "there is none"}
-
 _POLICY_PATH = "/v1/profiles/{profile}/policy"
 _POLICY = {
     "when_full": f"what happens to what is too much: {', '.join(WHEN_FULL)}",

@@ -12,30 +12,653 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any, TypeAlias, cast
 
+import jinja2
 import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ASGIFramework, ConnectionState
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from onyx.background import background_tasks
-from onyx.errors import EXIT_CONFIG, EXIT_OK, UserError
-from onyx.gateway.app import application
-from onyx.gateway.call import Gateway
+from onyx.client_values import ProfileInfo
+from onyx.errors import EXIT_CONFIG, EXIT_OK, RequestFailed, UserError, leaves
+from onyx.gateway.api import OPERATIONS, status_of
+from onyx.gateway.call import Call, Gateway, json_of
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
-from onyx.gateway.serving import serve
-from onyx.gateway.sessions import Sessions
+from onyx.gateway.refusals import Refused, refusal_of
+from onyx.gateway.sessions import Answers, Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
 from onyx.logs import configure_logging, use_logs
-from onyx.registration_client import RegistrationClient
+from onyx.message_way import Answer, way_of
+from onyx.registration_client import RegistrationClient, Result
 from onyx.release import who
+from overlay.delivery_policy import WHEN_FULL
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
-from overlay.topology import TopologyError, load_topology
+from overlay.topology import Topology, TopologyError, load_topology, parse_topology
+from yfilter.graph.said_paths import said_disjunct
+
+# -------------------------------------------------------------------------------------------------
+# The application: routes of the API and of the pages, in front of one network.
+
+
+# -------------------------------------------------------------------------------------------------
+# Guard: what every request passes first, and every answer last.
+#
+# A page of somebody else may make a browser send requests here, so what such a page can send
+# without asking is refused: by the Host header (a name that was made to point here), by Origin and
+# Sec-Fetch-Site, and by media types that a form can have.
+
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+FORM_TYPES = frozenset(
+    {"", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
+)
+"""What a form, or a request that is not asked about first, may say that its body is."""
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Guard:
+    """In front of ``app``."""
+
+    def __init__(self, app: ASGIApp, options: GatewayOptions, traffic: Traffic) -> None:
+        self._app, self._options, self._traffic = app, options, traffic
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        left = self._options.body_bytes_max
+        began = trio.current_time()
+
+        async def receive_some() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise self._too_long()
+            return message
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._traffic.answers[message["status"]] += 1
+                self._traffic.seconds.note(trio.current_time() - began)
+                MutableHeaders(scope=message).update(HEADERS)
+                MutableHeaders(scope=message).setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        self._traffic.under_way += 1
+        try:
+            self._check(scope)
+            await self._app(scope, receive_some, send_with_headers)
+        except Refused as refused:
+            await refused.response()(scope, receive, send_with_headers)
+        finally:
+            self._traffic.under_way -= 1
+
+    def _check(self, scope: Scope) -> None:
+        headers, options = Headers(scope=scope), self._options
+        host = headers.get("host", "")
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if options.hosts and name.lower() not in options.hosts:
+            said = f"this gateway is not {host!r}; --host makes it known by a name"
+            raise Refused(421, "wrong-host", said)
+        site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
+        is_from_elsewhere = site not in (None, "same-origin", "none")
+        if is_from_elsewhere and not (scope["method"] == "GET" and mode == "navigate"):
+            raise Refused(403, "cross-site", "pages of other sites may not ask this")
+        if scope["path"].startswith("/v1/") and is_from_elsewhere:
+            raise Refused(403, "cross-site", "pages of other sites may not ask this")
+        if scope["method"] not in SAFE:
+            self._check_change(scope, headers, host)
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > options.body_bytes_max:
+            raise self._too_long()
+        if self._traffic.under_way > options.requests_max + options.streams_max:
+            raise Refused(503, "busy", f"{options.requests_max} requests are under way")
+
+    def _check_change(self, scope: Scope, headers: Headers, host: str) -> None:
+        origin = headers.get("origin")
+        if origin is not None and origin != f"{scope['scheme']}://{host}":
+            raise Refused(403, "cross-site", f"pages of {origin} may change nothing here")
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and kind in FORM_TYPES:
+            expected = "application/json, or the media type of the message"
+            raise Refused(415, "media-type", f"Content-Type is {kind!r}; expected {expected}")
+
+    def _too_long(self) -> Refused:
+        return Refused(413, "too-long", f"more than {self._options.body_bytes_max:,} bytes")
+
+
+# -------------------------------------------------------------------------------------------------
+# The pages: what each of them shows, gathered for its template.
+#
+# A page is made when somebody opens it; what is live on it comes by events (static/*.js).
+
+
+# -------------------------------------------------------------------------------------------------
+# TracePicture: the way of a message as a tree, with a place for every broker and link of it.
+
+
+COLUMN, ROW = 250, 76
+CARD_WIDTH, CARD_HEIGHT = 132, 46
+MARGIN = 12
+
+
+@dataclass(slots=True)
+class TracePicture:
+    """From left to right; ``brokers`` with ``id``, ``x``, ``y``, ``profiles`` that match there,
+    whether it is ``reached``; ``links`` with a ``path``, a ``note``, whether it is ``taken``,
+    and why."""
+
+    brokers: list[dict[str, Any]] = field(default_factory=list)
+    links: list[dict[str, Any]] = field(default_factory=list)
+    width: int = 0
+    height: int = 0
+
+    @staticmethod
+    def of(answers: Mapping[str, Answer]) -> TracePicture:
+        picture = TracePicture()
+        root = next(iter(answers))
+        picture._place(answers, root, 0)
+        picture.width = max(b["x"] for b in picture.brokers) + CARD_WIDTH + MARGIN
+        picture.height += MARGIN
+        return picture
+
+    def _place(self, answers: Mapping[str, Answer], broker: str, depth: int) -> dict[str, Any]:
+        """A broker in the middle of those below it."""
+        answer = answers.get(broker)
+        links = [] if answer is None else answer["links"]
+        placed = [(link, self._place(answers, link["link"], depth + 1)) for link in links]
+        if placed:
+            y = (placed[0][1]["y"] + placed[-1][1]["y"]) // 2
+        else:
+            y = self.height + MARGIN
+            self.height = y + ROW - MARGIN
+        own = {
+            "id": broker,
+            "x": MARGIN + depth * COLUMN,
+            "y": y,
+            "reached": answer is not None,
+            "matched": 0 if answer is None else answer["profiles_matched"],
+            "profiles": [] if answer is None else answer["profiles"][:20],
+        }
+        self.brokers.append(own)
+        self.links += [_link(own, link, child) for link, child in placed]
+        return own
+
+
+def _link(parent: dict[str, Any], link: Mapping[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    x1, y1 = parent["x"] + CARD_WIDTH, parent["y"] + CARD_HEIGHT // 2
+    x2, y2 = child["x"], child["y"] + CARD_HEIGHT // 2
+    middle = (x1 + x2) // 2
+    found = {
+        "path": f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}",
+        "x": middle,
+        "y": (y1 + y2) // 2,
+        "ends": f"{parent['id']} → {child['id']}",
+        "taken": link["taken"],
+        "disjuncts": link["disjuncts"],
+    }
+    if link["taken"]:
+        is_cut = link["bytes"] != link["bytes_whole"]
+        note = f"{link['bytes']:,} bytes as {link['format']}"
+        cut = f", cut from {link['bytes_whole']:,}" if is_cut else ""
+        why = [said_disjunct(held) for held in link["held"][:1]]
+        return {**found, "note": f"{note}{cut}", "why": why}
+    failed = [
+        f"{said_disjunct(each['disjunct'])} fails at {said_disjunct(each['part'])}"
+        for each in link["failed"][:3]
+    ]
+    note = "not taken" if link["disjuncts"] else "nobody asks"
+    return {**found, "note": note, "why": failed}
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+PROFILES_SHOWN = 200
+SHOWN_BYTES = 4_000  # of a dead letter
+EXAMPLE_PROFILE = """\
+for $n in $msg/nitf
+where $n/head/pubdata/@edition.area = "SF"
+return <stock_news>{$n/body/body.head/hedline}</stock_news>"""
+EXAMPLE_MESSAGE = """\
+<nitf>
+  <head><pubdata edition.area="SF"/></head>
+  <body><body.head><hedline>Markets calm</hedline></body.head></body>
+</nitf>"""
+
+Context: TypeAlias = Mapping[str, Any]
+Page: TypeAlias = tuple[str, Callable[[Call], Awaitable[Context]]]
+"""A template, and what it is given."""
+
+
+async def show_map(call: Call) -> Context:
+    call.check_operates()
+    topology, _ = await _topology(call)
+    return {"topology": topology}
+
+
+async def show_brokers(call: Call) -> Context:
+    call.check_operates()
+    topology, _ = await _topology(call)
+    found = await call.session.ask_all("statistics")
+    archives = {
+        node: said["archive"]
+        for node, said in found.items()
+        if said and "directory" in said.get("archive", {})
+    }
+    labels = {broker.id: broker.label for broker in topology.brokers}
+    rows = [(node, labels.get(node), status_of(said)) for node, said in found.items()]
+    return {"rows": rows, "archives": archives}
+
+
+async def show_broker(call: Call) -> Context:
+    call.check_operates()
+    topology, _ = await _topology(call)
+    name = _broker(topology, call.path["broker"])
+    statistics = await call.session.ask(topology.where(name), "statistics")
+    cuts = statistics["query"].get("transformation", {}).get("links", {})
+    formats = statistics["data"]["formats"]
+    links = []
+    for other in topology.neighbours(name):
+        link, cut = topology.link(name, other), cuts.get(other, {})
+        links.append(
+            {
+                "other": other,
+                "format": formats.get(other, {}).get("format", link.format),
+                "why": formats.get(other, {}).get("why", "as the topology says"),
+                "latency_ms": link.latency_ms,
+                "crossings": statistics["data"]["crossings"].get(other, 0),
+                "cut": cut.get("cut", 0),
+                "saved": cut.get("bytes_saved", 0),
+            }
+        )
+    node = topology.broker(name)
+    return {"broker": node, "status": status_of(statistics), "links": links, "said": statistics}
+
+
+async def show_link(call: Call) -> Context:
+    call.check_operates()
+    topology, _ = await _topology(call)
+    a, b = (_broker(topology, call.path[end]) for end in ("broker", "other"))
+    if b not in topology.neighbours(a):
+        raise Refused(404, "unknown-link", f"there is no link {a} - {b}")
+    directions: list[Context] = []
+    for here, there in ((a, b), (b, a)):
+        about = {"link": there}
+        try:
+            routing = await call.session.ask(topology.where(here), "routing.show", about)
+            cut = await call.session.ask(topology.where(here), "transform.show", about)
+        except RequestFailed as failed:
+            directions.append({"here": here, "there": there, "failed": failed.reason})
+            continue
+        directions.append({"here": here, "there": there, "routing": routing, "cut": cut})
+    return {"a": a, "b": b, "link": topology.link(a, b), "directions": directions}
+
+
+async def show_sources(call: Call) -> Context:
+    return {"sources": await call.session.client.sources()}
+
+
+async def show_source(call: Call) -> Context:
+    return {"source": await call.session.client.source(call.path["source"])}
+
+
+async def show_profiles(call: Call) -> Context:
+    query = call.request.query_params
+    about = {
+        "user": query.get("user", call.session.user_name),
+        "after": query.get("after", ""),
+        "texts": True,
+    }
+    page = await call.session.client.call("profile.list", about)
+    found = [ProfileInfo.from_result(entry) for entry in page["profiles"][:PROFILES_SHOWN]]
+    more = page["more"] or len(page["profiles"]) > PROFILES_SHOWN
+    return {"profiles": found, "user": about["user"], "after": found[-1].id if more else ""}
+
+
+async def show_profile(call: Call) -> Context:
+    profile = await call.session.client.profile(call.path["profile"])
+    return {"profile": profile, "when_full": WHEN_FULL}
+
+
+async def show_playground(call: Call) -> Context:
+    text, profile = EXAMPLE_PROFILE, call.request.query_params.get("profile", "")
+    if profile:
+        text = (await call.session.client.profile(profile)).text or ""
+    sources = await call.session.client.sources()
+    return {"text": text, "message": EXAMPLE_MESSAGE, "profile": profile, "sources": sources}
+
+
+async def show_trace(call: Call) -> Context:
+    call.check_operates()
+    sources = await call.session.client.sources()
+    return {"sources": sources, "message": EXAMPLE_MESSAGE}
+
+
+async def draw_trace(call: Call) -> Context:
+    """A part of a page: the way of the message of a JSON body."""
+    call.check_operates()
+    addresses = await call.session.client.brokers()
+    source = await call.session.client.source(call.text("source"))
+
+    async def ask(broker: str, verb: str, about: Mapping[str, object]) -> Result:
+        return await call.session.ask(addresses[broker], verb, about)
+
+    message, media_type = call.text("message").encode(), call.text("media_type")
+    answers = await way_of(ask, source.root, source.id, message, media_type)
+    return {"source": source, "picture": TracePicture.of(answers), "size": len(message)}
+
+
+async def show_changes(call: Call) -> Context:
+    call.check_operates()
+    session = call.session
+    _, shape = await _topology(call)
+    progress = await session.client.plan_progress()
+    statistics = await session.client.statistics()
+    return {
+        "shape": shape,
+        "progress": progress,
+        "auto": await session.client.auto_plan(),
+        "drains": statistics["drains"],
+        "placement": statistics["placement"],
+        "moves": statistics["moves"],
+        "shares": statistics["shares"],
+    }
+
+
+async def show_dead(call: Call) -> Context:
+    name = call.session.user_name
+    found = await call.session.ask_all("dead.list", {"user": name} if name else {})
+    letters = [{"node": node, **letter} for node, letter in _letters(found)]
+    letters.sort(key=lambda letter: -letter["at"])
+    silent = [node for node, answer in found.items() if answer is None]
+    return {"letters": letters, "silent": silent}
+
+
+async def show_letter(call: Call) -> Context:
+    processes = await call.session.client.processes()
+    node, about = call.path["node"], {"id": call.path["letter"]}
+    if node == processes.registration:
+        letter = await call.session.client.call("dead.show", about)
+    elif node in processes.brokers:
+        letter = await call.session.ask(processes.brokers[node], "dead.show", about)
+    else:
+        raise Refused(404, "unknown-node", f"there is no process {node}")
+    data = bytes(letter["data"])[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+    return {"node": node, "letter": letter, "data": data}
+
+
+PAGES: Mapping[str, Page] = {
+    "/": ("map.html", show_map),
+    "/brokers": ("brokers.html", show_brokers),
+    "/brokers/{broker}": ("broker.html", show_broker),
+    "/links/{broker}/{other}": ("link.html", show_link),
+    "/sources": ("sources.html", show_sources),
+    "/sources/{source}": ("source.html", show_source),
+    "/profiles": ("profiles.html", show_profiles),
+    "/profiles/{profile}": ("profile.html", show_profile),
+    "/playground": ("playground.html", show_playground),
+    "/trace": ("trace.html", show_trace),
+    "/changes": ("changes.html", show_changes),
+    "/dead": ("dead.html", show_dead),
+    "/dead/{node}/{letter}": ("letter.html", show_letter),
+}
+NAVIGATION = (
+    ("/", "Map"),
+    ("/brokers", "Brokers"),
+    ("/sources", "Sources"),
+    ("/profiles", "Profiles"),
+    ("/playground", "Playground"),
+    ("/trace", "Trace"),
+    ("/changes", "Plans"),
+    ("/dead", "Dead letters"),
+)
+
+
+async def _topology(call: Call) -> tuple[Topology, Result]:
+    """As the network has it now, and how far a change of it is."""
+    shape = await call.session.client.call("topology.show")
+    return parse_topology(shape["text"], "the running network"), shape
+
+
+def _broker(topology: Topology, name: str) -> str:
+    if name not in topology.broker_ids:
+        raise Refused(404, "unknown-broker", f"there is no broker {name}")
+    return name
+
+
+def _letters(found: Answers) -> list[tuple[str, Mapping[str, Any]]]:
+    answers = [(node, answer) for node, answer in found.items() if answer]
+    return [(node, letter) for node, answer in answers for letter in answer["letters"]]
+
+
+# --- what templates write ---------------------------------------------------------------------
+
+
+def bytes_text(number: float) -> str:
+    """12 B, 3.4 kB, 5.6 MB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000 or unit == "GB":
+            break
+        number /= 1000
+    return f"{number:.3g} {unit}" if unit != "B" else f"{number:g} B"
+
+
+def count_text(number: float) -> str:
+    return f"{number:,}"
+
+
+def time_text(second: float) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S Z")
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+FOLDER = Path(__file__).parent
+
+
+def application(gateway: Gateway) -> ASGIApp:
+    """All of it, behind its guard."""
+    templates = _templates()
+
+    def page(path: str, of: Page) -> Route:
+        template, gather = of
+
+        async def endpoint(request: Request) -> Response:
+            async def show(call: Call) -> Response:
+                context = await gather(call)
+                return _render(templates, request, template, 200, call=call, **context)
+
+            try:
+                return await _answered(gateway, request, show)
+            except Refused as refused:
+                if refused.status == HTTPStatus.UNAUTHORIZED and gateway.options.is_open:
+                    return RedirectResponse("/sign-in", 303)
+                return _render(templates, request, "refused.html", refused.status, refused=refused)
+
+        return Route(path, endpoint)
+
+    async def trace(request: Request) -> Response:
+        async def show(call: Call) -> Response:
+            context = await draw_trace(call)
+            return _render(templates, request, "trace_picture.html", 200, **context)
+
+        return await _answered(gateway, request, show)
+
+    async def show_sign_in(request: Request) -> Response:
+        return _render(templates, request, "sign_in.html", 200)
+
+    routes = [
+        *(_api_route(gateway, operation.path, operation.method, operation.answer)
+          for operation in OPERATIONS),
+        *(page(path, of) for path, of in PAGES.items()),
+        Route("/parts/trace", trace, methods=["POST"]),
+        Route("/sign-in", show_sign_in),
+        Mount("/static", StaticFiles(directory=FOLDER / "static")),
+    ]  # fmt: skip
+
+    async def unrouted(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        code = "not-found" if error.status_code == 404 else "method-not-allowed"
+        refused = Refused(error.status_code, code, error.detail)
+        if request.url.path.startswith("/v1/"):
+            return refused.response()
+        return _render(templates, request, "refused.html", refused.status, refused=refused)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return error.response()
+
+    handlers = {HTTPException: unrouted, Refused: refused}
+    return Guard(
+        Starlette(routes=routes, exception_handlers=handlers), gateway.options, gateway.traffic
+    )
+
+
+def _api_route(
+    gateway: Gateway, path: str, method: str, answer: Callable[[Call], Awaitable[Response]]
+) -> Route:
+    async def endpoint(request: Request) -> Response:
+        return await _answered(gateway, request, answer)
+
+    return Route(path, endpoint, methods=[method])
+
+
+async def _answered(
+    gateway: Gateway, request: Request, answer: Callable[[Call], Awaitable[Response]]
+) -> Response:
+    """In the session of whoever asks; what the network refuses is Refused."""
+    try:
+        async with gateway.session_of(request) as session:
+            return await answer(Call(gateway, request, session, await json_of(request)))
+    except (UserError, BaseExceptionGroup) as error:
+        found = leaves(error)
+        known = [each for each in found if isinstance(each, UserError)]
+        if len(known) < len(found):
+            raise
+        raise refusal_of(known[0]) from None
+
+
+def _templates() -> jinja2.Environment:
+    loader = jinja2.FileSystemLoader(FOLDER / "templates")
+    templates = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters.update(bytes=bytes_text, count=count_text, time=time_text)
+    templates.globals["navigation"] = NAVIGATION
+    return templates
+
+
+def _render(
+    templates: jinja2.Environment,
+    request: Request,
+    template: str,
+    status: int,
+    /,
+    **context: object,
+) -> Response:
+    text = templates.get_template(template).render(path=request.url.path, **context)
+    return HTMLResponse(text, status)
+
+
+# -------------------------------------------------------------------------------------------------
+# Serving an application over HTTP: Hypercorn's Trio worker, with a bound on its connections.
+
+
+STALLED_MS = 60_000  # until a connection is given up whose other end takes nothing
+KEEP_ALIVE_SECONDS = 20
+FAREWELL_SECONDS = 1.0
+
+_Connection = trio.SSLStream[trio.SocketStream] | trio.SocketStream
+
+
+async def serve(
+    app: ASGIApp,
+    options: GatewayOptions,
+    listener: socket.socket,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Until cancelled; ``listener`` listens, and is closed at the end."""
+    config = Config()
+    config.include_server_header = False
+    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
+    config.h11_max_incomplete_size = 64 * 1024
+    config.certfile, config.keyfile = (
+        None if file is None else str(file) for file in (options.certificate, options.key)
+    )
+    wrapped, context = ASGIWrapper(cast("ASGIFramework", app)), WorkerContext(None)
+    open_now: set[trio.SocketStream] = set()
+
+    async def handle(stream: _Connection) -> None:
+        raw = stream if isinstance(stream, trio.SocketStream) else stream.transport_stream
+        if len(open_now) >= options.connections_max:
+            await trio.aclose_forcefully(stream)
+            return
+        open_now.add(raw)
+        try:
+            if hasattr(socket, "TCP_USER_TIMEOUT"):
+                raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
+            await TCPServer(wrapped, config, context, ConnectionState({}), stream)  # type: ignore[arg-type]
+        finally:
+            open_now.discard(raw)
+            await trio.aclose_forcefully(raw)
+
+    listener.setblocking(False)
+    plain = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
+    secure = config.create_ssl_context()
+    own: Any = plain if secure is None else trio.SSLListener(plain, secure, https_compatible=True)
+    async with trio.open_nursery() as handlers:
+        task_status.started()
+        try:
+            await trio.serve_listeners(handle, [own], handler_nursery=handlers)
+        finally:
+            # What waits for readers cannot be cancelled: their connections are closed.
+            handlers.cancel_scope.deadline = trio.current_time() + FAREWELL_SECONDS
+            for stream in list(open_now):
+                with suppress(OSError):
+                    stream.socket.shutdown(socket.SHUT_RDWR)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 WATCH_SECONDS = 5.0
 

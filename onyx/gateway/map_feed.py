@@ -3,19 +3,162 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import trio
 
+from onyx.cli.network_layout import network_layout
 from onyx.errors import UserError
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, Write, event_text
-from onyx.gateway.map_layout import Layout
-from onyx.gateway.overlay_map import OverlayMap
 from onyx.registration_client import addresses_of, call, open_connection
 from onyx.shape_follower import follow_shape
 from overlay.link.client_connection import ConnectionFailed
 from overlay.topology import Topology
+
+# -------------------------------------------------------------------------------------------------
+# Layout: where the brokers of a network stand on the map, found once for each shape of it.
+
+
+CELL = 96, 56  # the room of a broker
+
+
+class Layout:
+    """Keeps that of the last shape: settings, formats and how far a change is make no other."""
+
+    def __init__(self) -> None:
+        self._of: object = None
+        self._points: Mapping[str, tuple[float, float]] = {}
+
+    async def points(self, topology: Topology) -> Mapping[str, tuple[float, float]]:
+        """By broker; in a thread, as others are answered meanwhile."""
+        places = [(broker.id, broker.place) for broker in topology.brokers]
+        shape = places, [link.ends for link in topology.links]
+        if shape != self._of:
+            points = await trio.to_thread.run_sync(network_layout, topology, *CELL)
+            left, top = (min(point[axis] for point in points.values()) for axis in (0, 1))
+            found = {b: (round(x - left), round(y - top)) for b, (x, y) in points.items()}
+            self._of, self._points = shape, found
+        return self._points
+
+
+# -------------------------------------------------------------------------------------------------
+# OverlayMap: brokers and links as a page shows them, and what has changed for each who looks.
+#
+# ::
+#
+#     figures of a broker ──apply──> where all stand ──Changes.take──> what is new for one viewer
+#
+# Pure: no network, no clock.  What waits for a viewer who is slow is what has changed since, once
+# for each link and broker, however long that is.
+
+
+Figures = Mapping[str, Any]
+AWAY, HERE = "away", "here"
+
+
+class Changes:
+    """Of one viewer, since they took the last; at first all that is known."""
+
+    def __init__(self, overlay: OverlayMap) -> None:
+        self._overlay = overlay
+        self.brokers = set(range(len(overlay.topology.brokers)))
+        self.links = set(range(len(overlay.topology.links)))
+        self.crossings: Counter[tuple[int, int]] = Counter()  # by link and direction
+
+    def take(self) -> dict[str, Any] | None:
+        """``brokers``: [place, state, profiles, published, delivered, refused, waiting bytes];
+        ``links``: [place, crossings there, back, backlog there, back, format, whether it is up];
+        None: nothing."""
+        if not self.brokers and not self.links:
+            return None
+        overlay = self._overlay
+        links = [
+            [at, self.crossings[at, 0], self.crossings[at, 1], *overlay.link_state(at)]
+            for at in sorted(self.links)
+        ]
+        brokers = [[at, *overlay.broker_state(at)] for at in sorted(self.brokers)]
+        self.brokers.clear()
+        self.links.clear()
+        self.crossings.clear()
+        return {"brokers": brokers, "links": links}
+
+
+class OverlayMap:
+    """``points``: where brokers stand, by id."""
+
+    def __init__(self, topology: Topology, points: Mapping[str, tuple[float, float]]) -> None:
+        self.topology = topology
+        self._points = points
+        self._places = {broker.id: at for at, broker in enumerate(topology.brokers)}
+        self._links: dict[tuple[str, str], tuple[int, int]] = {}
+        for at, link in enumerate(topology.links):
+            a, b = link.ends
+            self._links[a, b], self._links[b, a] = (at, 0), (at, 1)
+        self._told: dict[str, Figures] = {}
+        self._states = dict.fromkeys(self._places, AWAY)
+        self.viewers: set[Changes] = set()
+
+    def snapshot(self) -> dict[str, Any]:
+        """What does not change: ``brokers`` [id, label, x, y], ``links`` [place, place]."""
+        brokers = [[b.id, b.label, *self._points[b.id]] for b in self.topology.brokers]
+        links = [[self._places[end] for end in link.ends] for link in self.topology.links]
+        return {"name": self.topology.name, "brokers": brokers, "links": links}
+
+    def look(self) -> Changes:
+        """Another viewer; they are taken from ``viewers`` when they have gone."""
+        changes = Changes(self)
+        self.viewers.add(changes)
+        return changes
+
+    def apply(self, broker: str, figures: Figures) -> None:
+        """Where the counters of a broker stand; what is counted once is counted from the last."""
+        place, last = self._places[broker], self._told.get(broker)
+        self._told[broker], self._states[broker] = figures, HERE
+        for other, now in figures["links"].items():
+            known = self._links.get((broker, other))
+            before = None if last is None else last["links"].get(other)
+            if known is None or now == before:
+                continue
+            crossed = 0 if before is None else max(0, now[0] - before[0])
+            for viewer in self.viewers:
+                viewer.links.add(known[0])
+                viewer.crossings[known] += crossed
+        for viewer in self.viewers:
+            viewer.brokers.add(place)
+
+    def gone(self, broker: str) -> None:
+        """Nobody answers there."""
+        if self._states[broker] != AWAY:
+            self._states[broker] = AWAY
+            for viewer in self.viewers:
+                viewer.brokers.add(self._places[broker])
+
+    def broker_state(self, place: int) -> list[Any]:
+        """From its state on, as in ``Changes.take``."""
+        broker = self.topology.brokers[place].id
+        figures = self._told.get(broker, {})
+        counted = ("profiles", "published", "delivered", "refused", "waiting_bytes")
+        return [self._states[broker], *(figures.get(name, 0) for name in counted)]
+
+    def link_state(self, place: int) -> list[Any]:
+        """From the backlogs on."""
+        ends = self.topology.links[place].ends
+        there, back = self._of(*ends), self._of(*reversed(ends))
+        is_up = bool(there and back and there[3] and back[3])
+        formats = dict.fromkeys(said[2] for said in (there, back) if said)
+        waiting = [said[1] if said else 0 for said in (there, back)]
+        return [*waiting, " / ".join(formats), is_up]
+
+    def _of(self, broker: str, other: str) -> list[Any]:
+        links: Mapping[str, list[Any]] = self._told.get(broker, {}).get("links", {})
+        return links.get(other, [])
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 TICK_SECONDS = 0.2  # from one event of a viewer to the next
 LINGER_SECONDS = 30.0  # after the last viewer

@@ -28,13 +28,14 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
+from typing import Self
 
 import trio
 
-from overlay.link.acknowledging import Acknowledging
 from overlay.link.client_limits import (
     DEFAULT_CLIENT_LIMITS,
     FINAL_CODES,
@@ -76,11 +77,142 @@ from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.lone_error import lone_error
 from overlay.link.message_headers import Headers
-from overlay.link.observed_events import ObservedEvents
-from overlay.link.outcomes import Outcomes
-from overlay.link.question import Questions
 from overlay.link.subscription import Shared, Subscription
 from overlay.nodes import Address, Addresses
+
+# -------------------------------------------------------------------------------------------------
+# Acknowledging: when a client says what it has taken, many deliveries at once.
+
+
+ACKNOWLEDGE_SECONDS = 0.5
+"""What is taken is said together with what is taken in so long after it: with the next that comes
+then, or the next tick, or when it is ACKNOWLEDGE_AT_ONCE or so many bytes.  PERF: with a timer for
+that a process with 1,000 connections took a quarter longer for each delivery."""
+ACKNOWLEDGE_AT_ONCE = 64
+ACKNOWLEDGE_BYTES_AT_ONCE = 256 * 1024
+
+
+class Acknowledging:
+    """``is_any``: something was taken that was not said; it is to be said ``at`` some time."""
+
+    __slots__ = ("_bytes", "_clock", "_count", "at")
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """``clock`` gives seconds, of which ``at`` is one."""
+        self._clock = clock
+        self.said()
+
+    def said(self) -> None:
+        self._count = self._bytes = 0
+        self.at = inf
+
+    @property
+    def is_any(self) -> bool:
+        return bool(self._count)
+
+    def take(self, size: int) -> bool:
+        """One delivery of so many bytes; whether it is to be said at once."""
+        self._count += 1
+        self._bytes += size
+        if self._count == 1:
+            self.at = self._clock() + ACKNOWLEDGE_SECONDS
+        return self._count >= ACKNOWLEDGE_AT_ONCE or self._bytes >= ACKNOWLEDGE_BYTES_AT_ONCE
+
+
+# -------------------------------------------------------------------------------------------------
+# ObservedEvents: what a client asked to observe, as it comes.
+
+
+class ObservedEvents:
+    """An iterator as a class: it may be left in the middle, which an async generator may not
+    without being closed explicitly."""
+
+    def __init__(self, take: Callable[[], Awaitable[Mapping[str, object]]]) -> None:
+        self._take = take
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Mapping[str, object]:
+        return await self._take()
+
+
+# -------------------------------------------------------------------------------------------------
+# Outcomes: what becomes of the messages that a source publishes, by their numbers.
+
+
+class Outcomes:
+    """A message is ``open`` until the peer has acknowledged it; what is said of it comes before."""
+
+    def __init__(self, kept_max: int) -> None:
+        """Of those that nobody has taken the latest ``kept_max`` are kept."""
+        self.open: deque[int] = deque()
+        self._kept_max = kept_max
+        self._kept: dict[int, Refused | AcceptedBefore | None] = {}
+
+    def tell(self, said: Refused | AcceptedBefore) -> None:
+        self._kept[said.number] = said
+
+    def settle(self, through: int) -> None:
+        """All through a number are acknowledged."""
+        while self.open and self.open[0] <= through:
+            self._kept.setdefault(self.open.popleft(), None)
+        while len(self._kept) > self._kept_max:
+            del self._kept[next(iter(self._kept))]
+
+    def take(self, number: int) -> Refused | AcceptedBefore | None:
+        """What became of a settled message; accepted, if nothing was said.  Once: then KeyError."""
+        return self._kept.pop(number)
+
+
+# -------------------------------------------------------------------------------------------------
+# Questions: the requests of a client that are not answered yet.
+
+
+class Question:
+    """PERF: each has an event of its own, for there may be hundreds (``benchmarks network``,
+    registering)."""
+
+    def __init__(self) -> None:
+        self.answer: Response | None = None
+        self.changed = trio.Event()
+
+
+class Questions:
+    """By the id of the request."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Question] = {}
+
+    @asynccontextmanager
+    async def asked(self, request: str) -> AsyncIterator[Question]:
+        """A question for as long as it is asked.  Who asks the same meanwhile has to wait until
+        then, as an answer says no more than the id."""
+        while (other := self._open.get(request)) is not None:
+            await other.changed.wait()
+            await trio.lowlevel.checkpoint()  # whoever asked takes the answer first
+        question = self._open[request] = Question()
+        try:
+            yield question
+        finally:
+            del self._open[request]
+            question.changed.set()
+
+    def answer(self, answer: Response) -> None:
+        """Nobody may have asked, or no more."""
+        question = self._open.get(answer.request)
+        if question is not None:
+            question.answer = answer
+            question.changed.set()
+
+    def tell_all(self) -> None:
+        """The connection came, went, or has ended."""
+        for question in self._open.values():
+            question.changed.set()
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 TICK_SECONDS = 1.0
 __all__ = ["ClientConnection", "ClientLimits", "ConnectionFailed", "RemoteError", "open_client"]

@@ -11,8 +11,12 @@ safe to crash at any moment::
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+import msgpack
 
 from overlay.access import Right
 from overlay.link.arrival import Arrival
@@ -25,16 +29,209 @@ from overlay.link.events import (
     CallAtEnd,
     CalledAgain,
     Event,
+    TakeSettings,
     TimePassed,
 )
 from overlay.link.frame import Frame
+from overlay.link.frames import Request
+from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Agenda, FrameRefused, Part, Taker
-from overlay.link.request_server import Result, Verb
-from overlay.link.running_settings import RunningSettings
-from overlay.link.statistics_requests import StatisticsRequests
+from overlay.link.request_server import (
+    RequestRefused,
+    Result,
+    Verb,
+    name_argument,
+    number_argument,
+)
+from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import CoreFailed, mark_of
+from overlay.link.tables import Table
 from overlay.link.work_mark import AT, BEHIND, IDLE, MARK
+from overlay.live_settings import live_values, with_live_settings, with_values
+from overlay.topology import Topology
+
+# -------------------------------------------------------------------------------------------------
+# RunningSettings: which limits and other settings are in force in a process, and since what.
+#
+# They are those of the process's file, which it reads at its start and at SIGHUP, until the network
+# is told others (``onyx topology apply``).  These are stored, and hold over a new start with the
+# same file; a file that says something else by then is newer, and holds.
+
+
+@dataclass(frozen=True, slots=True)
+class _SettingsRow:
+    """The live settings of the file, and those in force, by key."""
+
+    file: dict[str, object]
+    held: dict[str, object]
+
+
+SETTINGS = Table("settings", _SettingsRow)
+
+
+class RunningSettings(Part):
+    """Of one process; the last of its parts, as the others take what it restores."""
+
+    section = "settings"
+
+    def __init__(self, file: Topology, rows: RowLog) -> None:
+        """``file``: what the process was started with."""
+        self.now = file
+        self._file = live_values(file)
+        self._rows = rows
+        self.tell: Callable[[Topology], None] = lambda topology: None
+        """Is told when others are in force, besides the parts and the shell."""
+        self._is_stored = False
+
+    def restore(self, rows: StoredRows) -> None:
+        for _, row in rows.take(SETTINGS):
+            self._is_stored = True
+            if row.file == self._file:
+                self._hold(*with_live_settings(self.now, with_values(self.now, row.held))[:2])
+            else:
+                self._forget()
+
+    def take_file(self, file: Topology) -> tuple[list[str], list[str]]:
+        """The file is read again: what of it is taken, and what takes a new start."""
+        wanted, taken, left = with_live_settings(self.now, file)
+        self._file = live_values(file)
+        self._forget()
+        if taken:
+            self._hold(wanted, taken)
+        return taken, left
+
+    def take_change(self, before: Topology, after: Topology) -> None:
+        """The network is told of other settings: of these what has changed."""
+        old, new = live_values(before), live_values(after)
+        changed = {key: new[key] for key in new if old.get(key) != new[key]}
+        wanted, taken, _ = with_live_settings(self.now, with_values(self.now, changed))
+        if taken:
+            self._hold(wanted, taken)
+            held = live_values(wanted)
+            SETTINGS.put(self._rows, "live", _SettingsRow(self._file, held))
+            self._is_stored = True
+
+    def _hold(self, wanted: Topology, taken: list[str]) -> None:
+        self.now = wanted
+        if self.agenda is not None:
+            self.agenda.take_limits(wanted.limits)
+        self.tell(wanted)
+        self.ask_shell(TakeSettings(wanted, tuple(taken)))
+
+    def _forget(self) -> None:
+        if self._is_stored:
+            SETTINGS.delete(self._rows, "live")
+            self._is_stored = False
+
+
+# -------------------------------------------------------------------------------------------------
+# StatisticsRequests: how a process is, asked from outside; short, however much there is of it.
+#
+# ::
+#
+#     statistics                       a summary of at most 64 KB; "cut": how many there are of what
+#                                      it has not all
+#     statistics of=links.connections  a page of one collection: entries whose name has ``match`` in
+#                                      it, from the ``first`` on
+#
+# What is asked of a process that has 100,000 users is answered in between, by the one thread that
+# everybody waits for: the summary looks at no collection from its beginning to its end.
+
+
+SUMMARY_BYTES_MAX = 64 * 1024
+PAGE_BYTES_MAX = 64 * 1024
+PAGE_MAX = 100
+ENTRIES_MAX = 100  # of a collection in a summary; of what is no number fewer, if they are too long
+_FEWER = (100, 20, 5, 1, 0)
+
+
+class StatisticsRequests:
+    """``handle`` a request."""
+
+    def __init__(self, statistics: Callable[[], Mapping[str, Any]], links: LinkLayer) -> None:
+        self._statistics = statistics
+        self._links = links
+
+    def handle(self, connection: int, request: Request) -> Result:
+        of = name_argument(request, "of", default="")
+        if not of:
+            return summary(self._statistics())
+        first = int(number_argument(request, "first", 0))
+        match = name_argument(request, "match", default="")
+        return page(of, self._collection(of), first, match)
+
+    def _collection(self, of: str) -> Iterator[tuple[str, Callable[[], object]]]:
+        """Of each entry its name, and what it says if it is asked."""
+        kept = self._links.kept.get(of.removeprefix("links."))
+        if of.startswith("links.") and kept is not None:
+            return ((str(name), entry.statistics) for name, entry in kept.items())
+        found: Any = self._statistics()
+        for part in of.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if isinstance(found, Mapping):
+            return ((str(name), _saying(entry)) for name, entry in found.items())
+        if isinstance(found, Sequence) and not isinstance(found, str | bytes):
+            return ((str(number), _saying(entry)) for number, entry in enumerate(found))
+        raise RequestRefused("unknown-statistics", f"there is no collection {of!r} here")
+
+
+def _saying(entry: object) -> Callable[[], object]:
+    return lambda: entry
+
+
+def page(
+    of: str, entries: Iterator[tuple[str, Callable[[], object]]], first: int, match: str
+) -> Result:
+    """``entries``: [name, what it says] each; ``next``: the ``first`` of the next page, if any.
+    Of a list the names are numbers, and what is matched is what it says."""
+    found = (
+        (name, say)
+        for name, say in entries
+        if not match or match in name or (name.isdecimal() and match in str(say()))
+    )
+    shown: list[list[object]] = []
+    left = PAGE_BYTES_MAX
+    for name, say in islice(found, first, None):
+        entry = say()
+        left -= len(msgpack.packb((name, entry), default=str))
+        if shown and (left < 0 or len(shown) >= PAGE_MAX):
+            return {"of": of, "entries": shown, "next": first + len(shown)}
+        shown.append([name, entry])
+    return {"of": of, "entries": shown, "next": None}
+
+
+def summary(statistics: Mapping[str, Any]) -> Result:
+    """What fits: of each collection the first entries."""
+    found: Result = {}
+    for most in _FEWER:
+        cut: dict[str, int] = {}
+        found = {name: _cut(value, most, name, cut) for name, value in statistics.items()}
+        if cut:
+            found["cut"] = cut
+        if len(msgpack.packb(found, default=str)) <= SUMMARY_BYTES_MAX:
+            break
+    return found
+
+
+def _cut(value: Any, most: int, path: str, cut: dict[str, int]) -> Any:
+    """``most``: of entries that are no numbers; of numbers ENTRIES_MAX."""
+    if isinstance(value, Mapping):
+        some = list(islice(value.items(), ENTRIES_MAX))
+        are_named = path.count(".") < 1 or any(isinstance(e, bool | int | float) for _, e in some)
+        kept = some if are_named else some[:most]
+        if len(kept) < len(value):
+            cut[path] = len(value)
+        return {name: _cut(entry, most, f"{path}.{name}", cut) for name, entry in kept}
+    if isinstance(value, list | tuple | set | frozenset):
+        if len(value) > most:
+            cut[path] = len(value)
+        return [_cut(entry, most, path, cut) for entry in islice(value, most)]
+    return value
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 Rows = Iterable[tuple[str, str, bytes]]
 

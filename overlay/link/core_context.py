@@ -8,9 +8,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from overlay.access import Access, AccessTable, Rule
 from overlay.link.arrival import always
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.events import Flow
@@ -20,9 +21,44 @@ from overlay.link.request_server import RequestServer
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, unsaid
-from overlay.link.token_holders import TokenHolders
 from overlay.link.work_mark import WorkMark
 from overlay.topology import Topology
+
+# -------------------------------------------------------------------------------------------------
+# TokenHolders: who shows which token to a process, and when that is over.
+
+
+class TokenHolders:
+    """``table`` has the network's own tokens; those of others are the issuer's business."""
+
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        wall: Callable[[], float],
+        issuer: Callable[[str], Principal] = nobody,
+    ) -> None:
+        """``rules``: until there are others.  ``wall``: seconds of the calendar.  ``issuer`` says
+        whose a JSON Web Token is, and raises ProtocolError where it is nobody's."""
+        self.table = AccessTable(Access(rules))
+        self._wall = wall
+        self._issuer = issuer
+
+    def holder(self, secret: str) -> Principal:
+        """Whoever shows a token; ProtocolError, or NOBODY."""
+        if "." in secret:  # no secret of ours has one
+            return self._issuer(secret)
+        return self.table.now.holder(secret, self._wall())
+
+    def send_away(self, links: LinkLayer) -> None:
+        """Close the connections of those whose tokens are revoked, or over."""
+        now = self._wall()
+        for connection, _, principal in links.principals():
+            if self.table.now.is_over(principal, now):
+                detail = f"the token of {principal} is revoked, or over"
+                links.refuse(connection, "not-authenticated", detail)
+
+
+# -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +67,7 @@ class Surroundings:
     stands still no slice is ever over), ``wall`` those of the calendar; ``node`` says how the shell
     fares, for statistics; ``progress`` is told how far the rows are taken, ``say`` what people
     should know; ``caution``: see slices.py; ``issuer``: see TokenHolders; ``mark``: where the core
-    says what it is at; ``epoch``: see epochs.py."""
+    says what it is at; ``epoch``: see link_layer.py."""
 
     clock: Callable[[], float] = float
     wall: Callable[[], float] = float

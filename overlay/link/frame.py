@@ -31,7 +31,7 @@ be passed over, is sent only to a peer whose hello names its feature (``LinkLaye
 ROLES = frozenset({"broker", "registration", "source", "subscriber", "client"})
 DURABLE_ROLES = PROCESS_ROLES | {"source"}
 """Channels exist between two processes of these roles; a client only asks and is answered, and what
-a subscriber takes has numbers of its own (delivery_frames.py)."""
+a subscriber takes has numbers of its own (frames.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,16 +23,17 @@ one on its channel leaves a gap, which is.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, NamedTuple, cast
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple, cast
 
 import msgpack
+import msgspec
 
-import overlay.link.move_frames  # noqa: F401 - its frames are known to the codec from here on
+import overlay.link.frames  # noqa: F401 - its frames are known to the codec from here on
 from overlay.link.carried_message import CarriedMessage
-from overlay.link.delivery_frames import Deliveries, packed_numbers, packed_slots
 from overlay.link.errors import ProtocolError
-from overlay.link.exact_headers import NOT_EXACT, ExactHeader, ExactHeaders
 from overlay.link.frame import (
     FRAME_TYPES,
     OLDEST_VERSION,
@@ -40,16 +41,97 @@ from overlay.link.frame import (
     Frame,
     check_lengths,
 )
-from overlay.link.frame_fields import KEY_BYTES_MAX, SEQUENCE_MAX, FieldCheck, field_checks
-from overlay.link.frames import Hello
+from overlay.link.frame_fields import (
+    KEY_BYTES_MAX,
+    SEQUENCE_MAX,
+    FieldCheck,
+    exact_type,
+    field_checks,
+    header_fields,
+)
+from overlay.link.frames import Deliveries, Hello, packed_numbers, packed_slots
 from overlay.link.message_headers import checked_headers
+
+# -------------------------------------------------------------------------------------------------
+# Headers of frames read by msgspec, where they are just as this release writes them.
+#
+# What is taken here passes the checks of ``frame_fields`` too, and gives the same values.
+# Everything else is left to those, which know what may lack, what a later release has added, and
+# how to say what is wrong: a key that is there twice among them, as then another one lacks or there
+# are more keys than fields.
+
+
+_FIXMAP, _FIXMAP_MOST = 0x80, 15
+_PLACE = {
+    "k": Annotated[str, msgspec.Meta(max_length=KEY_BYTES_MAX // 4)],
+    "n": Annotated[int, msgspec.Meta(ge=1, le=SEQUENCE_MAX)],
+}
+NOT_EXACT = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactHeader:
+    """How to take a header of one type of frame: ``first`` is the byte with which a map of just so
+    many keys begins, ``values`` takes the fields' values in the order of the dataclass."""
+
+    cls: type[Frame]
+    first: int
+    is_sequenced: bool
+    values: Callable[[Any], tuple[Any, ...]]
+
+
+class ExactHeaders:
+    """``decode`` bytes, and look up in ``kinds`` how to take what comes of it, by its type; it is
+    the header only if the bytes begin with ``first``.  Decoding raises ``NOT_EXACT``."""
+
+    def __init__(self, types: Mapping[str, type[Frame]]) -> None:
+        self.kinds: dict[type, ExactHeader] = {}
+        for name, cls in types.items():
+            self._add(name, cls)
+        self.decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(_union(self.kinds)).decode
+
+    def _add(self, name: str, cls: type[Frame]) -> None:
+        hints = header_fields(cls)
+        exact = {field: exact_type(hint) for field, hint in hints.items()}
+        if None in exact.values():
+            return
+        place = _PLACE if cls.sequenced else {}
+        struct = msgspec.defstruct(
+            cls.__name__,
+            [*place.items(), *exact.items()],
+            tag_field="t",
+            tag=name,
+            frozen=True,
+            forbid_unknown_fields=True,
+            gc=False,
+        )
+        count = 1 + len(place) + len(exact)
+        assert count <= _FIXMAP_MOST
+        self.kinds[struct] = ExactHeader(cls, _FIXMAP + count, cls.sequenced, _values(tuple(exact)))
+
+
+def _union(kinds: Mapping[type, ExactHeader]) -> Any:
+    union: Any = None
+    for struct in kinds:
+        union = struct if union is None else union | struct
+    return union
+
+
+def _values(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) == 1:
+        one = attrgetter(names[0])
+        return lambda read: (one(read),)
+    return attrgetter(*names) if names else lambda _: ()
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 LENGTH_BYTES = 4
 HEADER_BYTES_MAX = 65_535
 
 _BIN8_MOST = 255
 _pack = msgpack.Packer().pack
-_FIXMAP, _FIXMAP_MOST = 0x80, 15
 _PLAIN = frozenset((str, int, bytes, bool, float, type(None)))
 _KEPT_BYTES_MAX = 64 * 1024  # an unpacker that is used again keeps as much memory as it once took
 

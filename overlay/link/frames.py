@@ -15,81 +15,1297 @@ does the rest from the annotations (``frame_fields``).  Bytes on the wire: docs/
 
 from __future__ import annotations
 
-from overlay.link.catalog_frames import (
-    VALIDATIONS,
-    AccessAnnounced,
-    KeysReleased,
-    LinkReported,
-    ShapeAgreed,
-    ShapeAnnounced,
-    ShapeReached,
-    ShapeSettled,
-    SourceAnnounced,
-    SourceReady,
-    SourceReleased,
-    SourceRemoved,
-    TaxonomiesAnnounced,
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Annotated, ClassVar, NamedTuple, TypeAlias
+
+from overlay.delivery_policy import DeliveryPolicy, policy_of
+from overlay.link.carried_message import CarriedMessage
+from overlay.link.errors import ProtocolError
+from overlay.link.events import Flow
+from overlay.link.frame import (
+    OLDEST_VERSION,
+    ROLES,
+    CatalogFrame,
+    Frame,
+    MessageFrame,
+    QueryFrame,
+    check_lengths,
+    on_the_wire,
 )
-from overlay.link.control_frames import (
-    Ack,
-    ErrorFrame,
-    Hello,
-    Observed,
-    PassedOn,
-    Ping,
-    Pong,
-    Relayed,
-    Request,
-    Response,
-    Skipped,
+from overlay.link.frame_fields import (
+    BODY,
+    CLAIMED_SEQUENCE_MAX,
+    Bound,
+    Detail,
+    FlowNumber,
+    GivenDictionaries,
+    Name,
+    SequenceNumber,
+    Text,
 )
-from overlay.link.delivery_frames import (
-    Attach,
-    Deliveries,
-    Delivery,
-    Detached,
-    Missed,
-    Rejected,
-    Taken,
-)
-from overlay.link.message_frames import (
-    AcceptedBefore,
-    DictionaryTrained,
-    Message,
-    MessageAgain,
-    Publish,
-    PublishOnce,
-    Refused,
-    SourceChanged,
-    SourceGone,
-    TaxonomiesInForce,
-    TreeBegun,
-    TreeEnded,
-)
-from overlay.link.query_frames import (
-    BranchReady,
-    DeliveryPolicies,
-    DictionaryHeld,
-    LiveMarker,
-    LiveReached,
-    NeedsDelta,
-    PartitionsMatched,
-    PlaceProfile,
-    PlaceProfiles,
-    PlanInForce,
-    ProfilesChanged,
-    ProfilesLive,
-    ProfilesPlaced,
-    RoutingDelta,
-    TreeReady,
-    Undecoded,
-)
-from overlay.link.rebuild_frames import (
-    CatalogTold,
-    CatalogWanted,
-    ProfilesHosted,
-    ProfilesMoving,
-)
+from overlay.link.limits import FRAME_BYTES_MAX_LEAST
+from overlay.link.message_headers import DIGEST_BYTES, Headers
+
+# -------------------------------------------------------------------------------------------------
+# Frames about the connection itself: unsequenced, gone with it.
+
+
+TOKEN_BYTES_MAX = 4096  # of one of OpenID Connect
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Hello(Frame):
+    """The first frame in each direction.
+
+    ``peer`` is the sender's own id and ``instance`` tells two runs of it apart (for people; the
+    protocol does not depend on it).  ``received`` says, for each channel on which the sender
+    receives from this peer, the last sequence number that it has: (flow, key, sequence).
+    ``token``: one, from a client that dials without a certificate.  ``epoch`` counts the processes
+    that have been this peer, where a standby can be it; 0 where none can.  ``is_anew``: a
+    registration service has lost its store, and by an operator's word its channels go on where the
+    peer says that they are (frames.py).
+
+    The two speak the lower one of both ``version`` (the newest that the sender speaks; ``oldest``
+    is the other end), and use those ``features`` that both have.
+    """
+
+    type: ClassVar[str] = "hello"
+
+    version: int
+    role: Name
+    peer: Name
+    instance: Name
+    formats: Annotated[list[Name], Bound(64)]
+    frame_bytes_max: int
+    received: Annotated[list[tuple[FlowNumber, Name, SequenceNumber]], Bound(65_536), BODY]
+    token: Annotated[str, Bound(TOKEN_BYTES_MAX)] = ""
+    oldest: int = OLDEST_VERSION
+    features: Annotated[list[Name], Bound(256)] = field(default_factory=list)
+    epoch: int = 0
+    is_anew: bool = False
+
+    def check(self) -> None:
+        if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:
+            raise ProtocolError(
+                "bad-field",
+                f"frame_bytes_max is {self.frame_bytes_max}; at least {FRAME_BYTES_MAX_LEAST}",
+            )
+        if self.role not in ROLES:
+            raise ProtocolError("bad-field", f"role {self.role!r}; expected one of {sorted(ROLES)}")
+        if not self.peer or any(c in "|/" or not c.isprintable() for c in self.peer):
+            raise ProtocolError(
+                "bad-field", "a peer's id is printable text without '|' and '/', and not empty"
+            )
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Ack(Frame):
+    """Everything on channel (``about``, ``key``) up to ``sequence`` is taken, durably."""
+
+    type: ClassVar[str] = "ack"
+
+    about: FlowNumber
+    key: Name
+    sequence: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PassedOn(Frame):
+    """What was taken on channel (``about``, ``key``) up to ``sequence`` has been acknowledged to
+    the sender by all to whom it had to be passed on; ``partly``: but those that are away for long.
+    """
+
+    type: ClassVar[str] = "passed-on"
+
+    about: FlowNumber
+    key: Name
+    sequence: SequenceNumber
+    partly: bool = False
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Skipped(Frame):
+    """Frames up to ``through`` on channel (``about``, ``key``) will not come; expect the next.
+
+    This receiver has acknowledged them; one that starts anew without a store knows no more of it.
+    """
+
+    type: ClassVar[str] = "skipped"
+
+    about: FlowNumber
+    key: Name
+    through: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Ping(Frame):
+    """Are you there?"""
+
+    type: ClassVar[str] = "ping"
+
+    nonce: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Pong(Frame):
+    """Yes; ``nonce`` is the ping's."""
+
+    type: ClassVar[str] = "pong"
+
+    nonce: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ErrorFrame(Frame):
+    """What was wrong (``errors.ERROR_CODES``); after a fatal one the sender closes."""
+
+    type: ClassVar[str] = "error"
+
+    code: Name
+    detail: Detail
+    fatal: bool
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Request(Frame):
+    """A question; ``request`` is chosen by the asker and comes back in the Response."""
+
+    type: ClassVar[str] = "request"
+
+    request: Name
+    verb: Name
+    arguments: Annotated[Mapping[str, object], BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Response(Frame):
+    """The answer: ``result`` is the result, or {"code", "message", ...} when not ``ok``."""
+
+    type: ClassVar[str] = "response"
+
+    request: Name
+    ok: bool
+    result: Annotated[Mapping[str, object], BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Observed(Frame):
+    """What an observer asked to see as it happens; best effort, may be dropped."""
+
+    type: ClassVar[str] = "observed"
+
+    events: Annotated[Sequence[Mapping[str, object]], Bound(4_096), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Relayed(Frame):
+    """A piece of a connection between two brokers whose link is gone, by way of the registration
+    service: ``broker`` is the other end, ``number`` counts the pieces of a ``tunnel`` from 1; a
+    ``closing`` piece is the last."""
+
+    type: ClassVar[str] = "relayed"
+
+    broker: Name
+    tunnel: int
+    number: int
+    closing: bool
+    payload: bytes
+
+
+# -------------------------------------------------------------------------------------------------
+# Frames of the message flow: messages, and what goes down a tree ahead of them.
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class DictionaryTrained(MessageFrame):
+    """``payload`` is the compression dictionary with which messages of ``source`` in ``form`` may
+    be packed from here on: on the message flow, ahead of the messages that take it."""
+
+    type: ClassVar[str] = "dictionary-trained"
+
+    root: Name
+    source: Name
+    form: Name
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceChanged(MessageFrame):
+    """``source`` is in this ``version`` from here on, as in SourceAnnounced: on the message flow,
+    as the messages that follow on the tree ``root`` may be in the words of its new schema."""
+
+    type: ClassVar[str] = "source-changed"
+
+    root: Name
+    source: Name
+    version: int
+    location: tuple[float, float] | None
+    rate: float
+    size: int
+    schema_name: Name
+    schema_kind: Name
+    validation: Name
+    payload: bytes = b""
+
+    def check(self) -> None:
+        check_source(self.validation, self.location)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceGone(MessageFrame):
+    """There is no ``source`` any more: no message of it follows on the tree ``root``."""
+
+    type: ClassVar[str] = "source-gone"
+
+    root: Name
+    source: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class TaxonomiesInForce(MessageFrame):
+    """The taxonomies by which the graphs of the messages that follow on the tree ``root`` are
+    closed, as in TaxonomiesAnnounced."""
+
+    type: ClassVar[str] = "taxonomies-in-force"
+
+    root: Name
+    version: int
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class TreeBegun(MessageFrame):
+    """The first frame on the way down the new tree ``root``: tell your parent on it what you want
+    of it.  It comes in the place of the tree ``after``; "" for none."""
+
+    type: ClassVar[str] = "tree-begun"
+
+    root: Name
+    after: Name = ""
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class TreeEnded(MessageFrame):
+    """The last frame on the way down the tree ``root``: no message comes behind it."""
+
+    type: ClassVar[str] = "tree-ended"
+
+    root: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Publish(MessageFrame):
+    """A message from its source to its root broker; its number is the frame's sequence.
+
+    ``format``: a wire format, or the media type of a graph, as text/turtle; ``headers``: see
+    message_headers.py.
+    """
+
+    type: ClassVar[str] = "publish"
+
+    source: Name
+    format: Name
+    payload: bytes
+    headers: Headers | None = field(default=None, kw_only=True)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PublishOnce(Publish):
+    """One that may have been published before: ``key`` is the digest of its publish key."""
+
+    type: ClassVar[str] = "publish-once"
+
+    key: Annotated[bytes, Bound(DIGEST_BYTES)]
+
+    def check(self) -> None:
+        if len(self.key) != DIGEST_BYTES:
+            raise ProtocolError(
+                "bad-field", f"'key' has {len(self.key)} bytes; expected {DIGEST_BYTES}"
+            )
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class AcceptedBefore(MessageFrame):
+    """Message ``number`` has the publish key of message ``first``, which was accepted: so it is not
+    published again."""
+
+    type: ClassVar[str] = "accepted-before"
+
+    source: Name
+    number: SequenceNumber
+    first: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Refused(MessageFrame):
+    """Message ``number`` was not taken; ``line`` and ``column`` count from 1, 0 is unknown."""
+
+    type: ClassVar[str] = "refused"
+
+    source: Name
+    number: SequenceNumber
+    code: Name
+    reason: Detail
+    line: int
+    column: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Message(CarriedMessage, MessageFrame):
+    """A message on its way down a broadcast tree."""
+
+    type: ClassVar[str] = "message"
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class MessageAgain(Message):
+    """One that somebody on its way could not read: it may come behind later ones."""
+
+    type: ClassVar[str] = "message-again"
+
+
+# -------------------------------------------------------------------------------------------------
+# The frames by which a registration service without its store has its catalog from the brokers.
+#
+# It begins its channels anew (``Hello.is_anew``) and asks each broker once, which answers on both
+# of its channels::
+#
+#     registration                                broker
+#          │<── hello ─────────────────────────────│
+#          │─── hello, is_anew; catalog-wanted ───>│
+#          │                                       │   on the catalog flow
+#          │<── shape-announced, source-announced, │
+#          │    source-ready, access-announced,    │
+#          │    taxonomies-announced ──────────────│
+#          │<── catalog-told ──────────────────────│   the last of it
+#          │                                       │   on the query flow
+#          │<── profiles-hosted, delivery-policies,│
+#          │    plan-in-force ─────────────────────│
+#          │<── profiles-moving ───────────────────│   the last of it
+#
+# What else of those comes from a broker is what the service itself has told it.
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class CatalogWanted(CatalogFrame):
+    """A broker is to tell all that it has from the registration service; of sources those of its
+    own, and of the root brokers that are ``lost``.  ``rebuild`` is what the answer is to say: one
+    to a service that has lost its store since may still be on its way."""
+
+    type: ClassVar[str] = "catalog-wanted"
+
+    lost: Annotated[list[Name], Bound(1_000), BODY]
+    rebuild: Name = ""
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class CatalogTold(CatalogFrame):
+    """What the sender knows of the network's shape and its sources is told.  Of the versions of the
+    shape it has ``agreed`` on one and ``settled`` one, and reached a ``stage`` of ``version``
+    (ShapeReached).  The highest numbers that it has heard of are those of a ``profile``, and of a
+    ``move``.  ``rebuild``: as asked, "" by an earlier release."""
+
+    type: ClassVar[str] = "catalog-told"
+
+    agreed: int
+    settled: int
+    version: int
+    stage: Annotated[int, Bound(SETTLED)]
+    profile: SequenceNumber
+    move: SequenceNumber
+    rebuild: Name = ""
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfilesHosted(QueryFrame):
+    """The sender hosts these profiles (id, user, text, version, the version that is live or 0,
+    whether it only stands by)."""
+
+    type: ClassVar[str] = "profiles-hosted"
+
+    profiles: Annotated[list[tuple[Name, Name, Text, int, int, bool]], Bound(PROFILES_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfilesMoving(QueryFrame):
+    """What the sender knows of profiles is told; these are ``coming`` to it (id, move, version), or
+    ``leaving`` it (id, move, version, whether it has let go).  ``rebuild``: as in CatalogTold."""
+
+    type: ClassVar[str] = "profiles-moving"
+
+    coming: Annotated[list[tuple[Name, SequenceNumber, int]], Bound(PROFILES_MAX), BODY]
+    leaving: Annotated[list[tuple[Name, SequenceNumber, int, bool]], Bound(PROFILES_MAX), BODY]
+    rebuild: Name = ""
+
+
+# -------------------------------------------------------------------------------------------------
+# Frames of the query flow: profiles, routing queries, and whatever else goes up a tree.
+
+
+PROFILES_MAX = 65_536  # in one frame
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class RoutingDelta(QueryFrame):
+    """The routing query of the sender's branch that is called ``root``, on all trees that have it
+    (``branches.py``), gains and loses these disjuncts (texts)."""
+
+    type: ClassVar[str] = "routing-delta"
+
+    root: Name
+    added: Annotated[list[Text], Bound(65_536), BODY]
+    removed: Annotated[list[Text], Bound(65_536), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class NeedsDelta(QueryFrame):
+    """What the sender's branch that is called ``root`` needs of messages gains and loses these
+    needs (texts).  ``number`` rises by one a frame, from 2; see ``reflects`` of Message."""
+
+    type: ClassVar[str] = "needs-delta"
+
+    root: Name
+    number: SequenceNumber
+    added: Annotated[list[Text], Bound(65_536), BODY]
+    removed: Annotated[list[Text], Bound(65_536), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class TreeReady(QueryFrame):
+    """The sender's branch, called ``root``, knows ``source``.
+
+    On the query flow, because it must stay behind the RoutingDelta that says what is wanted there.
+    """
+
+    type: ClassVar[str] = "tree-ready"
+
+    root: Name
+    source: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class BranchReady(QueryFrame):
+    """The sender's branch, called ``root``, of the new tree ``tree`` is set up: behind the
+    RoutingDelta that says what is wanted there."""
+
+    type: ClassVar[str] = "branch-ready"
+
+    root: Name
+    tree: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class LiveMarker(QueryFrame):
+    """Sent up the trees of ``roots``, which all have the sender's branch ``root``, after a change
+    at ``host``; everything before it is in force where it arrives."""
+
+    type: ClassVar[str] = "live-marker"
+
+    root: Name
+    host: Name
+    marker: int
+    roots: Annotated[list[Name], Bound(4_096)]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class LiveReached(QueryFrame):
+    """The marker has reached ``broker`` on its way to ``roots``; travels back down to ``host``."""
+
+    type: ClassVar[str] = "live-reached"
+
+    root: Name
+    host: Name
+    marker: int
+    broker: Name
+    roots: Annotated[list[Name], Bound(4_096)]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PlaceProfile(QueryFrame):
+    """The registration service gives a profile back to its host broker, which may have let go of
+    it; or, where the host broker ``lost`` is gone for good, to another, whose first delivery comes
+    behind the number ``behind``."""
+
+    type: ClassVar[str] = "place-profile"
+
+    profile: Name
+    user: Name
+    text: Annotated[Text, BODY]
+    version: int
+    request: Name
+    lost: Name = ""
+    behind: SequenceNumber = 0
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PlaceProfiles(QueryFrame):
+    """The registration service gives new profiles (id, user, text) to their host broker."""
+
+    type: ClassVar[str] = "place-profiles"
+
+    profiles: Annotated[list[tuple[Name, Name, Text]], Bound(PROFILES_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class DeliveryPolicies(QueryFrame):
+    """How profiles are kept (id, and a DeliveryPolicy): the registration service tells a broker
+    ahead of the profile, a host broker tells the service when it was changed there."""
+
+    type: ClassVar[str] = "delivery-policies"
+
+    policies: Annotated[list[tuple[Name, Name, int, int, int, int, int]], Bound(PROFILES_MAX), BODY]
+
+    def by_profile(self) -> Iterator[tuple[str, DeliveryPolicy]]:
+        for profile, when_full, *numbers in self.policies:
+            yield profile, DeliveryPolicy(when_full, *numbers)
+
+    def check(self) -> None:
+        for _, policy in self.by_profile():
+            try:
+                policy_of(policy._asdict())
+            except ValueError as error:
+                raise ProtocolError("bad-field", f"a policy is none: {error}") from None
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfilesPlaced(QueryFrame):
+    """The host broker has these profiles, each in the version in which it was given them."""
+
+    type: ClassVar[str] = "profiles-placed"
+
+    profiles: Annotated[list[Name], Bound(PROFILES_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfilesChanged(QueryFrame):
+    """Profiles have new versions (id, version, text), or are gone (text None)."""
+
+    type: ClassVar[str] = "profiles-changed"
+
+    profiles: Annotated[list[tuple[Name, int, Text | None]], Bound(PROFILES_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfilesLive(QueryFrame):
+    """Every broker on the way has these versions of profiles (id, version)."""
+
+    type: ClassVar[str] = "profiles-live"
+
+    profiles: Annotated[list[tuple[Name, int]], Bound(PROFILES_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Undecoded(CarriedMessage, QueryFrame):
+    """A message that the sender has no means to read, as it came; the parent sends it once more,
+    in a form that needs none, or as it came when it cannot read it either: who cannot read it a
+    second time gives it up.
+
+    On the query flow, which is never held back: the channel of messages is the other direction.
+    """
+
+    type: ClassVar[str] = "undecoded"
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class DictionaryHeld(QueryFrame):
+    """The sender's part of the tree of ``root`` has this ``version`` of the compression dictionary
+    of ``source`` in ``form``: no message given back after this was packed with an older one."""
+
+    type: ClassVar[str] = "dictionary-held"
+
+    root: Name
+    source: Name
+    form: Name
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PlanInForce(QueryFrame):
+    """Profiles are placed by this plan from now on; ``plan`` "": by none.  ``payload`` is its
+    text, from which a host broker knows the partitions of its profiles."""
+
+    type: ClassVar[str] = "plan-in-force"
+
+    plan: Name
+    payload: bytes = b""
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class PartitionsMatched(QueryFrame):
+    """What the sender has counted since it last said so: messages ``accepted`` of its sources, and
+    for each partition of ``plan`` that it hosts the messages that matched a profile of it
+    (partition, messages)."""
+
+    type: ClassVar[str] = "partitions-matched"
+
+    plan: Name
+    accepted: int
+    matched: Annotated[list[tuple[int, int]], Bound(65_536), BODY]
+
+
+# -------------------------------------------------------------------------------------------------
+# Frames of the catalog flow: what data sources there are, and which shape the network has.
+#
+# The registration service numbers the versions of the shape and moves every broker through the
+# stages of a change; docs/protocol.md, "When the shape of the network changes".
+
+
+VALIDATIONS = frozenset({"off", "report", "reject"})
+
+HELD, SWITCHED, SETTLED = 1, 2, 3
+"""The stages of a change of shape at a broker, see ShapeReached."""
+
+REVOKED_MAX = 100_000  # certificates; they are over after 90 days
+KEYS_MAX = 64  # publish keys that go together
+SERIAL_BYTES = 20  # of a certificate
+
+
+def check_source(validation: str, location: tuple[float, float] | None) -> None:
+    """ProtocolError for what a source cannot have."""
+    if validation not in VALIDATIONS:
+        raise ProtocolError(
+            "bad-field",
+            f"validation {validation!r}; expected one of {sorted(VALIDATIONS)}",
+        )
+    latitude, longitude = location or (0.0, 0.0)
+    if abs(latitude) > 90 or abs(longitude) > 180:
+        raise ProtocolError(
+            "bad-field", f"location {location} is beyond 90 degrees of latitude or 180"
+        )
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceAnnounced(CatalogFrame):
+    """A data source exists; ``payload`` is its schema, ``validation`` what is done about messages
+    against it ("off", "report", "reject"), ``compression`` the compression dictionaries that were
+    given with it (form, dictionary), ``rate`` messages a second, ``size`` bytes a message as the
+    source expects them, ``location`` its latitude and longitude in degrees; ``owner`` is the
+    principal that registered it ("": without TLS), ``base`` the IRI that relative ones in its
+    graphs are relative to ("": none).  Of one that had another root broker before, that one has
+    taken all messages through ``taken``, as far as is known.  ``version`` counts its updates from
+    1; a root broker that knows an older one tells its tree among the messages (SourceChanged)."""
+
+    type: ClassVar[str] = "source-announced"
+
+    source: Name
+    name: Name
+    root: Name
+    location: tuple[float, float] | None
+    rate: float
+    size: int
+    schema_name: Name
+    schema_kind: Name
+    validation: Name
+    compression: GivenDictionaries
+    owner: Name = ""
+    base: Name = ""
+    taken: SequenceNumber = 0
+    version: int = 1
+    payload: bytes = b""
+
+    def check(self) -> None:
+        check_source(self.validation, self.location)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceReady(CatalogFrame):
+    """The whole tree knows this ``version`` of ``source``; it may publish."""
+
+    type: ClassVar[str] = "source-ready"
+
+    source: Name
+    version: int = 1
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceRemoved(CatalogFrame):
+    """There is no ``source`` any more: its root broker, to which this goes, takes nothing of it,
+    tells its tree behind the last message (SourceGone), and answers with SourceReleased."""
+
+    type: ClassVar[str] = "source-removed"
+
+    source: Name
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class SourceReleased(CatalogFrame):
+    """The sender is the root broker of ``source`` no longer; it has taken all messages through
+    ``taken``, and takes no more."""
+
+    type: ClassVar[str] = "source-released"
+
+    source: Name
+    taken: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class KeysReleased(CatalogFrame):
+    """The root broker of ``source`` before has accepted the messages ``numbers`` with publish keys,
+    whose digests ``payload`` has end to end, the first of them at ``at``, in whole seconds of the
+    calendar.
+    It says so ahead of SourceReleased, and the next root broker is told ahead of SourceAnnounced.
+    Takes the feature ``moved-keys``."""
+
+    type: ClassVar[str] = "keys-released"
+
+    source: Name
+    at: int
+    numbers: Annotated[list[SequenceNumber], Bound(KEYS_MAX), BODY]
+    payload: bytes
+
+    def check(self) -> None:
+        if len(self.payload) != DIGEST_BYTES * len(self.numbers):
+            raise ProtocolError(
+                "bad-field",
+                f"{len(self.payload)} bytes of digests; expected {DIGEST_BYTES} for each of "
+                f"{len(self.numbers)} numbers",
+            )
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ShapeAnnounced(CatalogFrame):
+    """There is a new version of the network's shape: ``payload`` is the topology, compressed with
+    zlib for peers that have the feature ``packed-shapes``, ``trees`` for
+    each root broker the version since when its tree is what it is, ``down`` the links that are in
+    the topology and out of use, ``lost`` the brokers from which nothing is to be awaited, ``away``
+    those that no tree leads through, as they are away."""
+
+    type: ClassVar[str] = "shape-announced"
+
+    version: int
+    trees: Annotated[list[tuple[Name, int]], Bound(1_000), BODY]
+    down: Annotated[list[tuple[Name, Name]], Bound(10_000), BODY]
+    lost: Annotated[list[Name], Bound(1_000), BODY]
+    payload: bytes
+    away: Annotated[list[Name], Bound(1_000), BODY] = field(default_factory=list)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ShapeAgreed(CatalogFrame):
+    """Every broker holds ``version`` of the shape: trees may be set up by it."""
+
+    type: ClassVar[str] = "shape-agreed"
+
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ShapeSettled(CatalogFrame):
+    """Nothing of before ``version`` of the shape is left anywhere: it may be forgotten."""
+
+    type: ClassVar[str] = "shape-settled"
+
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ShapeReached(CatalogFrame):
+    """How far the sender is with ``version`` of the shape; ``stage`` 1: it holds it; 2: what its
+    own sources publish goes down the new tree; 3: nothing of before is left here, or waits for a
+    neighbour."""
+
+    type: ClassVar[str] = "shape-reached"
+
+    version: int
+    stage: Annotated[int, Bound(SETTLED)]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class LinkReported(CatalogFrame):
+    """The sender has had no connection with ``neighbour`` for so long that its link counts as
+    down (or has had one again, ``up``).  ``kept``: the sender has all that the neighbour may have
+    taken and not passed on."""
+
+    type: ClassVar[str] = "link-reported"
+
+    neighbour: Name
+    up: bool
+    kept: bool = False
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class TaxonomiesAnnounced(CatalogFrame):
+    """What all registered taxonomies say together, by which root brokers close what their sources
+    publish from now on: ``payload`` (formats/graph/taxonomy.py, compressed with zlib; empty for
+    none), and ``version``, which grows with every change."""
+
+    type: ClassVar[str] = "taxonomies-announced"
+
+    version: int
+    payload: bytes
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class AccessAnnounced(CatalogFrame):
+    """Who may do what from now on (overlay/access.py): all rules (principal, role, scope), and all
+    tokens (principal, digest, second at which it expires, [(role, scope)]); and the serial numbers
+    of certificates that nobody may show any more.  ``version`` grows with every change of the
+    table."""
+
+    type: ClassVar[str] = "access-announced"
+
+    rules: Annotated[list[tuple[Name, Name, Name]], Bound(20_000), BODY]
+    tokens: Annotated[
+        list[tuple[Name, Annotated[bytes, Bound(32)], int, list[tuple[Name, Name]]]],
+        Bound(20_000),
+        BODY,
+    ]
+    revoked: Annotated[list[Annotated[bytes, Bound(SERIAL_BYTES)]], Bound(REVOKED_MAX), BODY]
+    version: int = 0
+
+
+# -------------------------------------------------------------------------------------------------
+# Frames between a subscriber and a host broker.
+#
+# They are unsequenced, for deliveries have numbers of their own.  One connection carries the
+# results of any number of profiles.  Each has a *slot* on it, a number that the subscriber chooses;
+# the numbers of its deliveries begin at 1, leave no gap, and go on over all connections and
+# brokers.  Several may share a profile; then each has some of the numbers::
+#
+#     Attach     ──>   profile p7 in slot 3, of which I have taken all through 41
+#               <──    Deliveries   a result of a message, in slot 3 its 42nd, in slot 9 its 7th
+#     Taken      ──>   all in slot 3 through 42, all in slot 9 through 7
+#     Rejected   ──>   in slot 3, which is shared, not the 42nd: it is to come again later
+#               <──    Missed       in slot 3 all through 50 were thrown away, expect the next
+#               <──    Detached     slot 3 is over, and why
+#
+# Columns are packed: slots and counts of 4 bytes, numbers of deliveries of 8, the lowest byte
+# first.
+
+
+SLOTS_MAX = 65_536  # of one frame
+# Modes of an attachment, together or not.
+SHARED = 1  # each delivery goes to one of all that share
+EPHEMERAL = 2  # nothing is kept while nobody takes the profile
+
+Slot: TypeAlias = Annotated[int, Bound(2**32 - 1)]
+Mode: TypeAlias = Annotated[int, Bound(SHARED | EPHEMERAL)]
+Slots: TypeAlias = Annotated[bytes, Bound(4 * SLOTS_MAX), BODY]
+Numbers: TypeAlias = Annotated[bytes, Bound(8 * SLOTS_MAX), BODY]
+
+
+class Ephemeral(IntEnum):
+    """How a profile is kept that moves."""
+
+    NOT = 0
+    TAKEN = 1  # until now, and soon where it moves to
+    SILENT = 2  # nothing is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The results of ``profile`` on message ``number`` of ``source``: ``payload`` is the results
+    end to end, ``lengths`` the bytes of each.
+
+    A first one of no bytes says something of the others.  Of one other: a limit leaves the profile
+    without any, as that says; the message was not evaluated to the end, or its results are too
+    large.  Of more: the first of them is the media type of the rest, which are not XML.
+    """
+
+    profile: str
+    source: str
+    number: int
+    lengths: list[int]
+    payload: bytes
+
+    def results(self) -> list[bytes]:
+        """The results one by one."""
+        return cut(self.lengths, self.payload)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Attach(Frame):
+    """(slot, profile, the number through which its deliveries were taken, mode), each from now on.
+
+    A profile is taken by one connection at a time, the last that asked for it; or, with the mode
+    SHARED, by all that share it: each delivery by one of them.  Then the number is the highest that
+    came to this one.  With EPHEMERAL what is not taken when the last connection goes is thrown
+    away, and nothing is kept until somebody takes the profile again; the last mode counts.
+    """
+
+    type: ClassVar[str] = "attach"
+
+    profiles: Annotated[list[tuple[Slot, Name, SequenceNumber, Mode]], Bound(SLOTS_MAX), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Detached(Frame):
+    """Nothing comes in this slot any more: ``code`` is "unknown-profile", "moved", "forgotten",
+    "replaced", "too-many" or "too-slow"."""
+
+    type: ClassVar[str] = "detached"
+
+    slot: Slot
+    code: Name
+    detail: Detail
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Deliveries(Frame):
+    """What message ``number`` of ``source`` gives for all profiles of this connection that have the
+    same results of it: a slot each, and its number there."""
+
+    type: ClassVar[str] = "deliveries"
+    flow: ClassVar[Flow] = Flow.MESSAGE
+
+    source: Name
+    number: SequenceNumber
+    lengths: Annotated[list[int], Bound(1_000_000), BODY]
+    slots: Slots
+    numbers: Numbers
+    payload: bytes
+
+    def check(self) -> None:
+        check_lengths(self.lengths, self.payload)
+        check_columns(self.slots, self.numbers)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Taken(Frame):
+    """In each slot all through a number is done and need not come again; in one that is shared, the
+    delivery of this number."""
+
+    type: ClassVar[str] = "taken"
+
+    slots: Slots
+    numbers: Numbers
+
+    def check(self) -> None:
+        check_columns(self.slots, self.numbers)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Rejected(Frame):
+    """In a slot that is shared, whoever was sent the delivery of this number could not do with it,
+    for a ``reason``: it is to come again (overlay/delivery_policy.py)."""
+
+    type: ClassVar[str] = "rejected"
+
+    slot: Slot
+    number: SequenceNumber
+    reason: Detail
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class Missed(Frame):
+    """In a slot all through a number will not come; ``lost`` of them nobody had taken.
+
+    ``lost`` 0: results that were put off came to nothing, as the profile gets none of the message.
+    In a slot that is shared, that is of the one number, which is to be taken.
+    """
+
+    type: ClassVar[str] = "missed"
+    flow: ClassVar[Flow] = Flow.MESSAGE
+
+    slot: Slot
+    through: SequenceNumber
+    lost: int
+
+
+class Contents(NamedTuple):
+    """What a delivery has: ``results`` of a ``media_type``, "" for XML; or ``limit``, why none."""
+
+    results: list[bytes]
+    limit: str = ""
+    media_type: str = ""
+
+
+def contents(lengths: list[int], payload: bytes) -> Contents:
+    """What results that lie end to end are."""
+    results = cut(lengths, payload)
+    if len(results) < 2 or results[0]:  # no document is empty
+        return Contents(results)
+    said = results[1].decode("utf-8", "replace")
+    return Contents([], said) if len(results) == 2 else Contents(results[2:], "", said)
+
+
+def with_media_type(results: list[bytes], media_type: str) -> list[bytes]:
+    """What ``contents`` reads, of at least one result."""
+    return [b"", media_type.encode(), *results] if media_type else results
+
+
+def cut(lengths: list[int], payload: bytes) -> list[bytes]:
+    """Results that lie end to end, one by one."""
+    results, start = [], 0
+    for length in lengths:
+        results.append(payload[start : start + length])
+        start += length
+    return results
+
+
+def packed_slots(slots: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(slots)}I", *slots)
+
+
+def packed_numbers(numbers: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(numbers)}Q", *numbers)
+
+
+def columns(frame: Deliveries | Taken) -> zip[tuple[int, int]]:
+    """(slot, number), one after the other."""
+    count = len(frame.slots) // 4
+    slots = struct.unpack(f"<{count}I", frame.slots)
+    return zip(slots, struct.unpack(f"<{count}Q", frame.numbers), strict=True)
+
+
+def check_columns(slots: bytes, numbers: bytes) -> None:
+    """ProtocolError unless that is as many slots as numbers, each within its bound."""
+    if len(slots) % 4 or len(numbers) != 2 * len(slots):
+        raise ProtocolError(
+            "bad-field",
+            f"slots of {len(slots)} bytes, numbers of {len(numbers)}; expected 4 and 8 bytes each",
+        )
+    largest = max(struct.unpack(f"<{len(slots) // 4}Q", numbers), default=0)
+    if largest > CLAIMED_SEQUENCE_MAX:
+        raise ProtocolError(
+            "bad-field", f"a number is {largest}; expected 0 to {CLAIMED_SEQUENCE_MAX}"
+        )
+
+
+# -------------------------------------------------------------------------------------------------
+# The frames by which a profile moves from one host broker to another, live.
+#
+# The registration service stands between the two hosts and leads; everything travels on its
+# channels, but for what finds the watershed, which travels on the broadcast trees
+# (docs/planning.md, "How a profile moves")::
+#
+#     registration   old host      new host          each root broker
+#          |-- stand-by ------------->|                   placed, announced, silent
+#          |<- standing-by -----------|                   live: it misses nothing from here on
+#          |-- release-profile ->|
+#          |                     |-- watershed-marker ------->|
+#          |                     |<- watershed-reached -------|   behind all messages up to it
+#          |<- profile-released -|
+#          |-- profile-released ----->|
+#          |<- handover-wanted -------|                   while results wait at the old host
+#          |-- handover-wanted ->|
+#          |<- handed-over ------|
+#          |-- handed-over ---------->|
+#          |<- profile-taken ---------|
+#          |-- move-ended ------>|                        all is forgotten
+#
+# ``move`` is the number of the move: what is said about another one is too late.
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class StandBy(QueryFrame):
+    """A profile is to be announced and matched, and not delivered yet; once more with each new
+    version that it gets at its host meanwhile."""
+
+    type: ClassVar[str] = "stand-by"
+
+    profile: Name
+    move: SequenceNumber
+    user: Name
+    text: Annotated[Text, BODY]
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class StandingBy(QueryFrame):
+    """This version of the profile is live at the host that stands by: every root sends it what
+    the profile wants, and it keeps it."""
+
+    type: ClassVar[str] = "standing-by"
+
+    profile: Name
+    move: SequenceNumber
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ReleaseProfile(QueryFrame):
+    """The host is to ask for the watershed, deliver up to it, and let go of the profile; of no
+    effect when the profile has another version by now, or is gone."""
+
+    type: ClassVar[str] = "release-profile"
+
+    profile: Name
+    move: SequenceNumber
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfileReleased(QueryFrame):
+    """The old host has delivered up to the ``watershed`` (source, number; of a source that is not
+    there, nothing), and lets go.
+
+    Its mailbox stands at ``last``, of which the user has taken all through ``acknowledged``, and
+    all through ``floor`` are gone; the rest waits to be handed over.  ``ephemeral``: see Ephemeral;
+    ``unclaimed_since``: the second since when nobody has claimed it, 0 if somebody has.
+    """
+
+    type: ClassVar[str] = "profile-released"
+
+    profile: Name
+    move: SequenceNumber
+    version: int
+    acknowledged: SequenceNumber
+    floor: SequenceNumber
+    last: SequenceNumber
+    ephemeral: Annotated[int, Bound(Ephemeral.SILENT)]
+    unclaimed_since: SequenceNumber
+    watershed: Annotated[list[tuple[Name, SequenceNumber]], Bound(65_536), BODY]
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class HandoverWanted(QueryFrame):
+    """The new host asks for the next results that wait at the old one, those after ``after``."""
+
+    type: ClassVar[str] = "handover-wanted"
+
+    profile: Name
+    move: SequenceNumber
+    after: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class HandedOver(QueryFrame):
+    """A delivery that waited at the old host with number ``position`` in the mailbox, which it
+    keeps; ``ends``: ask for more.
+
+    What is between two of them is gone.  Without a ``source`` it is no delivery: nothing waits any
+    more, and the mailbox stands at ``position``.
+    """
+
+    type: ClassVar[str] = "handed-over"
+
+    profile: Name
+    move: SequenceNumber
+    position: SequenceNumber
+    ends: bool
+    source: Name
+    number: SequenceNumber
+    lengths: Annotated[list[int], Bound(1_000_000), BODY]
+    payload: bytes
+
+    def check(self) -> None:
+        check_lengths(self.lengths, self.payload)
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class ProfileTaken(QueryFrame):
+    """The new host has all that waited and delivers from here on."""
+
+    type: ClassVar[str] = "profile-taken"
+
+    profile: Name
+    move: SequenceNumber
+    version: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class MoveEnded(QueryFrame):
+    """To the old host: the profile lives elsewhere now.  To one that stands by: it stays where it
+    is.  In either case all that is kept for the move is to be forgotten."""
+
+    type: ClassVar[str] = "move-ended"
+
+    profile: Name
+    move: SequenceNumber
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class WatershedMarker(QueryFrame):
+    """Sent up the tree of ``root`` by ``host``, which profiles leave or come to: where is the
+    watershed?"""
+
+    type: ClassVar[str] = "watershed-marker"
+
+    root: Name
+    host: Name
+    marker: int
+
+
+@on_the_wire
+@dataclass(frozen=True, slots=True)
+class WatershedReached(MessageFrame):
+    """The root's answer, on its way down to ``host`` behind all messages up to the last numbers of
+    its sources (source, number), which are the watershed."""
+
+    type: ClassVar[str] = "watershed-reached"
+
+    root: Name
+    host: Name
+    marker: int
+    numbers: Annotated[list[tuple[Name, SequenceNumber]], Bound(65_536), BODY]
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 __all__ = [
     "VALIDATIONS",

@@ -2,7 +2,7 @@
 
 What leaves behind a commit is safe, as no commit succeeds any more.  What leaves without one (an
 answer out of memory, a message that leaves early) is not made either, but for what is under way at
-that very moment; epochs.py says why that does no harm.
+that very moment; link_layer.py says why that does no harm.
 """
 
 from __future__ import annotations

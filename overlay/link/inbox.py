@@ -9,7 +9,7 @@ from typing import NamedTuple
 import trio
 
 from overlay.link.client_limits import RemoteError
-from overlay.link.delivery_frames import Deliveries
+from overlay.link.frames import Deliveries
 from overlay.link.subscription import Attachment
 
 CHECKPOINT_EVERY = 16  # arrivals that were there already

@@ -31,37 +31,382 @@ unless they were refused, so it queues behind the refusals, and waits for refusa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
+from itertools import chain, islice
+from typing import Any, TypeAlias
 
-from overlay.link.admission import check_principal
 from overlay.link.arrival import ANYONE, Arrival, always
 from overlay.link.channels import SendingChannel
-from overlay.link.epochs import Epochs
-from overlay.link.errors import ProtocolError
+from overlay.link.errors import Fenced, ProtocolError
 from overlay.link.events import (
     Action,
+    CloseConnection,
     ConnectionLost,
     ConnectionOpened,
     DataReceived,
     Event,
     Flow,
     PeerKnown,
+    ReadOn,
     RowsRead,
+    SendData,
     TimePassed,
 )
 from overlay.link.frame import DURABLE_ROLES, FEATURES, PROTOCOL_VERSION, ROLES, Frame
-from overlay.link.frame_codec import Envelope
+from overlay.link.frame_codec import LENGTH_BYTES, Envelope, FrameDecoder, decode, encode
 from overlay.link.frame_memory import UNBOUNDED, FrameMemory
-from overlay.link.frames import Ack, ErrorFrame, Hello, PassedOn, Response, Skipped
+from overlay.link.frames import Ack, ErrorFrame, Hello, PassedOn, Ping, Pong, Response, Skipped
 from overlay.link.journal import Journal
 from overlay.link.journal_rows import INBOX, OUTBOX, SPACES, Row, parse_frame_key, sort_rows
 from overlay.link.limits import LinkLimits
-from overlay.link.link_statistics import Kept, shown
 from overlay.link.lost_stores import check_store
-from overlay.link.principal import NOBODY, Principal, nobody
-from overlay.link.session import Session, SessionState
+from overlay.link.principal import NOBODY, PROCESS_ROLES, Principal, nobody
 from overlay.link.slices import never
 from overlay.link.unfinished_frames import UnfinishedFrames
+
+# -------------------------------------------------------------------------------------------------
+# Session: one connection, from its first byte to its last, without I/O.
+#
+# ::
+#
+#     dialled    --- Hello --->                       OPEN: only Hello and error frames may come
+#                <-- Hello ----  accepted             ESTABLISHED: everything
+#                <-> frames, Ping, Pong <->           CLOSED: nothing is read or sent any more
+#
+# The session cuts bytes into frames, answers pings, sends pings when it is quiet, turns what is
+# wrong into error frames, and closes.  What frames mean is the link layer's business.
+
+
+DETAIL_CHARACTERS_MAX = 500
+
+
+class SessionState(Enum):
+    OPEN = auto()
+    ESTABLISHED = auto()
+    CLOSED = auto()
+
+
+class Session:
+    """One connection; appends SendData, CloseConnection and ReadOn to the list it was given.
+
+    ``is_over`` says whether the slice is, in which frames are taken: one always is.  ``dialled``
+    is the peer that was dialled, ``ANYONE`` if its id is not known, "" if the connection was
+    accepted; ``roles`` are those whose hello it may say, none: any.  ``peer`` and ``hello`` are set
+    by the link layer; ``principal`` is who is at the other end, None without TLS.
+    """
+
+    __slots__ = (
+        "_actions",
+        "_heard_at",
+        "_held",
+        "_is_over",
+        "_limits",
+        "_opened_at",
+        "_pinged_at",
+        "_pings",
+        "connection",
+        "decoder",
+        "dialled",
+        "errors",
+        "hello",
+        "peer",
+        "principal",
+        "reason",
+        "roles",
+        "state",
+    )
+
+    def __init__(
+        self,
+        connection: int,
+        dialled: str,
+        limits: LinkLimits,
+        now: float,
+        actions: list[Action],
+        is_over: Callable[[], bool] = never,
+        principal: Principal | None = None,
+        roles: frozenset[str] = frozenset(),
+    ) -> None:
+        self.connection = connection
+        self.principal = principal
+        self.roles = roles
+        self.dialled = dialled
+        self.peer = ""
+        self.hello: Hello | None = None
+        self.state = SessionState.OPEN
+        self.reason = ""
+        self.errors = 0
+        self._limits = limits
+        self._actions = actions
+        self._is_over = is_over
+        is_process = bool(dialled) or (
+            roles <= PROCESS_ROLES if principal is None else principal.is_process
+        )
+        self.decoder = FrameDecoder(
+            limits.hello_bytes_max if is_process else limits.unknown_bytes_max
+        )
+        self._held: list[tuple[Flow, bytes]] = []
+        self._opened_at = self._heard_at = self._pinged_at = now
+        self._pings = 0
+
+    @property
+    def closed(self) -> bool:
+        return self.state is SessionState.CLOSED
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What both ends can do beyond the oldest version."""
+        return frozenset() if self.hello is None else FEATURES.intersection(self.hello.features)
+
+    @property
+    def is_of_process(self) -> bool:
+        """Whether another process of the network is at the other end."""
+        return bool(self.dialled) or self.peer.partition("/")[0] in PROCESS_ROLES
+
+    @property
+    def frame_bytes_max(self) -> int:
+        """Of a frame that leaves, without its length prefix: what both sides accept."""
+        most = self._limits.frame_bytes_max
+        return most if self.hello is None else min(most, self.hello.frame_bytes_max)
+
+    def receive(self, data: bytes, now: float) -> Iterator[Envelope]:
+        """The frames in ``data`` (and what was left before it), one by one.
+
+        Lazily: each is decoded after the one before was dealt with.  Pings and pongs do not come
+        out, nor does what is wrong; nothing comes out of a closed session.  What is left when the
+        slice is over stays until more is received, of which ReadOn is said.
+        """
+        if self.closed:
+            return
+        self._heard_at = now
+        self.decoder.feed(data)
+        taken = 0
+        while not self.closed:
+            try:
+                raw = self.decoder.next_frame()
+                if raw is None:
+                    return
+                if taken and self._is_over():
+                    self.decoder.put_back(raw)
+                    self._actions.append(ReadOn(self.connection))
+                    return
+                taken += 1
+                envelope = decode(raw)
+                self._check_expected(envelope.frame)
+            except ProtocolError as error:
+                self.report(error)
+                continue
+            frame = envelope.frame
+            if isinstance(frame, Ping):
+                self.send(Pong(frame.nonce))
+            elif not isinstance(frame, Pong):
+                yield envelope
+
+    def tick(self, now: float) -> None:
+        """Time has passed: ping a quiet peer, close a dead one."""
+        keepalive = self._limits.keepalive_seconds
+        if self.state is SessionState.OPEN:
+            if now - self._opened_at >= self._limits.hello_seconds:
+                self.report(ProtocolError("hello-timeout", "no hello came", fatal=True))
+        elif self.state is SessionState.ESTABLISHED and now - self._heard_at >= keepalive:
+            if now - self._heard_at >= 3 * keepalive:
+                detail = f"nothing was heard for {3 * keepalive:g} seconds"
+                self.report(ProtocolError("silent", detail, fatal=True))
+            elif now - self._pinged_at >= keepalive:
+                self._pinged_at = now
+                self._pings += 1
+                self.send(Ping(self._pings))
+
+    def send_hello(self, hello: Hello) -> None:
+        """The first frame on the connection, before the session is established."""
+        self._emit(hello.flow, encode(hello))
+
+    def take_hello(self, hello: Hello) -> None:
+        """The peer's hello was accepted as far as this layer is concerned."""
+        self.hello = hello
+        self.decoder.frame_bytes_max = self._limits.frame_bytes_max
+
+    def establish(self) -> None:
+        """Both hellos are exchanged; what was sent in between follows them."""
+        self.state = SessionState.ESTABLISHED
+        held, self._held = self._held, []
+        for flow, data in held:
+            self._emit(flow, data)
+
+    def send(self, frame: Frame, flow: Flow | None = None) -> None:
+        """Send an unsequenced frame, in another flow's queue if ``flow`` says so.
+
+        ProtocolError if the frame breaks a rule or is longer than the peer accepts.
+        """
+        data, most = encode(frame), self.frame_bytes_max
+        if len(data) - LENGTH_BYTES > most:
+            kind = frame.type
+            raise ProtocolError("too-long", f"{kind} frame of {len(data)} bytes; at most {most}")
+        self.send_encoded(frame.flow if flow is None else flow, data)
+
+    def send_encoded(self, flow: Flow, data: bytes, *, is_early: bool = False) -> None:
+        """Send frames; held back until the hellos are exchanged, dropped once closed."""
+        if self.state is SessionState.OPEN:
+            self._held.append((flow, data))
+        elif self.state is SessionState.ESTABLISHED:
+            self._emit(flow, data, is_early)
+
+    def report(self, error: ProtocolError) -> None:
+        """Tell the peer what was wrong; close if it is fatal or one time too many."""
+        if self.closed:
+            return
+        self.errors += 1
+        self._send_error(error)
+        if error.fatal:
+            self.close(f"{error.code}: {error.detail}")
+        elif self.errors > self._limits.errors_max:
+            detail = f"{self.errors} wrong frames; at most {self._limits.errors_max}"
+            self._send_error(ProtocolError("too-many-errors", detail, fatal=True))
+            self.close(f"too-many-errors: {detail}")
+
+    def close(self, reason: str) -> None:
+        """Send what is queued, then nothing any more; idempotent."""
+        if not self.closed:
+            self.state = SessionState.CLOSED
+            self.reason = reason
+            self._held.clear()
+            self._actions.append(CloseConnection(self.connection, reason))
+
+    def lost(self) -> None:
+        """The transport is gone."""
+        self.state = SessionState.CLOSED
+
+    def statistics(self) -> dict[str, object]:
+        return {
+            "peer": self.peer,
+            "principal": "" if self.principal is None else str(self.principal),
+            "state": self.state.name.lower(),
+            "errors": self.errors,
+            "buffered_bytes": self.decoder.buffered_bytes,
+        }
+
+    def _check_expected(self, frame: Frame) -> None:
+        """Hello first and only once."""
+        if isinstance(frame, ErrorFrame):
+            return
+        if self.hello is None and not isinstance(frame, Hello):
+            raise ProtocolError("not-expected", f"{frame.type} before hello", fatal=True)
+        if self.hello is not None and isinstance(frame, Hello):
+            raise ProtocolError("not-expected", "a second hello", fatal=True)
+
+    def _send_error(self, error: ProtocolError) -> None:
+        detail = error.detail[:DETAIL_CHARACTERS_MAX].encode(errors="replace").decode()
+        self._emit(Flow.CONTROL, encode(ErrorFrame(error.code, detail, error.fatal)))
+
+    def _emit(self, flow: Flow, data: bytes, is_early: bool = False) -> None:
+        self._actions.append(SendData(self.connection, flow, data, is_early))
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# Admission: whether whoever is at the other end of a connection may say their hello.
+
+
+def check_principal(session: Session, former: Session | None, hello: Hello) -> None:
+    """ProtocolError unless the peer may say this hello; of a peer that is here already
+    (``former``) only the same principal may be a newer connection."""
+    principal = session.principal
+    if principal is None:
+        return
+    peer = f"{hello.role}/{hello.peer}"
+    if session.dialled:
+        if not (principal.is_process and principal.may_say(hello.role, hello.peer)):
+            detail = f"{peer} answered with the certificate of {principal}"
+            raise ProtocolError("wrong-peer", detail, fatal=True)
+    elif principal == NOBODY:
+        detail = f"who wants to be {peer} has shown no certificate"
+        raise ProtocolError("not-authenticated", detail, fatal=True)
+    elif not principal.may_say(hello.role, hello.peer):
+        raise ProtocolError("not-authorised", f"{principal} may not be {peer}", fatal=True)
+    elif former is not None and former.principal != principal:
+        detail = f"{principal} may not take the place of {peer}, who is here as another"
+        raise ProtocolError("not-authorised", detail, fatal=True)
+
+
+# -------------------------------------------------------------------------------------------------
+# Epochs: which process is a node by now, where a standby can take its place.
+#
+# Each hello of a process with a lease says the epoch of that (postgres_store.py).  One that was
+# taken over and does not know it yet is told so by the first that has seen its successor, and
+# ends::
+#
+#     B1, epoch 4 ── hello ──> B2                B1 stands still, its standby becomes B1
+#     B1, epoch 5 ── hello ──> B2
+#     B1, epoch 4 ── hello ──> B2 ── stale-epoch, fatal ──> B1, epoch 4, which ends
+#
+# What it could do until then it could have done before it stood still: it commits nothing any more.
+
+
+CODE = "stale-epoch"
+
+
+class Epochs:
+    """``own``, and the highest that has been seen, by peer."""
+
+    def __init__(self, own: int) -> None:
+        self.own = own
+        self._highest: dict[str, int] = {}
+
+    def see(self, peer: str, hello: Hello) -> None:
+        """A fatal ProtocolError when a higher one of this process of the network was seen."""
+        if hello.role not in PROCESS_ROLES:
+            return
+        highest = self._highest.get(peer, 0)
+        if hello.epoch < highest:
+            detail = f"{peer} is another process now: epoch {highest}, not {hello.epoch}"
+            raise ProtocolError(CODE, detail, fatal=True)
+        if hello.epoch > highest:
+            self._highest[peer] = hello.epoch
+
+    def hear(self, frame: ErrorFrame, principal: Principal | None) -> None:
+        """Fenced when another process of the network says that this one is over."""
+        is_process = principal is None or principal.is_process
+        if self.own and is_process and frame.code == CODE:
+            raise Fenced(frame.detail)
+
+
+# -------------------------------------------------------------------------------------------------
+# What an operator is shown of connections and journals.
+
+
+Kept: TypeAlias = dict[str, Mapping[Any, Session | Journal]]
+"""All that the statistics show the first of."""
+
+SHOWN_MAX = 100  # connections, and peers with journals
+
+
+def shown(sessions: Mapping[int, Session], journals: Mapping[str, Journal]) -> dict[str, object]:
+    """``connections`` and ``journals`` of SHOWN_MAX each, ``backlog_bytes`` of all."""
+    others = (peer for peer in journals if not peer.startswith("source/"))
+    sources = (peer for peer in journals if peer.startswith("source/"))
+    return {
+        "open": len(sessions),
+        "connections": {
+            str(number): session.statistics()
+            for number, session in islice(sessions.items(), SHOWN_MAX)
+        },
+        "peers": len(journals),
+        "journals": {
+            peer: journals[peer].statistics() for peer in islice(chain(others, sources), SHOWN_MAX)
+        },
+        "backlog_bytes": sum(
+            channel.backlog_bytes
+            for journal in journals.values()
+            for channel in journal.sending.values()
+        ),
+    }
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 __all__ = ["ANYONE", "Arrival", "LinkLayer", "always"]
 
@@ -95,7 +440,7 @@ class LinkLayer:
         ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
         ``is_over``: whether the slice of this event is, so that the next frames have to wait.
         ``token`` is said in hellos; ``holder`` of a token that is heard in one is who says it, or
-        raises ProtocolError.  ``epoch``: see epochs.py.
+        raises ProtocolError.  ``epoch``: see link_layer.py.
         """
         if role not in ROLES:
             raise ValueError(f"role {role!r}; expected one of {sorted(ROLES)}")
@@ -107,7 +452,7 @@ class LinkLayer:
         self._holder = holder
         self._epochs = Epochs(epoch)
         self.is_anew: Callable[[str], bool] = lambda peer: False  # whether its hello says so
-        # See kept_messages.py of brokers: whether what is taken is kept, and what is passed on.
+        # See parts.py of brokers: whether what is taken is kept, and what is passed on.
         self.keeps: Callable[[str, Flow, str], bool] = lambda peer, flow, key: False
         self.keeps_all: Callable[[str], bool] = lambda peer: False
         self._limits = limits

@@ -13,7 +13,7 @@ that come over the connection before it.  Nor are a few messages that have left 
 (early_leaving.py) proof of anything.
 
 A registration service that an operator has told to rebuild its catalog says so, and is believed
-(rebuild_frames.py).
+(frames.py).
 
 A source looks at its broker likewise, and ends: messages that it was told to be safe are not there.
 It may have lost its own memory, which is nobody's business.  A user's positions are looked at where

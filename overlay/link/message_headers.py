@@ -4,9 +4,25 @@ to broker.  Most have none, and then there is no such field on the wire."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import TypeAlias
 
 from overlay.link.errors import ProtocolError
+
+# -------------------------------------------------------------------------------------------------
+# Publish keys: by which a message is known when its source publishes it again.
+
+
+DIGEST_BYTES = 16
+
+
+def digest(key: str) -> bytes:
+    """What goes on the wire in place of a key, and is kept."""
+    return blake2b(key.encode("utf-8", "surrogateescape"), digest_size=DIGEST_BYTES).digest()
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 Headers: TypeAlias = Mapping[str, str]
 

@@ -20,23 +20,26 @@ CallLater becomes CalledLater, one more event, when its time has come.
 While a commit runs the next batches are handled, which share the next commit.  Nothing of a batch
 leaves before everything of it, and of all before it, is on disk, but messages that may leave early;
 see ``events``.  An exception of the core or the store ends the node, and nothing of its turn is
-committed: it is started again from what was (onyx/node_lives.py).
+committed: it is started again from what was (onyx/node_process.py).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Protocol
 
 import trio
 
+from formats.schema import Schema
+from formats.schema_questions import MessagesChecked, ReadSchema
+from formats.schema_worker import SchemaWorker
 from overlay.link.connections import Connect, Connections, open_stream
 from overlay.link.credentials import Credentials
 from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
 from overlay.link.early_leaving import Leaving
-from overlay.link.evaluation_desk import EvaluationDesk
 from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
@@ -51,12 +54,14 @@ from overlay.link.events import (
     CallLater,
     DialPeers,
     DiskRoom,
+    Evaluated,
     Event,
     Failed,
     PeerKnown,
     PlannerAnswered,
     ReadArchive,
     ReadOn,
+    SchemaAnswered,
     SendData,
     TakeSettings,
     TimePassed,
@@ -67,9 +72,99 @@ from overlay.link.node_limits import DEFAULT_NODE_LIMITS, NodeLimits
 from overlay.link.open_files import allow_connections
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import RowStore
-from overlay.link.schema_desk import SchemaDesk
 from overlay.link.vitals import Vitals
 from overlay.nodes import Addresses
+
+# -------------------------------------------------------------------------------------------------
+# EvaluationDesk: profiles that take long, evaluated one after the other by a process of its own.
+#
+# Nobody waits for it: a core is told with an event.
+
+
+class EvaluationDesk:
+    """``ask_nowait``; ``run`` answers through ``tell``."""
+
+    def __init__(self, tell: Callable[[list[Event]], None]) -> None:
+        self._tell = tell
+        self._put, self._asked = trio.open_memory_channel[AskEvaluation](inf)
+
+    def ask_nowait(self, action: AskEvaluation) -> None:
+        self._put.send_nowait(action)
+
+    async def run(self) -> None:
+        """Until cancelled; the process is started when there is something to ask."""
+        # PERF: here, as whoever evaluates nothing loads no engine.
+        from yfilter.late_worker import LateWorker  # noqa: PLC0415
+
+        worker = LateWorker()
+        try:
+            async for asked in self._asked:
+                found = await trio.to_thread.run_sync(
+                    worker.ask, asked.question, abandon_on_cancel=True
+                )
+                self._tell([Evaluated(asked.key, found)])
+        finally:
+            worker.close()
+
+
+# -------------------------------------------------------------------------------------------------
+# SchemaDesk: what cores ask about schemas, answered one after the other by a process of its own.
+#
+# Nobody waits for it: a core is told with an event.  A schema by which a message took more than
+# SLOW_SECONDS is asked about in another process, for so long, with the others that are as slow:
+# whose messages are quick waits for those once.
+
+
+SLOW_SECONDS = 0.1  # of processor time, of one question
+SLOW_FOR = 60.0
+
+
+class SchemaDesk:
+    """``ask_nowait``; ``run`` answers through ``tell``."""
+
+    def __init__(self, tell: Callable[[list[Event]], None]) -> None:
+        self._tell = tell
+        self._slow: dict[Schema, float] = {}  # until when
+        # Of those that are not, and that are; each has a process.
+        self._quick, self._quick_asked = trio.open_memory_channel[AskSchemaWorker](inf)
+        self._held_up, self._held_up_asked = trio.open_memory_channel[AskSchemaWorker](inf)
+
+    def ask_nowait(self, action: AskSchemaWorker) -> None:
+        question = action.question
+        is_slow = (
+            not isinstance(question, ReadSchema)
+            and self._slow.get(question.schema, 0.0) > trio.current_time()
+        )
+        (self._held_up if is_slow else self._quick).send_nowait(action)
+
+    async def run(self) -> None:
+        """Until cancelled; a process is started when there is something to ask."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._answer, self._quick_asked)
+            nursery.start_soon(self._answer, self._held_up_asked)
+
+    async def _answer(self, lane: trio.MemoryReceiveChannel[AskSchemaWorker]) -> None:
+        worker = SchemaWorker()
+        try:
+            async for asked in lane:
+                found = await trio.to_thread.run_sync(
+                    worker.ask, asked.question, abandon_on_cancel=True
+                )
+                if isinstance(found, MessagesChecked) and found.seconds > SLOW_SECONDS:
+                    assert not isinstance(asked.question, ReadSchema)
+                    self._note_slow(asked.question.schema)
+                self._tell([SchemaAnswered(asked.key, found)])
+        finally:
+            worker.close()
+
+    def _note_slow(self, schema: Schema) -> None:
+        now = trio.current_time()
+        self._slow = {other: until for other, until in self._slow.items() if until > now}
+        self._slow[schema] = now + SLOW_FOR
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 log = logging.getLogger("onyx.node")
 

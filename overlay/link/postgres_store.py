@@ -3,7 +3,7 @@
 As store.py, but that another process can go on with the rows when this one, or its machine, is
 gone::
 
-    PostgresStore ──take──> its rows     a lease says whose they are, and counts epochs (lease.py)
+    PostgresStore ──take──> its rows     a lease says whose they are, and counts epochs
          commit: one statement           the epoch is asked in it: it fails once that is over
 
 A commit that was sent when the connection broke may be in or not.  It is made again, and as each
@@ -17,17 +17,243 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
-from typing import Self, TypeVar
+from math import inf
+from threading import Event, Thread
+from typing import Self, TypeAlias, TypeVar
 
 import psycopg
+from psycopg import sql
 
-from overlay.link.errors import DiskFull, StoreError, StoreUnreachable
+from overlay.link.errors import DiskFull, Fenced, StoreError, StoreUnreachable
 from overlay.link.events import Delete, Put
 from overlay.link.journal_rows import Unread
-from overlay.link.lease import Lease
-from overlay.link.postgres import PostgresConnection, connect, prepare, shown
 from overlay.link.row_store import net_changes
+
+# -------------------------------------------------------------------------------------------------
+# Connections to PostgreSQL, and the tables of a network there.
+#
+# ::
+#
+#     nodes    name, epoch, until, number    the lease of each node's rows (postgres_store.py)
+#     rows     node, space, key, value       what store.py has in a file
+#     format   version
+#
+# A network has a schema of its own, which its first process makes.
+
+
+FORMAT_VERSION = 1
+CONNECT_SECONDS = 2
+
+PostgresConnection: TypeAlias = psycopg.Connection[tuple[object, ...]]
+
+# A plan never depends on how many rows there were when it was made.
+_SETTINGS = """
+SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+SET plan_cache_mode = force_generic_plan; SET client_min_messages = warning;
+SET default_transaction_isolation = 'read committed';
+SELECT set_config('synchronous_commit', 'on', false)
+    WHERE current_setting('synchronous_commit') = 'off'
+"""
+_TABLES = """
+CREATE TABLE IF NOT EXISTS format (version integer NOT NULL);
+CREATE TABLE IF NOT EXISTS nodes (
+    name text PRIMARY KEY, epoch bigint NOT NULL, until timestamptz NOT NULL, number bigint NOT NULL
+) WITH (fillfactor = 10);
+CREATE TABLE IF NOT EXISTS rows (
+    node text COLLATE "C" NOT NULL, space text COLLATE "C" NOT NULL, key bytea NOT NULL,
+    value bytea NOT NULL, PRIMARY KEY (node, space, key)
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
+"""
+
+
+def connect(url: str, schema: str, seconds: float) -> PostgresConnection:
+    """A connection to whichever server takes changes; lost after so many silent seconds.
+
+    StoreUnreachable says where and why there is none.
+    """
+    least = str(max(1, round(seconds)))
+    try:
+        connection = psycopg.connect(
+            url,
+            autocommit=True,
+            prepare_threshold=0,
+            application_name=f"onyx {schema}",
+            target_session_attrs="read-write",
+            connect_timeout=str(CONNECT_SECONDS),
+            tcp_user_timeout=str(round(seconds * 1000)),
+            keepalives_idle=least,
+            keepalives_interval="1",
+            keepalives_count="2",
+        )
+    except psycopg.Error as error:
+        raise StoreUnreachable(f"{shown(url)} cannot be reached: {_reason(error)}") from None
+    try:
+        connection.execute(_SETTINGS, prepare=False)
+        connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(schema)))
+    except psycopg.Error as error:
+        connection.close()
+        raise StoreUnreachable(f"{shown(url)} cannot be used: {_reason(error)}") from None
+    return connection
+
+
+def prepare(connection: PostgresConnection, schema: str, where: str) -> None:
+    """Make the tables if they are not there; StoreError when they are of another version."""
+    try:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (schema,))
+            found = connection.execute("SELECT to_regnamespace(%s)", (f'"{schema}"',)).fetchone()
+            if found == (None,):
+                name = sql.Identifier(schema)
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+            connection.execute(_TABLES, prepare=False)
+            connection.execute(
+                "INSERT INTO format SELECT %s WHERE NOT EXISTS (SELECT FROM format)",
+                (FORMAT_VERSION,),
+            )
+            versions = connection.execute("SELECT version FROM format").fetchall()
+    except psycopg.Error as error:
+        raise StoreError(f"{where} cannot be used: {_reason(error)}") from None
+    if versions != [(FORMAT_VERSION,)]:
+        found_version = ", ".join(str(version) for (version,) in versions)
+        raise StoreError(
+            f"{where} has store format {found_version}; this program reads format {FORMAT_VERSION}"
+        )
+
+
+def shown(url: str) -> str:
+    """Without the query, in which there may be secrets."""
+    return url.partition("?")[0]
+
+
+def _reason(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# Lease: which process has the rows of a node in PostgreSQL, and until when.
+#
+# ::
+#
+#     free ── take: epoch + 1 ─> held ── not renewed for ``seconds``, by the server's clock ─> free
+#                                 └───── close ────────────────────────────────────────────────^
+#
+# Renewed by a thread with a connection of its own, four times in ``seconds``.  The holder counts
+# from when it asked, the server from when it was asked, so the holder stops first.  Whoever wakes
+# up behind that is *fenced*: ``check`` says so, and no commit of an epoch that is over takes
+# effect, as each changes the row of the lease in the same statement.
+
+
+RENEWALS = 4
+
+_TAKE = """
+INSERT INTO nodes AS old VALUES (%(node)s, 1, clock_timestamp() + %(seconds)s * interval '1 s', 0)
+ON CONFLICT (name) DO UPDATE SET epoch = old.epoch + 1, until = excluded.until, number = 0
+    WHERE old.until < clock_timestamp()
+RETURNING epoch
+"""
+_IS_HELD = "SELECT 1 FROM nodes WHERE name = %s AND until >= clock_timestamp()"
+_RENEW = """
+UPDATE nodes SET until = clock_timestamp() + %s * interval '1 s' WHERE name = %s AND epoch = %s
+"""
+_FREE = "UPDATE nodes SET until = '-infinity' WHERE name = %s AND epoch = %s"
+
+
+def seconds_since_boot() -> float:
+    """Goes on while the machine sleeps, where the system has such a clock."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class Lease:
+    """Of one node; ``epoch`` is 0 until it is taken."""
+
+    def __init__(
+        self,
+        node: str,
+        seconds: float,
+        connect: Callable[[], PostgresConnection],
+        clock: Callable[[], float] = seconds_since_boot,
+    ) -> None:
+        """``connect`` opens a connection, or raises StoreError."""
+        self.node = node
+        self.seconds = seconds
+        self.epoch = 0
+        self._connect = connect
+        self._clock = clock
+        self._until = -inf
+        self._why = "it has not been renewed in time"
+        self._ended = Event()
+        self._thread = Thread(target=self._keep, name=f"lease of {node}", daemon=True)
+
+    def take(self, connection: PostgresConnection) -> bool:
+        """Whether it was free; if so it is held from now on.  psycopg.Error."""
+        if connection.execute(_IS_HELD, (self.node,)).fetchone():
+            return False  # looked at first: to take it would make the holder's commits wait
+        began = self._clock()
+        asked = {"node": self.node, "seconds": self.seconds}
+        taken = connection.execute(_TAKE, asked).fetchone()
+        if taken is None:
+            return False
+        (epoch,) = taken
+        assert isinstance(epoch, int)
+        self.epoch = epoch
+        self._until = began + self.seconds
+        self._thread.start()
+        return True
+
+    def check(self) -> None:
+        """Fenced when it may be another's."""
+        if self._clock() >= self._until:
+            raise self.fenced()
+
+    def end(self) -> None:
+        """It is known to be another's."""
+        self._why = "another process has taken them over"
+        self._until = -inf
+        self._ended.set()
+
+    def fenced(self) -> Fenced:
+        return Fenced(
+            f"the rows of {self.node} are not this process's any more (epoch {self.epoch}): "
+            f"{self._why}"
+        )
+
+    def close(self, connection: PostgresConnection) -> None:
+        """Free it; idempotent."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._until > -inf:
+            self._until = -inf
+            with suppress(psycopg.Error):  # it ends by itself
+                connection.execute(_FREE, (self.node, self.epoch))
+
+    def _keep(self) -> None:
+        """The thread."""
+        connection: PostgresConnection | None = None
+        while not self._ended.wait(self.seconds / RENEWALS):
+            began = self._clock()
+            try:
+                connection = connection or self._connect()
+                asked = self.seconds, self.node, self.epoch
+                if connection.execute(_RENEW, asked).rowcount != 1:
+                    self.end()
+                elif self._until > -inf:
+                    self._until = began + self.seconds
+            except (psycopg.Error, StoreError):
+                if connection is not None:
+                    connection.close()
+                connection = None
+        if connection is not None:
+            connection.close()
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 PAGE_ROWS = 512
 RECONNECT_SECONDS = 0.1

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from overlay.link.delivery_frames import (
+from overlay.link.errors import ProtocolError
+from overlay.link.frames import (
     SHARED,
     SLOTS_MAX,
     Attach,
@@ -33,7 +34,6 @@ from overlay.link.delivery_frames import (
     packed_numbers,
     packed_slots,
 )
-from overlay.link.errors import ProtocolError
 from overlay.link.limits import WINDOW_FRAMES_CEILING
 
 REASON_BYTES_MAX = 1_024  # of why something was rejected

@@ -2,7 +2,7 @@
 
 A core that raises can be asked at what.  A process that ends without a word, by a fault in compiled
 code, for want of memory or by SIGKILL, has left it here: a piece of a file, mapped into memory
-(onyx/node_deaths.py).
+(onyx/node_process.py).
 
 ::
 

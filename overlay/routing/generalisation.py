@@ -15,13 +15,13 @@ a range of numbers     ``/a/b[@x >= 3][@x <= 9][@y]/c and /a/d[@z = "u"]`` for 3
 
 Which ones: those that save most for what they let pass.  A message passes for nothing when the
 wide disjunct holds and none of those that it stands for does; how often that is, is known where it
-was measured (``measured_costs.py``), else counted on a sample of messages (``message_sample.py``),
+was measured (``routing_table.py``), else counted on a sample of messages (``message_sample.py``),
 of which each disjunct says once on which it holds; that finds what matches together, too.  Without
 a sample it is estimated with conditions taken to be independent (``_Shares``): an equality is
 taken to hold rarely whichever it is, and only whole numbers can be seen to lie close together.
 
 What takes the place of disjuncts of the graph reading is of it, too: its paths begin with the root
-element of graphs, and ``//`` comes behind that (``graph_paths.py``).
+element of graphs, and ``//`` comes behind that (``generalisation.py``).
 """
 
 from __future__ import annotations
@@ -35,17 +35,23 @@ from itertools import chain
 from math import prod
 from typing import TypeAlias
 
-from overlay.routing.graph_paths import (
-    ANYTHING,
-    has_order,
-    is_everywhere,
-    is_telling,
-    reading_of_all,
-    root_steps,
+from formats.graph.striped import (
+    BLANK,
+    DATATYPE,
+    GRAPH_BLANK,
+    GRAPH_IRI,
+    GRAPH_NAMESPACE,
+    IRI_OBJECT,
+    IRI_SUBJECT,
+    LANGUAGE,
+    PROPERTY_IRI,
+    SUBJECT,
 )
 from overlay.routing.message_sample import MessageSample
 from yfilter.engine.implication import Leaf, LeafCondition, leaf_condition, value_list
 from yfilter.engine.linear_paths import (
+    ANY_DOCUMENT,
+    ANY_GRAPH,
     Conjunction,
     LinearPath,
     LinearStep,
@@ -60,6 +66,7 @@ from yfilter.language.query_ast import (
     Expression,
     Literal,
     LocationStep,
+    NameTest,
     NodeKind,
     Operator,
     Origin,
@@ -67,6 +74,57 @@ from yfilter.language.query_ast import (
     Sequence,
 )
 from yfilter.language.query_text import unparse
+
+# -------------------------------------------------------------------------------------------------
+# Of striped graphs: which of their values have an order, and which say next to nothing.
+#
+# IRIs, blank nodes and languages have none that means anything, so there are no ranges of them.
+# That a text is in a language, or that a graph has a subject, holds of nearly all messages.
+
+
+_UNORDERED = frozenset(
+    (IRI_SUBJECT, IRI_OBJECT, GRAPH_IRI, PROPERTY_IRI, DATATYPE, BLANK, GRAPH_BLANK, LANGUAGE)
+)
+_SUBJECTS = *ANY_GRAPH.paths[0].steps, LinearStep(False, NameTest(GRAPH_NAMESPACE, SUBJECT))
+_ALWAYS = frozenset(step.test for step in _SUBJECTS)
+
+ANYTHING = frozenset((ANY_DOCUMENT.text, ANY_GRAPH.text, str(LinearPath(_SUBJECTS))))
+"""The texts of what all messages of a reading satisfy."""
+
+
+def reading_of_all(paths: tuple[LinearPath, ...]) -> Reading:
+    """The reading of a conjunction of them."""
+    return max(reading_of(path.steps) for path in paths)
+
+
+def root_steps(path: LinearPath) -> tuple[LinearStep, ...]:
+    """What a path of the same reading has to begin with."""
+    return ANY_GRAPH.paths[0].steps if reading_of(path.steps) is Reading.GRAPH else ()
+
+
+def has_order(leaf: Leaf, reading: Reading) -> bool:
+    """Whether a range of the values of a leaf says anything."""
+    return reading is Reading.DOCUMENT or _attribute(leaf) not in _UNORDERED
+
+
+def is_telling(leaf: Leaf, reading: Reading) -> bool:
+    """Whether an equality of a leaf holds of few messages."""
+    return reading is Reading.DOCUMENT or _attribute(leaf) != LANGUAGE
+
+
+def is_everywhere(test: NameTest, reading: Reading) -> bool:
+    """Whether all messages of a reading have an element of a name."""
+    return reading is Reading.GRAPH and test in _ALWAYS
+
+
+def _attribute(leaf: Leaf) -> str:
+    """The name of an attribute in no namespace, "" for anything else."""
+    test = leaf.test if leaf.kind is NodeKind.ATTRIBUTE else None
+    return "" if test is None or test.namespace else test.local
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 # What a disjunct costs in a table beside its text, its syntax tree and its places in forest and
 # engine: measured, see docs/benchmarks.md.

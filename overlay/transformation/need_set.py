@@ -8,7 +8,7 @@ in their conditions::
     /feed/entry   subtree .        always              told; the group above is covered, and hidden
 
 A need without a condition covers the needs of its binding that keep no more, and ``EVERYTHING``
-covers all.  Beyond the budget what is told is *widened* (widening.py): single needs are told with
+covers all.  Beyond the budget what is told is *widened* (need_set.py): single needs are told with
 weaker conditions, first those that save most bytes for what they let through, and where that is not
 enough, everything is.  So less is cut from messages, and nobody misses anything.  What was widened
 becomes exact again when there is room to spare.
@@ -20,13 +20,370 @@ told.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from heapq import heappop, heappush
+from itertools import count
 from typing import TypeAlias, TypeVar
 
-from overlay.transformation.widening import Choices, WideNeeds
-from yfilter.engine.linear_paths import Conjunction
-from yfilter.projection.needs import EVERYTHING, Kept, Need, Steps
+from yfilter.engine.linear_paths import Conjunction, LinearPath
+from yfilter.index.element_condition import condition_of
+from yfilter.language.query_ast import (
+    ANY_NAME,
+    Comparison,
+    Expression,
+    FunctionCall,
+    Literal,
+    NodeKind,
+    Operator,
+    Origin,
+    PathExpression,
+)
+from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
+
+# -------------------------------------------------------------------------------------------------
+# Wider needs: what else a need could be told as, in fewer bytes, and what that would let through.
+#
+# A need is made wider in its condition: a path less, comparisons less, or none at all::
+#
+#     /feed/entry  if /*[@k = "a"] and /*/c[. > 5]  keep title
+#       if /*[@k = "a"]                      without the second path
+#       if /*[@k] and /*/c[. > 5]            without what its first path compares
+#       always
+#
+#     /feed/entry  if /*[@k = "harbour"]     keep title
+#       if /*[starts-with(@k, "harbou")]     without an end of what it compares with, as others
+#       if /*[starts-with(@k, "har")]
+#       if /*[@k]
+#
+# Whatever meets the condition meets the weaker ones; so wider needs keep all that it keeps.
+#
+# How much a need lets through is a guess from the form of its condition, as query optimisers make
+# it where nothing is known of the data; it only says what is widened first.
+
+
+PATHS_MAX = 8  # of a condition, that are looked at, the longest ones
+
+_EQUAL, _COMPARED, _THERE, _BELOW = 0.01, 0.3, 0.5, 0.8  # shares of elements, guessed
+_WEIGHTS = {Kind.NODE: 1, Kind.ATTRIBUTE: 1, Kind.VALUE: 4, Kind.SUBTREE: 16, Kind.PART: 8}
+
+
+def weaker(condition: Conjunction, *, few: bool = False) -> Iterator[Conjunction | None]:
+    """Conditions that hold wherever it does, and in more places; None, which always holds, last.
+
+    ``few``: only those of them that say much less."""
+    if len(condition.paths) == 1:
+        (path,) = condition.paths
+        for halved in (True,) if few else (False, True):
+            beginning = _with_beginnings(path, halved)
+            if beginning != path:
+                yield Conjunction((beginning,))
+    if few:
+        yield None
+        return
+    for path in sorted(condition.paths, key=lambda path: -len(str(path)))[:PATHS_MAX]:
+        others = tuple(other for other in condition.paths if other is not path)
+        if others:
+            yield Conjunction(others)
+            bare = _without_comparisons(path)
+            if bare != path and not _is_trivial(bare):
+                yield Conjunction((*others, bare))
+    bare_paths = tuple(map(_without_comparisons, condition.paths))
+    bare_paths = tuple(path for path in bare_paths if not _is_trivial(path))
+    if bare_paths and bare_paths != condition.paths:
+        yield Conjunction(bare_paths)
+    yield None
+
+
+def share_of(condition: Conjunction | None) -> float:
+    """Of bound elements those that meet a condition, guessed."""
+    share = 1.0
+    for path in condition.paths if condition is not None else ():
+        share *= _BELOW ** (len(path.steps) - 1)
+        for step in path.steps:
+            for selection in step.selections:
+                share *= _share_of_selection(selection)
+    return share
+
+
+def weight_of(need: Need) -> int:
+    """Of what is kept of a bound element, guessed."""
+    return sum(_WEIGHTS[kept.kind] for kept in need.kept)
+
+
+def _with_beginnings(path: LinearPath, halved: bool) -> LinearPath:
+    """With the beginnings of the strings that it compares for equality, or the beginnings of these:
+    the first half, or all but the last character."""
+    steps = []
+    for step in path.steps:
+        selections = tuple(_with_beginning(one, halved) for one in step.selections)
+        steps.append(replace(step, selections=selections))
+    return LinearPath(tuple(steps))
+
+
+def _with_beginning(selection: Expression, halved: bool) -> Expression:
+    path: Expression
+    match selection:
+        case FunctionCall("starts-with", (PathExpression() as path, Literal(str(text)))):
+            pass
+        case Comparison(PathExpression() as path, Operator.EQ, Literal(str(text))) | Comparison(
+            Literal(str(text)), Operator.EQ, PathExpression() as path
+        ):
+            known = condition_of(selection)
+            if known is None or known.kind is NodeKind.TEXT:
+                return selection  # of several text nodes there is no beginning
+        case _:
+            return selection
+    if len(text) < 2:
+        return selection
+    return FunctionCall("starts-with", (path, Literal(text[: len(text) // 2 if halved else -1])))
+
+
+def _without_comparisons(path: LinearPath) -> LinearPath:
+    """Of its conditions, that attributes are there."""
+    steps = []
+    for step in path.steps:
+        left = tuple(there for one in step.selections if (there := _attribute_of(one)) is not None)
+        steps.append(replace(step, selections=left))
+    return LinearPath(tuple(steps))
+
+
+def _attribute_of(selection: Expression) -> PathExpression | None:
+    if isinstance(selection, Comparison):
+        sides = selection.left, selection.right
+        paths = [side for side in sides if isinstance(side, PathExpression)]
+        return _attribute_of(paths[0]) if len(paths) == 1 else None
+    if isinstance(selection, PathExpression) and selection.origin is Origin.CONTEXT:
+        is_one = len(selection.steps) == 1 and selection.steps[0].kind is NodeKind.ATTRIBUTE
+        return selection if is_one else None
+    return None
+
+
+def _is_trivial(path: LinearPath) -> bool:
+    """Whether it is just the bound element, or any root element."""
+    return len(path.steps) == 1 and not path.steps[0].selections and path.steps[0].test == ANY_NAME
+
+
+def _share_of_selection(selection: Expression) -> float:
+    match selection:
+        case FunctionCall("starts-with", (_, Literal(str(prefix)))):
+            return max(2 * _EQUAL, 0.5 ** (1 + len(prefix)))
+    if isinstance(selection, Comparison):
+        return _EQUAL if selection.operator is Operator.EQ else _COMPARED
+    return _THERE if isinstance(selection, PathExpression) else _COMPARED
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# Widening: which needs are told with weaker conditions, where there is no room for what they are.
+#
+# The needs of a group are a forest; what is told are its roots.  To widen is to put a need with a
+# weaker condition above those that it covers::
+#
+#     /*[@k = "a"] and /*/c      /*[@k = "b"] and /*/d      /*[@k = "c"]         told, each
+#                  \              /
+#                /*[@k]  the two above are told as this                         told, with the third
+#
+# Of all that could be done first comes what saves most bytes for what more it lets through; both
+# are of single needs, and a wider need that others are told as already costs nothing more.
+
+
+SHARE_MIN = 0.5  # of what a wider need lets through, that counts as more in any case
+
+NEEDS_MAX = 4096  # of which all choices are looked at; beyond that a few of each
+
+
+class WideNeeds:
+    """The needs of one group.  ``told`` are those that nothing is above, ``always`` the one of them
+    without a condition; ``above`` gives the wider need that another is told as, ``below`` the
+    others of such a one.
+
+    What changes ``told`` gives what comes to it and what goes.
+    """
+
+    __slots__ = ("_needs", "above", "always", "below", "told")
+
+    def __init__(self) -> None:
+        self._needs: dict[Need, None] = {}
+        self.told: dict[Need, None] = {}
+        self.always: Need | None = None
+        self.above: dict[Need, Need] = {}
+        self.below: dict[Need, dict[Need, None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._needs)
+
+    def enter(self, need: Need) -> tuple[list[Need], list[Need]]:
+        self._needs[need] = None
+        if need in self.below:
+            return [], []
+        if self.below and need.condition is not None:
+            for condition in weaker(need.condition):
+                wide = Need(need.binding, condition, need.kept)
+                if wide in self.below:
+                    self.above[need] = wide
+                    self.below[wide][need] = None
+                    return [], []
+        self._tell(need)
+        return [need], []
+
+    def leave(self, need: Need) -> tuple[list[Need], list[Need]]:
+        del self._needs[need]
+        while need not in self.below and need not in self._needs:
+            wide = self.above.pop(need, None)
+            if wide is None:
+                self._untell(need)
+                return [], [need]
+            del self.below[wide][need]
+            if self.below[wide]:
+                break
+            del self.below[wide]
+            need = wide
+        return [], []
+
+    def widen(self, needs: Iterable[Need], wide: Need) -> tuple[list[Need], list[Need]]:
+        """Tell needs that are told as a wider one."""
+        gone = [need for need in needs if need != wide]
+        for need in gone:
+            self._untell(need)
+            self.above[need] = wide
+            self.below.setdefault(wide, {})[need] = None
+        if wide in self.told or wide in self.above:
+            return [], gone
+        self._tell(wide)
+        return [wide], gone
+
+    def narrow(self, wide: Need) -> tuple[list[Need], list[Need]]:
+        """Undo ``widen``; nothing may be above it."""
+        come = list(self.below.pop(wide))
+        for need in come:
+            del self.above[need]
+            self._tell(need)
+        if wide in self._needs:
+            return come, []
+        self._untell(wide)
+        return come, [wide]
+
+    @property
+    def widened(self) -> int:
+        """How many needs are told by a wider one."""
+        return sum(need in self.above for need in self._needs)
+
+    def bytes_of_narrow(self, wide: Need) -> int:
+        """How many bytes more would be told."""
+        more = sum(len(need.text) for need in self.below[wide])
+        return more if wide in self._needs else more - len(wide.text)
+
+    def _tell(self, need: Need) -> None:
+        self.told[need] = None
+        if need.condition is None:
+            self.always = need
+
+    def _untell(self, need: Need) -> None:
+        del self.told[need]
+        if need.condition is None:
+            self.always = None
+
+
+class _Choice:
+    """A wider need, as a condition, and those that would be told as it."""
+
+    __slots__ = ("bytes", "condition", "group", "needs", "share", "shares", "size", "weight")
+
+    def __init__(self, group: WideNeeds, of: Need, condition: Conjunction | None) -> None:
+        self.group = group
+        self.condition = condition
+        self.needs: dict[Need, None] = {}
+        self.bytes = 0
+        self.shares = 0.0
+        self.share = share_of(condition)
+        self.weight = weight_of(of)
+        self.size = len(of.text) - len(_text(of.condition)) + len(_text(condition))
+
+    def change(self, need: Need, sign: int) -> None:
+        if sign > 0:
+            self.needs[need] = None
+        else:
+            del self.needs[need]
+        self.bytes += sign * len(need.text)
+        self.shares += sign * share_of(need.condition)
+
+    @property
+    def saved(self) -> int:
+        return self.bytes - self.size
+
+    @property
+    def more(self) -> float:
+        """What more is let through."""
+        return self.weight * max(self.share - self.shares, SHARE_MIN * self.share)
+
+
+class Choices:
+    """All that could be widened, the best first.
+
+    ``add`` what is told; each that is given by ``best`` must be carried out, and its wide need
+    added if that is told now.
+    """
+
+    def __init__(self, bytes_wanted: int, needs: int) -> None:
+        """``bytes_wanted``: to save more at once is no better; ``needs``: about how many there are
+        to be looked at, at once."""
+        self._bytes_wanted = bytes_wanted
+        self._few = needs > NEEDS_MAX
+        self._choices: dict[tuple[WideNeeds, Conjunction | None], _Choice] = {}
+        self._of: dict[Need, list[_Choice]] = {}
+        self._waiting: list[tuple[float, int, _Choice]] = []  # a heap
+        self._order = count()
+
+    def add(self, group: WideNeeds, needs: Iterable[Need]) -> None:
+        changed: dict[_Choice, None] = {}
+        for need in needs:
+            if need.condition is None:
+                continue
+            for condition in dict.fromkeys(weaker(need.condition, few=self._few)):
+                choice = self._choices.get((group, condition))
+                if choice is None:
+                    choice = self._choices[group, condition] = _Choice(group, need, condition)
+                choice.change(need, 1)
+                self._of.setdefault(need, []).append(choice)
+                changed[choice] = None
+        for choice in changed:
+            self._push(choice)
+
+    def best(self) -> tuple[WideNeeds, tuple[Need, ...], Conjunction | None] | None:
+        """A group, what of it is to be told with a condition, and this; None where nothing saves
+        anything."""
+        while self._waiting:
+            benefit, _, choice = heappop(self._waiting)
+            if choice.saved <= 0:
+                continue
+            if -benefit > self._benefit(choice):
+                self._push(choice)
+                continue
+            needs = tuple(choice.needs)
+            for need in needs:
+                for other in self._of.pop(need):
+                    other.change(need, -1)
+            return choice.group, needs, choice.condition
+        return None
+
+    def _push(self, choice: _Choice) -> None:
+        if choice.saved > 0:
+            heappush(self._waiting, (-self._benefit(choice), next(self._order), choice))
+
+    def _benefit(self, choice: _Choice) -> float:
+        """Bytes saved, for what more is let through."""
+        return min(choice.saved, self._bytes_wanted) / choice.more
+
+
+def _text(condition: Conjunction | None) -> str:
+    return "" if condition is None else condition.text
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 _EXACT_AGAIN_AT = 0.6  # of the budget
 _WIDENED_TO = 0.95  # of the budget, that not every need that comes then is one too many

@@ -12,7 +12,7 @@ profiles       what it holds
 
 An archive of messages is a directory of XML files, and of graphs by their names, Parquet with a
 column ``message``, and ``media_type`` if it is there, or what
-brokers have written (onyx/broker/archive/archive_segments.py): ``.jsonl.gz`` files, of which
+brokers have written (onyx/broker/archive/message_archive.py): ``.jsonl.gz`` files, of which
 Spark passes over those that begin with a dot because they are not finished.
 """
 

@@ -16,6 +16,7 @@ from demo.saxon_oracle import can_ask
 from formats.text import parse_text
 from tests.yfilter.evaluated import holds, select
 from tests.yfilter.profile_strategies import conditions, messages, profiles
+from yfilter.compiled_deciders import render
 from yfilter.language.matching_path import matching_part, matching_path
 from yfilter.language.query_ast import (
     Constructor,
@@ -27,7 +28,6 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_parser import parse_path, parse_profile
 from yfilter.language.query_text import unparse
-from yfilter.language.result import render
 
 MESSAGE = b"""<?xml version="1.0"?>
 <!DOCTYPE s [<!ENTITY e "five &#53;">]>

@@ -28,11 +28,10 @@ from formats import (
     read_schema,
     to_text,
 )
-from formats.dictionary import WORD_BYTES_MAX, WORDS_MAX
+from formats.dictionary import WORD_BYTES_MAX, WORDS_MAX, read_grammar
 from formats.grammar import Grammar
 from formats.names import XML_NAMESPACE
 from formats.schema import Schema, SchemaKind
-from formats.schema_grammar import read_grammar
 from tests.formats.second_decoder import Known, decode_to_xml
 from tests.formats.support import (
     SHARED_DATA,

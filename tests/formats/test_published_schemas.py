@@ -17,8 +17,8 @@ from lxml import etree
 
 from formats import Validator, derive_dictionary
 from formats.content_model import read_content_model
+from formats.dictionary import read_terms
 from formats.schema import what_is_unread
-from formats.schema_terms import read_terms
 from onyx.schema_path import load_schema
 
 FILE = Path(os.environ.get("ONYX_PUBLISHED_SCHEMAS", "/nowhere"))

@@ -18,10 +18,10 @@ from formats import (
 )
 from formats.allowed_content import read_allowed_content
 from formats.content_model import read_content_model
+from formats.dictionary import read_terms
 from formats.schema import what_is_unread
 from formats.schema_files import BYTES_MAX, FILES_MAX, NESTING_MAX, SchemaFiles, pack
 from formats.schema_questions import CheckMessages, MessagesChecked, ReadSchema, SchemaFound
-from formats.schema_terms import read_terms
 from formats.schema_worker import SchemaWorker
 from yfilter.language.schema_check import SchemaCheck
 

@@ -9,8 +9,8 @@ import pytest
 
 from formats.allowed_content import read_allowed_content
 from formats.content_model import read_content_model
+from formats.dictionary import read_grammar
 from formats.schema import Schema, SchemaKind, read_schema
-from formats.schema_grammar import read_grammar
 from formats.schema_model import ANYTHING
 from formats.schema_reader import read_schema_model
 from tests.yfilter.random_schemas import Grammar

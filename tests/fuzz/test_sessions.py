@@ -8,8 +8,7 @@ from overlay.link.events import ConnectionOpened, DataReceived, SendData
 from overlay.link.frame import PROTOCOL_VERSION, Frame
 from overlay.link.frame_codec import encode
 from overlay.link.frames import ErrorFrame, Hello, Pong
-from overlay.link.link_layer import LinkLayer
-from overlay.link.session import Session
+from overlay.link.link_layer import LinkLayer, Session
 from tests.overlay.link.pair import LIMITS, Hand, closed, make_links, sent
 from tests.overlay.link.samples import SAMPLES, place
 

@@ -43,8 +43,7 @@ def _parsers() -> Iterator[argparse.ArgumentParser]:
 
 def openapi_document() -> str:
     """Without the release, which is another with each."""
-    from onyx.gateway.api import OPERATIONS  # noqa: PLC0415 - an extra of the installation
-    from onyx.gateway.openapi import openapi  # noqa: PLC0415
+    from onyx.gateway.api import OPERATIONS, openapi  # noqa: PLC0415 - needs the gateway
 
     document = openapi(OPERATIONS)
     document["info"]["version"] = "VERSION"

@@ -10,7 +10,7 @@ import pytest
 from formats import ElementStream, FormatError, to_text
 from formats.graph.syntaxes import GraphSyntax
 from formats.publication import read_publication
-from onyx.cli.archived_graphs import with_graphs_as
+from onyx.cli.archive import with_graphs_as
 
 GRAPH = b'<urn:a> <urn:b> "c"@en , "7"^^<http://www.w3.org/2001/XMLSchema#integer> .'
 NAMED = b"<urn:g> { <urn:a> <urn:b> [ <urn:c> <urn:d> ] }"
@@ -58,7 +58,7 @@ def test_what_a_syntax_cannot_say_stays_as_it_is(
     def refuse(stream: ElementStream, syntax: GraphSyntax) -> bytes:
         raise FormatError("not-writable", f"{syntax} cannot say it")
 
-    monkeypatch.setattr("onyx.cli.archived_graphs.write_graph", refuse)
+    monkeypatch.setattr("onyx.cli.archive.write_graph", refuse)
     archive = archived(GRAPH, "text/turtle")
     assert with_graphs_as(archive, GraphSyntax.RDF_XML) == archive
     assert "s1/7" in capsys.readouterr().err

@@ -11,8 +11,15 @@ import pytest
 import trio
 
 from onyx import DataSource, RegistrationClient, User
-from onyx.bench import Measure, Sizes, checked_baseline, percentile, regressions, run_bench
-from onyx.cli.bench import save
+from onyx.cli.bench import (
+    Measure,
+    Sizes,
+    checked_baseline,
+    percentile,
+    regressions,
+    run_bench,
+    save,
+)
 from onyx.cli.tap import Wants, _link, line
 from onyx.errors import UnreadableInput
 from onyx.launcher import RunningNetwork

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 import pytest
 
+from onyx.cli import profile as profile_import
 from onyx.cli import profile as profile_verb
-from onyx.cli import profile_bulk, profile_import
+from onyx.cli import profile_bulk
 from onyx.cli.main import main
 from onyx.client_values import ProfileInfo
 from onyx.errors import EXIT_DATA, EXIT_OK

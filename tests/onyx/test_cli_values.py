@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from onyx.cli import progress
+from onyx.cli import source_publish as progress
 from onyx.cli.network_option import parse_address
 from onyx.cli.values import location, not_negative, positive, table
 from onyx.errors import UsageError

@@ -20,12 +20,19 @@ from typing import Any
 import pytest
 
 from onyx import launch
-from onyx.cli.doctor import EXIT_FOUND, said, write_bundle
+from onyx.cli.doctor import (
+    EXIT_FOUND,
+    fsync_seconds,
+    gather,
+    machine_of,
+    said,
+    why_unread,
+    write_bundle,
+)
 from onyx.cli.json_lines import decode_line
 from onyx.cli.main import main
 from onyx.data_directory import DataDirectory
 from onyx.doctor import Facts, Finding, Machine, Process, Severity, examine
-from onyx.doctor_facts import fsync_seconds, gather, machine_of, why_unread
 from onyx.release import version
 from overlay.link.store import Store
 from overlay.link.store_head import head_file

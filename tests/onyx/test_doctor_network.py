@@ -12,9 +12,8 @@ import pytest
 import trio
 
 from onyx import DataSource, User, doctor, launch
-from onyx.cli.doctor import write_bundle
+from onyx.cli.doctor import gather, write_bundle
 from onyx.doctor import Facts, Finding, examine
-from onyx.doctor_facts import gather
 from onyx.release import DISTRIBUTION
 from overlay.topology import load_topology
 from tests.onyx.networks import small_topology

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from onyx.cli.main import main
+from onyx.cli.up import check_former
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_CONFIG, DataDirectoryError
-from onyx.former_directory import check_former
 from onyx.local_network import local_network
 from overlay.topology import load_topology
 

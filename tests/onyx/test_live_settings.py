@@ -16,16 +16,15 @@ import trio
 from formats import WireFormat
 from onyx import DataSource
 from onyx.broker.broker_core import BrokerCore
-from onyx.broker.packing.message_samples import MessageSamples
+from onyx.broker.packing.compression_dictionaries import MessageSamples
 from onyx.errors import RequestFailed
 from overlay.archive import ArchiveOptions
 from overlay.limits import KIB, MIB, Limits
-from overlay.link.delivery_frames import Delivery
+from overlay.link.core import SETTINGS, RunningSettings
 from overlay.link.events import Put, TimePassed
-from overlay.link.frames import Refused, RoutingDelta, ShapeAnnounced
+from overlay.link.frames import Delivery, Refused, RoutingDelta, ShapeAnnounced
 from overlay.link.limits import LinkLimits
 from overlay.link.row_log import RowLog
-from overlay.link.running_settings import SETTINGS, RunningSettings
 from overlay.link.stored_rows import StoredRows
 from overlay.live_settings import LIVE, starts_needed, with_live_settings
 from overlay.log_options import LogFormat, LogOptions

@@ -15,9 +15,8 @@ from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.cli.main import main
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_BUSY, EXIT_NO_INPUT, EXIT_OK, EXIT_USAGE
-from overlay.link.delivery_frames import cut
 from overlay.link.errors import StoreError
-from overlay.link.frames import Delivery
+from overlay.link.frames import Delivery, cut
 from overlay.link.store import Store
 from overlay.topology import load_topology
 from tests.beside import Beside

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from onyx.cli import network_layout as layout
-from onyx.gateway import map_layout
+from onyx.gateway import map_feed as map_layout
 from tests.onyx.gateway.test_overlay_map import network
 
 CELL = 96.0, 56.0

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from onyx.node_deaths import Death, watched_deaths
+from onyx.node_process import Death, watched_deaths
 
 PROCESS = """
 import faulthandler, os, signal, sys, threading
 from pathlib import Path
-from onyx.node_deaths import watched_deaths
+from onyx.node_process import watched_deaths
 from overlay.link.work_mark import MARK
 with watched_deaths(Path({directory!r})) as (mark, death):
     MARK.pack_into(mark, 0, {state}, {text!r}.encode())

@@ -8,8 +8,7 @@ import pytest
 import trio
 
 from onyx.child_process import RestartPolicy
-from onyx.node_deaths import Death
-from onyx.node_lives import CAUTIOUS_TURNS, run_lives
+from onyx.node_process import CAUTIOUS_TURNS, Death, run_lives
 from overlay.backoff import Backoff
 from overlay.link.dead_letters import DEAD
 from overlay.link.events import Delete, Put

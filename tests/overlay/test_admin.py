@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from overlay.admin import AdminOptions
 from overlay.nodes import Address
-from overlay.topology import TopologyError, parse_topology, to_toml
+from overlay.topology import AdminOptions, TopologyError, parse_topology, to_toml
 
 NETWORK = """
 name = "n"

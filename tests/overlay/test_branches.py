@@ -7,9 +7,9 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 
+from onyx.broker.profiles.query_plane import table_budget
 from overlay.routing.branches import Branches
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_trees
-from overlay.routing.table_budget import table_budget
 from overlay.topology import Topology
 from tests.overlay.test_broadcast_tree import networks
 

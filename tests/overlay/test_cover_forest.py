@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from formats import ElementStream, parse_text
-from overlay.routing.cover_forest import CoverForest
 from overlay.routing.generalisation import UNBOUNDED, Budget, disjunct_bytes, generalise
 from overlay.routing.message_sample import SAMPLED_BYTES_MAX, SAMPLED_MAX, MessageSample
+from overlay.routing.routing_table import CoverForest
 from tests.overlay.test_cover_index import random_profile
 from yfilter import LinkTarget, Matcher
 from yfilter.engine.containment import Pattern, covers

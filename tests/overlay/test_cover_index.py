@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from overlay.routing.cover_index import CoverIndex
+from overlay.routing.routing_table import CoverIndex
 from yfilter.engine.containment import Pattern, covers
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.language.query_parser import parse_profile

@@ -15,8 +15,8 @@ from overlay.link.frames import (
     ProfilesChanged,
     ProfilesLive,
     ProfilesPlaced,
+    StandBy,
 )
-from overlay.link.move_frames import StandBy
 from overlay.link.request_server import Result
 from overlay.planning import PlanningOptions
 from overlay.topology import Topology, parse_topology

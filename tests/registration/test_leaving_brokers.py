@@ -13,8 +13,8 @@ from overlay.link.frames import (
     SourceAnnounced,
     SourceReady,
     SourceReleased,
+    StandBy,
 )
-from overlay.link.move_frames import StandBy
 from overlay.nodes import Link
 from overlay.topology import parse_topology
 from tests.registration.test_registration_core import Setting, refused

@@ -8,17 +8,15 @@ import pytest
 
 from overlay.link.events import TimePassed
 from overlay.link.frames import (
-    PlaceProfile,
-    PlaceProfiles,
-    ProfilesChanged,
-    ProfilesLive,
-    ProfilesPlaced,
-)
-from overlay.link.move_frames import (
     HandedOver,
     HandoverWanted,
     MoveEnded,
+    PlaceProfile,
+    PlaceProfiles,
     ProfileReleased,
+    ProfilesChanged,
+    ProfilesLive,
+    ProfilesPlaced,
     ProfileTaken,
     ReleaseProfile,
     StandBy,

@@ -12,9 +12,9 @@ from overlay.link.frames import (
     PlaceProfiles,
     ProfilesChanged,
     ProfilesPlaced,
+    StandBy,
 )
-from overlay.link.move_frames import StandBy
-from registration.profile_policies import POLICIES
+from registration.catalog import POLICIES
 from tests.beside import Peer
 from tests.registration.test_registration_core import Setting, refused
 

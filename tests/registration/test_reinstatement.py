@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from overlay.link.catalog_frames import SETTLED
-from overlay.link.frames import CatalogTold, CatalogWanted, ProfilesHosted, ProfilesMoving
-from overlay.link.move_frames import MoveEnded
+from overlay.link.frames import (
+    SETTLED,
+    CatalogTold,
+    CatalogWanted,
+    MoveEnded,
+    ProfilesHosted,
+    ProfilesMoving,
+)
 from overlay.network_shape import first_shape
 from registration.catalog_rebuild import marked
 from tests.registration.test_registration_core import FIGURE4, Setting

@@ -14,13 +14,22 @@ from random import Random
 from typing import TypeAlias
 
 from onyx.client_values import Outcome
-from overlay.link.delivery_frames import Deliveries, Missed, cut
 from overlay.link.events import Action, Event, Flow
 from overlay.link.frame import Frame
-from overlay.link.frames import AcceptedBefore, Detached, Hello, Publish, PublishOnce, Refused
+from overlay.link.frames import (
+    AcceptedBefore,
+    Deliveries,
+    Detached,
+    Hello,
+    Missed,
+    Publish,
+    PublishOnce,
+    Refused,
+    cut,
+)
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
-from overlay.link.publish_key import digest
+from overlay.link.message_headers import digest
 from overlay.link.subscription import Subscription
 from tests.simulation.scenario import Scenario
 

@@ -19,7 +19,7 @@ PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
 
 TINY: dict[str, tuple[float, ...]] = {
     "onyx.broker.deliveries.parts.LATE_MESSAGES": (1,),
-    "onyx.broker.profiles.former_versions.FORMER_MAX": (0, 1),
+    "onyx.broker.profiles.transformation.FORMER_MAX": (0, 1),
     "onyx.broker.messages.local_deliveries.DEFERRED_BYTES_MAX": (0,),
     "onyx.broker.messages.local_deliveries.LARGE_BYTES": (1,),
     "onyx.broker.messages.local_deliveries.MANY": (1,),
@@ -29,7 +29,7 @@ TINY: dict[str, tuple[float, ...]] = {
     "onyx.broker.deliveries.lines.READ_AHEAD": (1,),
     "onyx.broker.deliveries.lines.JOINED_BYTES": (1,),
     "onyx.broker.deliveries.mailbox._COMPACT_AT": (0,),
-    "onyx.broker.deliveries.mailbox_rows.WRITTEN_AT_ONCE": (1,),
+    "onyx.broker.deliveries.mailboxes.WRITTEN_AT_ONCE": (1,),
     "onyx.broker.deliveries.result_maker.OPENED_BYTES": (0,),
     "onyx.broker.messages.message_validation.QUESTION_BYTES": (1,),
     "onyx.broker.messages.message_validation.QUESTION_MESSAGES": (1,),

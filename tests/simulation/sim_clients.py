@@ -9,10 +9,20 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from overlay.link.delivery_frames import Deliveries, Detached, Missed, contents, cut
 from overlay.link.events import Action, Event, TimePassed
 from overlay.link.frame import Frame
-from overlay.link.frames import Hello, Publish, Refused, Request, Response
+from overlay.link.frames import (
+    Deliveries,
+    Detached,
+    Hello,
+    Missed,
+    Publish,
+    Refused,
+    Request,
+    Response,
+    contents,
+    cut,
+)
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.subscription import Subscription

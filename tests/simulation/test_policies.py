@@ -15,9 +15,8 @@ from onyx.broker.deliveries.policies import Policies
 from overlay.delivery_policy import DISCONNECT, DROP_NEWEST, DROP_OLDEST, USUAL, DeliveryPolicy
 from overlay.link.core import Core, Rows
 from overlay.link.core_context import Surroundings
-from overlay.link.delivery_frames import Deliveries, Missed, contents, cut
 from overlay.link.frame import Frame
-from overlay.link.frames import Detached
+from overlay.link.frames import Deliveries, Detached, Missed, contents, cut
 from overlay.link.limits import LinkLimits
 from tests.simulation.crashing_ends import DyingSubscriber
 from tests.simulation.scenario import Scenario

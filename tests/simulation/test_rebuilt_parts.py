@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from onyx.broker.moves.standbys import Standing
+from onyx.broker.moves.profile_moves import Standing
 from overlay.link.events import Put
 from overlay.link.frames import Response
 from overlay.network_shape import without_broker

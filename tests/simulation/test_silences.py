@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from overlay.link.errors import ProtocolError
-from overlay.link.session import Session
+from overlay.link.link_layer import Session
 from tests.simulation import test_exactly_once
 from tests.simulation.scenario import Scenario
 from tests.simulation.seeds import seeds

@@ -17,10 +17,10 @@ from yfilter import Matcher, parse_profile
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.constants import constants_in, first_fault
 from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.function_library import CONTEXT_FUNCTIONS, other_functions, signature_of
 from yfilter.language.functions import FUNCTIONS, PATTERN_FUNCTIONS
 from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
-from yfilter.language.other_functions import CONTEXT_FUNCTIONS, other_functions, signature_of
 from yfilter.language.query_ast import Expression, Flwor, LetClause
 from yfilter.language.query_parser import parse_anew, parse_expression, parse_template
 from yfilter.language.shape_cache import ShapeCache

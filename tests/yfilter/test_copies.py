@@ -11,12 +11,12 @@ import pytest
 from demo.oracle import canonical
 from formats.text import parse_text
 from tests.yfilter.evaluated import select
+from yfilter.compiled_deciders import render
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
-from yfilter.language.result import render
 
 
 def results(text: str, message: bytes, limits: EvaluationLimits | None = None) -> list[bytes]:

@@ -8,8 +8,8 @@ import pytest
 
 from formats.text import parse_text
 from tests.yfilter.evaluated import evaluate
+from yfilter.language.function_library import NUMBER_FUNCTIONS
 from yfilter.language.nodes import DynamicError
-from yfilter.language.number_functions import NUMBER_FUNCTIONS
 from yfilter.language.numbers import DIGITS_MAX
 from yfilter.language.query_parser import parse_expression
 

@@ -15,12 +15,12 @@ from tests.yfilter.evaluated import select
 from tests.yfilter.projection.test_profile_needs import check
 from tests.yfilter.random_cases import random_message
 from yfilter import Matcher, ProfileMatch
+from yfilter.compiled_deciders import render
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import EvaluationLimits, ProfileLimits
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
-from yfilter.language.result import render
 from yfilter.language.shapes import parts_of, take_apart
 from yfilter.projection.parts import with_parts
 from yfilter.projection.profile_needs import needs_of

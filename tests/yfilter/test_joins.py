@@ -8,13 +8,13 @@ import pytest
 
 from formats.text import parse_text
 from tests.yfilter.evaluated import select
+from yfilter.compiled_deciders import render
 from yfilter.errors import ProfileRefused
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT, Focus
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_expression, parse_profile
-from yfilter.language.result import render
 
 VALUES = ("1", "1.0", " 1 ", "2", "2.0", "x", "X", "NaN", "INF", "", "true", "1e0", "2026-01-01")
 # Sides of an equality, by the variable that they are about.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from yfilter.compiled_matcher import tree_of
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
-from yfilter.local_queries import tree_of
 from yfilter.matcher import Matcher, check_profile
 
 PROFILES = [

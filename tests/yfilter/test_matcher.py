@@ -24,7 +24,7 @@ from yfilter import (
     RouteMatch,
     parse_profile,
 )
-from yfilter.answers import Answer, Answers
+from yfilter.compiled_matcher import Answer, Answers
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.readings import Reading, Readings
 from yfilter.index.automaton import ROOTS

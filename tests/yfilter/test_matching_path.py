@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yfilter.language.lifted_conditions import LIFTED_STEPS_MAX
-from yfilter.language.matching_path import matching_part, matching_path
+from yfilter.language.matching_path import LIFTED_STEPS_MAX, matching_part, matching_path
 from yfilter.language.query_parser import parse_path, parse_profile
 from yfilter.language.query_text import unparse
 

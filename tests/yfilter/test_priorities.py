@@ -33,9 +33,9 @@ from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Transforming
-from yfilter.projection.need_table import projector_of
 from yfilter.projection.needs import Need
 from yfilter.projection.profile_needs import needs_of
+from yfilter.projection.transformations import projector_of
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 

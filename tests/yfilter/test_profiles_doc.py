@@ -11,11 +11,11 @@ import pytest
 from demo.oracle import canonical
 from formats.text import parse_text
 from tests.yfilter.evaluated import select
+from yfilter.compiled_deciders import render
 from yfilter.errors import ProfileRefused
 from yfilter.language.functions import FUNCTIONS
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_parser import parse_profile
-from yfilter.language.result import render
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "profiles.md").read_text(encoding="utf-8")
 _BLOCKS = [

@@ -6,11 +6,11 @@ import pytest
 
 from formats.text import parse_text
 from tests.yfilter.evaluated import select
+from yfilter.compiled_deciders import render
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_profile
-from yfilter.language.result import render
 
 MESSAGE = (
     b'<?pi x?>\n<r xmlns:p="urn:p" xmlns="urn:d" p:n="1"><a n="1" m="&lt;">x<!--c--> y</a>'

@@ -15,13 +15,13 @@ from tests.yfilter.evaluated import select
 from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.projection.test_real_messages import profiles as real_profiles
 from tests.yfilter.test_real_messages import FOLDERS, SHARED
+from yfilter.compiled_deciders import render
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.interpreted_result import interpreted
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
-from yfilter.language.result import render
 from yfilter.language.result_planner import result_plan
 from yfilter.language.results import ResultWriter
 

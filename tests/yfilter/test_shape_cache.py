@@ -13,7 +13,10 @@ from hypothesis import given, settings
 import yfilter.language
 from tests.yfilter.profile_strategies import profiles
 from yfilter.errors import ProfileRefused
-from yfilter.language import computed_parser, condition_parser, flwor_parser, operator_parser
+from yfilter.language import operator_parser
+from yfilter.language import query_parser as computed_parser
+from yfilter.language import query_parser as condition_parser
+from yfilter.language import query_parser as flwor_parser
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import Constructor, Expression, Flwor, PathExpression, Profile
 from yfilter.language.query_lexer import NCNAME

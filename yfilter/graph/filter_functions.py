@@ -2,7 +2,7 @@
 
 A function takes the values of its arguments and gives a value; None is an error, for an argument
 as for a result.  Those whose arguments may be errors or unbound (bound, if, coalesce) are no
-functions of values; filter_evaluation.py has them.
+functions of values; join_program.py has them.
 """
 
 from __future__ import annotations

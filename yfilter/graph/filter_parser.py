@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
-from formats.graph.vocabulary import XSD
+import pyoxigraph
+
+from formats.characters import find_illegal_character
+from formats.graph.iris import resolve
+from formats.graph.vocabulary import RDF, RDFS, XSD
 from yfilter.errors import ProfileRefused
 from yfilter.graph.necessary_part import CASTS, is_said
 from yfilter.graph.query_ast import (
@@ -22,16 +28,416 @@ from yfilter.graph.query_ast import (
     LiteralTerm,
     Membership,
     Not,
+    Term,
     Variable,
 )
-from yfilter.graph.suggestions import function_suggestion
-from yfilter.graph.term_parser import INTEGER, TermParser, number
+from yfilter.graph.query_text import is_written_blank, quoted
+from yfilter.graph.sparql_lexer import SparqlLexer, unescaped, unquoted
 from yfilter.language.comparison import GENERAL
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import check_pattern
 from yfilter.language.profile_limits import ProfileLimits
-from yfilter.language.tokens import Token, TokenKind
+from yfilter.language.tokens import Token, TokenKind, TokenParser
 from yfilter.language.trees import flat
+
+# -------------------------------------------------------------------------------------------------
+# What somebody probably meant who wrote something else in a graph profile.
+
+
+# Prefixes that nobody has to look up.
+KNOWN_PREFIXES = {
+    "rdf": RDF,
+    "rdfs": RDFS,
+    "xsd": XSD,
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "rss": "http://purl.org/rss/1.0/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "dct": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "schema": "http://schema.org/",
+    "dcat": "http://www.w3.org/ns/dcat#",
+    "content": "http://purl.org/rss/1.0/modules/content/",
+}
+# Functions of XPath and SQL -> those of SPARQL.
+_FOREIGN_FUNCTIONS = {
+    **dict.fromkeys(("starts", "startswith"), "strstarts(…)"),
+    **dict.fromkeys(("ends", "endswith"), "strends(…)"),
+    **dict.fromkeys(("upper", "toupper"), "ucase(…)"),
+    **dict.fromkeys(("lower", "tolower"), "lcase(…)"),
+    **dict.fromkeys(("length", "len"), "strlen(…)"),
+    "matches": "regex(…)",
+    "like": "regex(…) or contains(…)",
+    "string": "str(…), or strlen(…) for its length",
+    "substring": "substr(…)",
+    "not": "'!', or NOT EXISTS { … }",
+    "exists": "EXISTS { … }",
+    "ceiling": "ceil(…)",
+    "isuri": "isURI(…)",
+    "type": "datatype(…), or the pattern ?x a <class>",
+    "number": "xsd:decimal(…)",
+    "integer": "xsd:integer(…)",
+    "date": "xsd:dateTime(…)",
+}
+# Words and symbols of other languages -> what stands there in SPARQL.
+_FOREIGN = {
+    "and": "'&&'",
+    "or": "'||'",
+    "not": "'!', or NOT EXISTS { … }",
+    "eq": "'='",
+    "ne": "'!='",
+    "lt": "'<'",
+    "le": "'<='",
+    "gt": "'>'",
+    "ge": "'>='",
+    "==": "'='",
+    "like": "regex(…) or contains(…)",
+    "is": "'=', or bound(…)",
+    "between": "two comparisons with '&&'",
+    "suchthat": "FILTER(…)",
+    "using": "PREFIX p: <…> in front of the query",
+    "return": "SELECT ?x … WHERE { … }",
+    "join": "a triple with the same variable",
+    "null": "!bound(?x)",
+}
+_HYPHENATED = re.compile(r"[a-z]+(?:-[a-z]+)+(?=\s*\()")
+_XPATH_FUNCTIONS = {
+    "starts-with": "strstarts(…)",
+    "ends-with": "strends(…)",
+    "upper-case": "ucase(…)",
+    "lower-case": "lcase(…)",
+    "string-length": "strlen(…)",
+    "substring-before": "strbefore(…)",
+    "substring-after": "strafter(…)",
+    "encode-for-uri": "encode_for_uri(…)",
+}
+_XPATH = "a pattern of triples, ?x <property> ?y; a path from '/' is a profile of its own"
+_KEYWORDS = (
+    *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "PREFIX", "BASE", "FILTER", "OPTIONAL"),
+    *("UNION", "MINUS", "GRAPH", "BIND", "VALUES", "DISTINCT", "REDUCED", "EXISTS", "NOT", "ORDER"),
+    *("GROUP", "HAVING", "LIMIT", "OFFSET", "BY", "AS", "IN", "UNDEF", "SERVICE", "FROM"),
+)
+
+
+def prefix_suggestion(prefix: str, declared: Iterable[str]) -> str:
+    """How an undeclared prefix may be declared, or which declared one was meant."""
+    if prefix in KNOWN_PREFIXES:
+        return f"PREFIX {prefix}: <{KNOWN_PREFIXES[prefix]}> in front of the query"
+    if close := get_close_matches(prefix, list(declared), n=1, cutoff=0.5):
+        return f"'{close[0]}:'"
+    return f"PREFIX {prefix}: <…> in front of the query"
+
+
+def function_suggestion(name: str, functions: Iterable[str]) -> str:
+    """A function of the language in place of one that there is not."""
+    if name.lower() in _FOREIGN_FUNCTIONS:
+        return _FOREIGN_FUNCTIONS[name.lower()]
+    close = get_close_matches(name.lower(), [known.lower() for known in functions], n=1)
+    return f"{close[0]}(…)" if close else "a function of the table in docs/graphs.md"
+
+
+def variable_suggestion(name: str, bound: Iterable[str]) -> str:
+    """A variable that the patterns bind in place of one that they do not."""
+    close = get_close_matches(name, list(bound), n=1, cutoff=0.5)
+    return f"?{close[0]}" if close else f"a pattern with ?{name} in it"
+
+
+def instead_of(text: str, offset: int, word: str, expected: str) -> str:
+    """What the token ``word`` at ``offset`` may have been meant for, or ``expected``."""
+    before = text[:offset].rstrip()
+    if hyphenated := _HYPHENATED.match(text, offset):
+        return _XPATH_FUNCTIONS.get(hyphenated[0], expected)
+    if text.startswith("<>", offset):
+        return "'!='"
+    if text.startswith("<?", offset):
+        return "white space behind '<'"
+    if word.lower() in _FOREIGN:
+        return _FOREIGN[word.lower()]
+    if before.endswith("=") and word == "=":
+        return "one '='"
+    if before.endswith("<") and word == ">":
+        return "'!='"
+    if word == "/" and before.endswith(("{", ".", "}", "WHERE", "where")):
+        return _XPATH
+    if word.isalpha():
+        if text[: offset + len(word)].endswith("$" + word):
+            return f"?{word}"
+        if before.upper().endswith(("SELECT", "DISTINCT", " AS")):
+            return f"a variable: ?{word}"
+        close = get_close_matches(word.upper(), _KEYWORDS, n=1, cutoff=0.7)
+        if close and close[0] != word.upper():
+            return close[0]
+    return expected
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# Parses the prologue and terms of a graph profile: IRIs, literals, variables, blank nodes.
+
+
+INTEGER, DECIMAL, DOUBLE, BOOLEAN = (
+    XSD + name for name in ("integer", "decimal", "double", "boolean")
+)
+_TERM = "a variable, an IRI, a literal or a blank node"
+
+
+def language_tag(text: str) -> str | None:
+    """A language tag in lower case; None if it is none."""
+    try:
+        pyoxigraph.Literal("", language=text)
+    except ValueError:
+        return None
+    return text.lower()
+
+
+def is_absolute_iri(text: str) -> bool:
+    """Whether it is an IRI with a scheme (RFC 3987)."""
+    try:
+        pyoxigraph.NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+class TermParser(TokenParser):
+    """Recursive descent over a SparqlLexer.
+
+    ``asked`` has the variables that are to have a value, with the first place that says so;
+    ``given`` those that some pattern gives one; ``names`` are of all that are written.
+    """
+
+    lexer: SparqlLexer
+    word_form = "{}"
+
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(limits)
+        self.lexer = SparqlLexer(text)
+        self.base = ""
+        self.prefixes: dict[str, str] = {}
+        self.asked: dict[str, Token] = {}
+        self.given: set[str] = set()
+        self.names: set[str] = set()
+        self.blanks = 0  # made so far
+        self.block = 0  # the basic graph pattern that is being read
+        self.labels: dict[str, tuple[Variable, int]] = {}  # of blank nodes, with their block
+        self.blank_mark = "_:"  # what their names begin with
+
+    def meant(self, token: Token, expected: str) -> str:
+        return instead_of(self.lexer.text, token.offset, token.text, expected)
+
+    def peek(self) -> Token:
+        return self.lexer.peek()
+
+    def take(self) -> Token:
+        return self.lexer.take()
+
+    # -- prologue
+
+    def prologue(self) -> None:
+        while (token := self.peek()).is_word("BASE", "PREFIX"):
+            self.take()
+            prefix = self._declared_prefix() if token.is_word("PREFIX") else None
+            place = self.peek()
+            if place.kind is not TokenKind.IRI:
+                raise self.unexpected("an IRI in < >")
+            iri = self.iri_of(self.take())
+            if prefix is None:
+                self.base = iri.partition("#")[0]
+            else:
+                self.prefixes[prefix] = iri
+
+    def _declared_prefix(self) -> str:
+        token = self.peek()
+        if token.kind is TokenKind.WORD:
+            raise self.refusal(
+                "syntax", f"a prefix without a colon: {token}", token.offset, f"{token.text}: <…>"
+            )
+        if token.kind is not TokenKind.NAME or token.text.find(":") != len(token.text) - 1:
+            raise self.unexpected("a prefix with its colon")
+        return self.take().text[:-1]
+
+    # -- terms
+
+    def iri_of(self, token: Token) -> str:
+        """The IRI that a token of kind IRI or NAME stands for."""
+        if token.kind is TokenKind.NAME:
+            prefix, _, local = token.text.partition(":")
+            namespace = self.prefixes.get(prefix)
+            if namespace is None:
+                what = f"the prefix '{prefix}:' is not declared"
+                wanted = prefix_suggestion(prefix, self.prefixes)
+                raise self.refusal("undeclared-prefix", what, token.offset, wanted)
+            if "\\" in local:
+                local = unescaped(local) or ""
+            iri = namespace + local
+        else:
+            written = unescaped(token.text) or ""
+            iri = written
+            if self.base:
+                iri = resolve(self.base.encode(), written.encode()).decode()
+        if len(iri) > self.limits.uri_max:
+            raise self.refusal(
+                "too-long", f"an IRI of more than {self.limits.uri_max} characters", token.offset
+            )
+        if not is_absolute_iri(iri):
+            expected = "" if ":" in iri else "BASE <…> in front of the query, or the whole IRI"
+            raise self.refusal("iri", f"'{iri}' is no absolute IRI", token.offset, expected)
+        return iri
+
+    def iri(self) -> Iri:
+        if self.peek().kind not in (TokenKind.IRI, TokenKind.NAME):
+            raise self.unexpected("an IRI in < >, or a name with a prefix")
+        return Iri(self.iri_of(self.take()))
+
+    def variable(self) -> Variable:
+        """The next token, which is a variable."""
+        token = self.peek()
+        if token.kind is not TokenKind.VARIABLE:
+            raise self.unexpected("a variable: ?x")
+        self.take()
+        name = token.text
+        if is_written_blank(name):
+            return self._labelled(token, name)
+        self.names.add(name)
+        if len(self.names) > self.limits.clauses_max:
+            what = f"more than {self.limits.clauses_max} variables"
+            raise self.refusal("too-many-variables", what, token.offset)
+        return Variable(name)
+
+    def chosen_variable(self) -> Variable:
+        """A variable that has to have a value, and a name of the user's own."""
+        token = self.peek()
+        variable = self.variable()
+        if variable.is_blank:
+            raise self.refusal(
+                "reserved", f"names such as ?{token.text} stand for blank nodes", token.offset
+            )
+        self.asked.setdefault(variable.name, token)
+        return variable
+
+    def blank(self) -> Variable:
+        """A blank node that nothing else is."""
+        self.blanks += 1
+        return Variable(f"{self.blank_mark}{self.blanks - 1}")
+
+    def _labelled(self, token: Token, label: str) -> Variable:
+        """The blank node with a label; one with ``_:`` is of one basic graph pattern only."""
+        known = self.labels.get(label)
+        if known is None:
+            known = self.labels[label] = (self.blank(), self.block)
+        elif known[1] != self.block and token.kind is TokenKind.BLANK:
+            what = f"the blank node _:{label} stands in two groups"
+            raise self.refusal("blank-node", what, token.offset, f"a variable in both: ?{label}")
+        return known[0]
+
+    def begins_term(self, token: Token) -> bool:
+        return token.kind in _TERM_KINDS or token.is_word("TRUE", "FALSE")
+
+    def term(self) -> Term:
+        """A variable, IRI, literal or labelled blank node; brackets are the caller's."""
+        token = self.peek()
+        match token.kind:
+            case TokenKind.VARIABLE:
+                return self.variable()
+            case TokenKind.IRI | TokenKind.NAME:
+                return Iri(self.iri_of(self.take()))
+            case TokenKind.BLANK:
+                return self._labelled(self.take(), token.text)
+        literal = self.literal()
+        if literal is None:
+            raise self.unexpected(_TERM)
+        return literal
+
+    def literal(self) -> LiteralTerm | None:
+        """A literal, if one begins here."""
+        token = self.peek()
+        match token.kind:
+            case TokenKind.STRING:
+                return self._string(self.take())
+            case TokenKind.NUMBER:
+                return number(self.take().text)
+            case TokenKind.WORD if token.is_word("TRUE", "FALSE"):
+                return LiteralTerm(self.take().text.lower(), BOOLEAN)
+        return None
+
+    def _string(self, token: Token) -> LiteralTerm:
+        text = self.string_value(token)
+        following = self.peek()
+        if following.kind is TokenKind.LANGUAGE:
+            self.take()
+            tag = language_tag(following.text)
+            if tag is None:
+                raise self.refusal(
+                    "language", f"{following} is no language tag", following.offset, "@en, @en-GB"
+                )
+            return LiteralTerm(text, language=tag)
+        if following.is_symbol("^^"):
+            self.take()
+            return LiteralTerm(text, self.iri().value)
+        return LiteralTerm(text)
+
+    def string_value(self, token: Token) -> str:
+        value = unescaped(unquoted(token.text))
+        if value is None:
+            raise self.refusal("syntax", "an escape of no character", token.offset)
+        illegal = find_illegal_character(value)
+        if illegal >= 0:
+            what = f"the character U+{ord(value[illegal]):04X} cannot stand in a message"
+            raise self.refusal("character", what, token.offset)
+        return value
+
+    def check_bound(self) -> None:
+        """Refuses what asks for a variable that no pattern has: it is misspelt."""
+        for name, token in self.asked.items():
+            if name not in self.given:
+                what = f"no pattern gives ?{name} a value"
+                wanted = variable_suggestion(name, self.given)
+                raise self.refusal("unbound-variable", what, token.offset, wanted)
+
+    # -- the text of tokens, in full
+
+    def canonical(self, token: Token) -> str:
+        match token.kind:
+            case TokenKind.IRI | TokenKind.NAME:
+                return f"<{self.iri_of(token)}>"
+            case TokenKind.STRING:
+                return quoted(self.string_value(token))
+            case TokenKind.VARIABLE:
+                return f"?{token.text}"
+            case TokenKind.BLANK:
+                return f"_:{token.text}"
+            case TokenKind.LANGUAGE:
+                return f"@{token.text.lower()}"
+            case TokenKind.WORD if token.text != "a":
+                upper = token.text.upper()
+                return upper.lower() if upper in ("TRUE", "FALSE") else upper
+        return token.text
+
+
+_TERM_KINDS = frozenset(
+    (
+        TokenKind.VARIABLE,
+        TokenKind.IRI,
+        TokenKind.NAME,
+        TokenKind.BLANK,
+        TokenKind.STRING,
+        TokenKind.NUMBER,
+    )
+)
+
+
+def number(text: str) -> LiteralTerm:
+    """A number as written in a query, sign included."""
+    if "e" in text or "E" in text:
+        return LiteralTerm(text, DOUBLE)
+    return LiteralTerm(text, DECIMAL if "." in text else INTEGER)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 MANY = 1 << 20
 # All functions of SPARQL 1.1, in capitals: the fewest arguments, and the most.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yfilter.language.other_functions import CONTEXT_FUNCTIONS, signature_of
+from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of
 from yfilter.language.query_ast import (
     ERROR_VARIABLES,
     Expression,

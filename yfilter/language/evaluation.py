@@ -21,43 +21,63 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from formats.element_stream import ElementStream
+from formats.characters import is_colonless_name
+from formats.element_stream import ContentKind, ElementStream
 from formats.errors import MessageRefused
 from formats.limits import DEFAULT_LIMITS
+from formats.names import QualifiedName
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
-from yfilter.language.atoms import is_number
-from yfilter.language.budget import POINTER_BYTES
-from yfilter.language.call_evaluation import try_catch, typeswitch, user_call
-from yfilter.language.construction import detached, holder, written
+from yfilter.language.atoms import arithmetic, cast, compare, is_number, negate, type_name
+from yfilter.language.budget import CALL_COST, ELEMENTPATH_COST, ITEM_BYTES, POINTER_BYTES
+from yfilter.language.constructed_names import lexical_fault, namespace_fault
+from yfilter.language.construction import (
+    ContentWriter,
+    StartTag,
+    checked_content,
+    detached,
+    holder,
+    name_of_value,
+    written,
+)
+from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
+from yfilter.language.functions import TYPES
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.memo import FEW, Memo, is_worth
+from yfilter.language.namespaces import ERROR_NAMESPACE, INITIAL_NAMESPACES
 from yfilter.language.nodes import (
     DOCUMENT,
     NODES,
+    AnyUri,
+    Atom,
     Construction,
     Detached,
     DynamicError,
     Focus,
+    Functions,
     Item,
+    Library,
     Node,
     NodeType,
+    Opaque,
+    Untyped,
     Value,
     Variables,
     Written,
     document_order,
     element_node,
 )
-from yfilter.language.operator_evaluation import cast_value, operation, quantified
-from yfilter.language.pending_updates import transform, update
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import (
+    ERROR_VARIABLES,
     PART_VARIABLE,
+    VALUE_COMPARISONS,
     And,
+    Axis,
     Cast,
     Comparison,
     Computed,
@@ -79,6 +99,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     Quantified,
     Sequence,
+    SequenceType,
     SimpleMap,
     Transform,
     TryCatch,
@@ -87,7 +108,650 @@ from yfilter.language.query_ast import (
     Update,
     UserCall,
 )
-from yfilter.language.type_evaluation import typed
+from yfilter.language.recursion import deep_recursion
+from yfilter.language.temporal import Temporal
+from yfilter.language.update_kind import UpdateKind
+
+# -------------------------------------------------------------------------------------------------
+# Evaluates ``instance of``, ``treat as`` and the types that clauses declare.
+
+
+_LEAST_MOST = {"": (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}
+
+
+def typed(evaluator: Evaluator, expression: Typed, focus: Focus) -> Value:
+    value = evaluator.value(expression.operand, focus)
+    matches = is_of_type(evaluator, value, expression.type)
+    if not expression.treat:
+        return [matches]
+    if not matches:
+        code = "XPTY0004" if expression.declared else "XPDY0050"
+        raise DynamicError(code, "a value of another type than the one declared")
+    return value
+
+
+def as_declared(evaluator: Evaluator, value: Value, wanted: SequenceType | None) -> Value:
+    """A value as an argument or a result of a function: atomic where that is declared."""
+    if wanted is None:
+        return value
+    if wanted.name.startswith("xs:"):
+        value = [_promoted(atom, wanted.name) for atom in evaluator.atoms(value)]
+    if not is_of_type(evaluator, value, wanted):
+        raise DynamicError("XPTY0004", "a value of another type than the one declared")
+    return value
+
+
+def _promoted(atom: Atom, wanted: str) -> Atom:
+    if isinstance(atom, Untyped) and wanted not in ("xs:untypedAtomic", "xs:anyAtomicType"):
+        return cast(atom, wanted)
+    if wanted in ("xs:float", "xs:double") and is_number(atom):
+        return cast(atom, wanted)
+    if wanted == "xs:string" and isinstance(atom, AnyUri):
+        return str(atom)
+    if wanted == "xs:anyURI" and isinstance(atom, str):  # functions of names give strings
+        return AnyUri(atom)
+    return atom
+
+
+def is_of_type(evaluator: Evaluator, value: Value, wanted: SequenceType) -> bool:
+    if wanted.name == "empty-sequence":
+        return not value
+    least, most = _LEAST_MOST[wanted.occurrence]
+    if len(value) < least or (most is not None and len(value) > most):
+        return False
+    return all(_item_matches(evaluator, item, wanted) for item in value)
+
+
+def _item_matches(evaluator: Evaluator, item: Item, wanted: SequenceType) -> bool:
+    if wanted.name == "item":
+        return True
+    if isinstance(item, Detached):
+        name = item.name
+        return wanted.kind is NodeKind.NODE or (
+            item.kind is wanted.kind
+            and (wanted.test is None or name is None or wanted.test.accepts(name[1], name[2]))
+        )
+    if isinstance(item, Construction):  # still to be written; its name is all that is asked
+        test, constructed = wanted.test, item.constructor.name
+        return wanted.kind is NodeKind.NODE or (
+            wanted.kind is NodeKind.ELEMENT
+            and test is not None
+            and test.accepts(constructed.namespace, constructed.local)
+        )
+    if isinstance(item, Node):
+        if wanted.kind is None:
+            return False
+        step = LocationStep(False, wanted.kind, wanted.test, (), Axis.SELF)
+        return bool(list(evaluator.axes.step(item, step)))
+    name_ = type_name(item)
+    return wanted.name in (name_, "xs:anyAtomicType") or (
+        (name_, wanted.name) == ("xs:integer", "xs:decimal")
+        or (wanted.name == "xs:duration" and name_.endswith("Duration"))
+    )
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# Evaluates calls of declared functions, declared variables, ``typeswitch`` and ``try``.
+#
+# A call within a call is one deeper, up to ``EvaluationLimits.calls_max``.  Elements that a
+# function constructs are written after it has returned; they know how deep they are by their focus.
+
+
+def user_call(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
+    if call.is_variable:
+        return _declared_variable(evaluator, call, focus)
+    depth = focus.functions.depth + 1 if focus.functions else 1
+    if depth > evaluator.limits.calls_max:
+        raise MatchLimitExceeded(
+            "too-many-calls",
+            f"a profile's functions call each other more than {evaluator.limits.calls_max} deep",
+        )
+    evaluator.charge(CALL_COST)
+    if depth == 1:
+        with deep_recursion():
+            return _called(evaluator, call, focus, depth)
+    return _called(evaluator, call, focus, depth)
+
+
+def _called(evaluator: Evaluator, call: UserCall, focus: Focus, depth: int) -> Value:
+    table = _table(evaluator, call, focus)
+    function = table[call.name, len(call.arguments)]
+    variables = {
+        name: as_declared(evaluator, evaluator.value(argument, focus), type_)
+        for (name, type_), argument in zip(function.parameters, call.arguments, strict=True)
+    }
+    inside = Focus(None, 1, 1, variables, Functions(table, depth))
+    return as_declared(evaluator, evaluator.value(function.body, inside), function.result)
+
+
+def _table(evaluator: Evaluator, call: UserCall, focus: Focus) -> Library:
+    """The declared functions and variables that a call sees."""
+    if call.library:
+        return evaluator.declared.table(call.library)
+    assert focus.functions is not None  # only what is declared has calls without a library
+    return focus.functions.table
+
+
+def _declared_variable(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
+    """Its value, which is found when it is first asked for; an error once found is, too."""
+    table = _table(evaluator, call, focus)
+    declaration = table[call.name, 0]
+    known = evaluator.declared.values.get(id(declaration))
+    evaluator.charge()
+    if known is None:
+        depth = focus.functions.depth if focus.functions else 0
+        inside = Focus(None, 1, 1, {}, Functions(table, depth))
+        try:
+            known = evaluator.value(declaration.body, inside)
+        except DynamicError as error:
+            known = error
+        evaluator.declared.values[id(declaration)] = known
+    if isinstance(known, DynamicError):
+        raise known
+    return known
+
+
+def typeswitch(evaluator: Evaluator, expression: Typeswitch, focus: Focus) -> Value:
+    value = evaluator.value(expression.operand, focus)
+    for case in expression.cases:
+        if not case.types or any(is_of_type(evaluator, value, type_) for type_ in case.types):
+            if case.variable:
+                variables = {**focus.variables, case.variable: value}
+                focus = focus._replace(variables=variables)
+            return evaluator.value(case.result, focus)
+    raise AssertionError("a typeswitch without a default")
+
+
+def try_catch(evaluator: Evaluator, expression: TryCatch, focus: Focus) -> Value:
+    """Within ``try`` errors are raised as in XQuery, whatever becomes of them elsewhere."""
+    outer, evaluator.strict = evaluator.strict, True
+    try:
+        value = evaluator.value(expression.body, focus)
+        for item in value:
+            if isinstance(item, Construction):
+                evaluator.materialised(item)  # else its errors would come behind the try
+        return value
+    except DynamicError as error:
+        raised = error
+    finally:
+        evaluator.strict = outer
+    for clause in expression.clauses:
+        if any(test.accepts(raised.namespace, raised.local) for test in clause.names):
+            prefix = "err:" if raised.namespace == ERROR_NAMESPACE else ""
+            name = evaluate("QName($a0, $a1)", raised.namespace, prefix + raised.local)
+            bound: tuple[Value, ...] = (name, [raised.reason], raised.value)
+            scope = {**focus.variables, **dict(zip(ERROR_VARIABLES, bound, strict=True))}
+            return evaluator.value(clause.result, focus._replace(variables=scope))
+    raise raised
+
+
+# -------------------------------------------------------------------------------------------------
+# Evaluates operators, casts and quantified expressions.
+
+
+def operation(evaluator: Evaluator, operation: Operation, focus: Focus) -> Value:
+    name = operation.name
+    values = [evaluator.value(operand, focus) for operand in operation.operands]
+    if name in ("|", "intersect", "except"):
+        return _combined(name, *(set(evaluator.nodes(value)) for value in values))
+    if name in ("is", "<<", ">>"):
+        return _placed(name, *(evaluator.nodes(value) for value in values))
+    operands = []
+    for value in values:
+        atom = evaluator.one_atom(value)
+        if atom is None:
+            return []
+        operands.append(atom)
+    if name == "negate":
+        return [negate(operands[0])]
+    if name in VALUE_COMPARISONS:
+        return [compare(operands[0], VALUE_COMPARISONS[name], operands[1])]
+    if name == "to":
+        return _range(evaluator, *operands)
+    if any(isinstance(operand, Temporal | Opaque) for operand in operands):
+        evaluator.charge(ELEMENTPATH_COST)
+    return [arithmetic(name, *operands)]
+
+
+def _combined(name: str, one: set[Node], other: set[Node]) -> Value:
+    found = {"|": one | other, "intersect": one & other, "except": one - other}[name]
+    return sorted(found, key=document_order)
+
+
+def _placed(name: str, one: list[Node], other: list[Node]) -> Value:
+    if len(one) > 1 or len(other) > 1:
+        raise DynamicError("XPTY0004", f"'{name}' compares one node with one")
+    if not one or not other:
+        return []
+    left, right = document_order(one[0]), document_order(other[0])
+    return [left == right if name == "is" else left < right if name == "<<" else left > right]
+
+
+def _range(evaluator: Evaluator, first: Atom, last: Atom) -> Value:
+    bounds = []
+    for bound in (first, last):
+        whole = cast(bound, "xs:integer") if isinstance(bound, Untyped) else bound
+        if not isinstance(whole, int) or isinstance(whole, bool):
+            raise DynamicError("XPTY0004", "'to' takes integers")
+        bounds.append(whole)
+    size = max(0, bounds[1] - bounds[0] + 1)
+    evaluator.charge_memory(ITEM_BYTES * size)
+    evaluator.charge(size)
+    return list(range(bounds[0], bounds[1] + 1))
+
+
+def cast_value(evaluator: Evaluator, expression: Cast, focus: Focus) -> Value:
+    value = evaluator.value(expression.operand, focus)
+    try:
+        atom = evaluator.one_atom(value)
+        if atom is None:
+            if not expression.optional:
+                raise DynamicError("XPTY0004", "a cast of the empty sequence")
+            found: Value = []
+        else:
+            if expression.type not in TYPES:
+                evaluator.charge(ELEMENTPATH_COST)
+            found = [cast(atom, expression.type)]
+    except DynamicError:
+        if expression.castable:
+            return [False]
+        raise
+    return [True] if expression.castable else found
+
+
+def quantified(evaluator: Evaluator, expression: Quantified, focus: Focus) -> Value:
+    wanted = not expression.every
+    for variables in _assignments(evaluator, expression, 0, focus):
+        inner = focus._replace(variables=variables)
+        if evaluator.condition(expression.condition, inner) is wanted:
+            return [wanted]
+    return [not wanted]
+
+
+def _assignments(
+    evaluator: Evaluator, expression: Quantified, index: int, focus: Focus
+) -> Iterator[Variables]:
+    if index == len(expression.bindings):
+        yield focus.variables
+        return
+    binding = expression.bindings[index]
+    name, source = binding
+    value = evaluator.shared(source, focus)
+    conditions = () if expression.every else (expression.condition,)
+    items = evaluator.joined(binding, name, value, conditions, focus)
+    for _, item in enumerate(value) if items is None else items:
+        evaluator.charge()
+        inner = focus._replace(variables={**focus.variables, name: [item]})
+        yield from _assignments(evaluator, expression, index + 1, inner)
+
+
+# -------------------------------------------------------------------------------------------------
+# Evaluates ``copy … modify … return …``: copies of nodes with changes (XQuery Update, 1.0).
+#
+# A copy is the same columns as one more tree, in which nothing is above the copied node.  What
+# ``modify`` says is collected, and looked at only when all of it has been: so an update never sees
+# another one (snapshot semantics).  Then the copy is written anew: what nothing was said of as it
+# stands, with its subtree, in one piece.
+#
+# As there, one node is renamed, replaced, or given a value at most once; a replaced or deleted node
+# takes with it what was said below it; what is inserted beside it stays.
+
+
+_BESIDE = (UpdateKind.INSERT_BEFORE, UpdateKind.INSERT_AFTER)
+_KINDS = {
+    ContentKind.TEXT: NodeKind.TEXT,
+    ContentKind.COMMENT: NodeKind.COMMENT,
+    ContentKind.PROCESSING_INSTRUCTION: NodeKind.PROCESSING_INSTRUCTION,
+}
+
+
+def transform(evaluator: Evaluator, expression: Transform, focus: Focus) -> Value:
+    copies: list[tuple[str, Node]] = []
+    for clause in expression.copies:
+        nodes = evaluator.nodes(evaluator.value(clause.value, focus))
+        if len(nodes) != 1:
+            raise DynamicError("XUTY0013", "'copy' takes one node")
+        evaluator.charge()
+        copy = evaluator.tree(evaluator.streams[nodes[0].tree], nodes[0])
+        copies.append((clause.variable, copy))
+        focus = _bound(focus, clause.variable, copy)
+    pending = PendingUpdates(evaluator, {copy.tree for _, copy in copies})
+    outer, evaluator.pending = evaluator.pending, pending
+    try:
+        evaluator.value(expression.changes, focus)
+    finally:
+        evaluator.pending = outer
+    for variable, copy in copies:
+        focus = _bound(focus, variable, pending.applied(copy))
+    return evaluator.value(expression.result, focus)
+
+
+def update(evaluator: Evaluator, expression: Update, focus: Focus) -> Value:
+    """Nothing: what is said is added to what is pending."""
+    pending = evaluator.pending
+    assert isinstance(pending, PendingUpdates)  # the parser lets it stand in ``modify`` only
+    targets = evaluator.nodes(evaluator.value(expression.target, focus))
+    if expression.kind is UpdateKind.DELETE:
+        for target in targets:
+            pending.delete(target)
+        return []
+    if len(targets) != 1:
+        code = "XUTY0008" if targets else "XUDY0027"
+        raise DynamicError(code, f"'{expression.kind.value[0]}' takes one node")
+    target, source = targets[0], expression.source
+    if expression.kind is UpdateKind.RENAME:
+        if not isinstance(source, QualifiedName):
+            source = _name(evaluator, source, focus)
+        pending.rename(target, source)
+        return []
+    assert not isinstance(source, QualifiedName)
+    value = evaluator.value(source, focus)
+    if expression.kind is UpdateKind.REPLACE_VALUE:
+        pending.replace_value(target, " ".join(map(evaluator.string, value)))
+    elif expression.kind is UpdateKind.REPLACE:
+        pending.replace(target, value)
+    else:
+        pending.insert(target, expression.kind, value)
+    return []
+
+
+class PendingUpdates:
+    """What one ``modify`` says of the copies, the trees by these numbers."""
+
+    def __init__(self, evaluator: Evaluator, trees: set[int]) -> None:
+        self.deleted: set[Node] = set()
+        self.replaced: dict[Node, Value] = {}
+        self.values: dict[Node, str] = {}
+        self.names: dict[Node, QualifiedName] = {}
+        self.attributes: dict[Node, list[Item]] = {}  # inserted, by the element
+        self._inserted: dict[tuple[UpdateKind, Node], list[Item]] = {}
+        self._targets: set[Node] = set()
+        self._evaluator = evaluator
+        self._trees = trees
+
+    def delete(self, target: Node) -> None:
+        self._add(target)
+        if self._parent(target) is not None:  # without one, nothing is to be done
+            self.deleted.add(target)
+
+    def replace(self, target: Node, value: Value) -> None:
+        self._add(target)
+        attributes, content = self._split(value)
+        if target.type is NodeType.DOCUMENT:
+            raise DynamicError("XUTY0008", "a document cannot be replaced")
+        if self._parent(target) is None:
+            raise DynamicError("XUDY0009", "a node without a parent cannot be replaced")
+        is_attribute = target.type is NodeType.ATTRIBUTE
+        if content if is_attribute else attributes:
+            code = "XUTY0011" if is_attribute else "XUTY0010"
+            raise DynamicError(code, "attributes replace attributes, other nodes other nodes")
+        if target in self.replaced:
+            raise DynamicError("XUDY0016", "a node is replaced twice")
+        self.replaced[target] = value
+
+    def replace_value(self, target: Node, text: str) -> None:
+        self._add(target)
+        self._evaluator.charge_bytes(len(text))
+        if target.type is NodeType.DOCUMENT:
+            raise DynamicError("XUTY0008", "a document has no value to replace")
+        if target in self.values:
+            raise DynamicError("XUDY0017", "the value of a node is replaced twice")
+        kind = self._content_kind(target)
+        self.values[target] = text if kind is None else checked_content(_KINDS[kind], text)
+
+    def rename(self, target: Node, name: QualifiedName) -> None:
+        self._add(target)
+        is_content = target.type is NodeType.CONTENT
+        is_target = self._content_kind(target) is ContentKind.PROCESSING_INSTRUCTION
+        if target.type is NodeType.DOCUMENT or (is_content and not is_target):
+            raise DynamicError("XUTY0012", "a node that has no name is renamed")
+        if is_target and (name.namespace or name.prefix):
+            raise DynamicError("XUDY0025", "a processing instruction has a name without prefix")
+        if is_target:
+            fault = lexical_fault(name.local, NodeKind.PROCESSING_INSTRUCTION)
+        else:
+            is_element = target.type is NodeType.ELEMENT
+            fault = namespace_fault(name, NodeKind.ELEMENT if is_element else NodeKind.ATTRIBUTE)
+        if fault:
+            raise DynamicError(fault, f"{name} is no name of this node")
+        if target in self.names:
+            raise DynamicError("XUDY0015", "a node is renamed twice")
+        self.names[target] = name
+
+    def insert(self, target: Node, kind: UpdateKind, value: Value) -> None:
+        self._add(target)
+        attributes, content = self._split(value)
+        owner: Node | None = target
+        if kind in _BESIDE:
+            if target.type not in (NodeType.ELEMENT, NodeType.CONTENT):
+                raise DynamicError("XUTY0006", "nothing can be beside this node")
+            owner = self._parent(target)
+            if owner is None:
+                raise DynamicError("XUDY0029", "nothing can be beside a node without a parent")
+        elif target.type not in (NodeType.ELEMENT, NodeType.DOCUMENT):
+            raise DynamicError("XUTY0005", "nothing can be in this node")
+        if attributes:
+            assert owner is not None
+            if owner.type is not NodeType.ELEMENT:
+                raise DynamicError("XUTY0022", "a document has no attributes")
+            self.attributes.setdefault(owner, []).extend(attributes)
+        self._inserted.setdefault((kind, target), []).extend(content)
+
+    def inserted(self, kind: UpdateKind, target: Node) -> Value:
+        return self._inserted.get((kind, target), ())
+
+    def applied(self, copy: Node) -> Node | Detached:
+        """A copy as it has become; itself if nothing was said of it."""
+        if not any(target.tree == copy.tree for target in self._targets):
+            return copy
+        evaluator = self._evaluator
+        if copy.type in (NodeType.ATTRIBUTE, NodeType.CONTENT):
+            return self._single(copy)
+        writer = _CopyWriter(evaluator, self, copy, self._touched(copy))
+        try:
+            with deep_recursion():
+                writer.write()
+            limits = replace(DEFAULT_LIMITS, bytes_max=evaluator.limits.bytes_max)
+            stream = parse_text(writer.xml.getvalue(), limits)
+        except ValueError as error:  # a character that XML cannot carry, a prefix of two meanings
+            raise DynamicError("XUDY0024", str(error)) from None
+        except MessageRefused as refusal:
+            if copy.type is NodeType.DOCUMENT and refusal.code == "malformed":
+                raise DynamicError("FODC0006", "a document without its one element") from None
+            raise MatchLimitExceeded("result-too-large", str(refusal)) from None
+        top = element_node(0) if copy.type is NodeType.ELEMENT else copy
+        return evaluator.tree(stream, top)
+
+    def _add(self, target: Node) -> None:
+        if target.tree not in self._trees:
+            raise DynamicError("XUDY0014", "what is changed is no part of a copy")
+        self._evaluator.charge()
+        self._targets.add(target)
+
+    def _parent(self, node: Node) -> Node | None:
+        return next(self._evaluator.axes.parent(node), None)
+
+    def _content_kind(self, node: Node) -> ContentKind | None:
+        if node.type is not NodeType.CONTENT:
+            return None
+        return ContentKind(self._evaluator.streams[node.tree].content_kind[node.number])
+
+    def _split(self, value: Value) -> tuple[list[Item], list[Item]]:
+        """The attributes that lead a value, and what comes after them."""
+        is_attribute = [
+            item.type is NodeType.ATTRIBUTE
+            if isinstance(item, Node)
+            else isinstance(item, Detached) and item.kind is NodeKind.ATTRIBUTE
+            for item in value
+        ]
+        count = is_attribute.index(False) if False in is_attribute else len(value)
+        if any(is_attribute[count:]):
+            raise DynamicError("XUTY0004", "an attribute after other content")
+        return list(value[:count]), list(value[count:])
+
+    def _touched(self, copy: Node) -> set[int]:
+        """The elements in which something is different, up to the top."""
+        stream = self._evaluator.streams[copy.tree]
+        touched: set[int] = set()
+        for target in self._targets:
+            if target.tree != copy.tree or target.type is NodeType.DOCUMENT:
+                continue
+            element = target.position
+            if target.type is NodeType.CONTENT:
+                element = stream.content_parent[target.number]
+            while element >= 0 and element not in touched:
+                touched.add(element)
+                if element == copy.position:
+                    break
+                element = stream.element_parent[element]
+        return touched
+
+    def _single(self, copy: Node) -> Detached:
+        """An attribute, text, comment or processing instruction that was copied alone."""
+        value = self.values.get(copy, self._evaluator.string_value(copy))
+        name = self.names.get(copy, self._evaluator.name_of(copy))
+        kind = self._content_kind(copy)
+        return Detached(NodeKind.ATTRIBUTE if kind is None else _KINDS[kind], name, value)
+
+
+class _CopyWriter(ContentWriter):
+    """Writes a copy with its changes; ``touched`` are the elements that have any in them."""
+
+    def __init__(
+        self, evaluator: Evaluator, pending: PendingUpdates, copy: Node, touched: set[int]
+    ) -> None:
+        super().__init__(evaluator)
+        self._pending = pending
+        self._copy = copy
+        self._tree = copy.tree
+        self._stream = evaluator.streams[copy.tree]
+        self._touched = touched
+
+    def write(self) -> None:
+        if self._copy.type is NodeType.DOCUMENT:
+            self._children(self._copy)
+        else:
+            self._element(self._copy)
+
+    def _place(self, node: Node) -> None:
+        """A node below the top, with what was inserted beside it."""
+        pending = self._pending
+        self.items(pending.inserted(UpdateKind.INSERT_BEFORE, node))
+        if node in pending.replaced:
+            self.items(pending.replaced[node])
+        elif node not in pending.deleted:
+            if node.type is NodeType.ELEMENT:
+                self._element(node)
+            else:
+                self._content(node)
+        self.items(pending.inserted(UpdateKind.INSERT_AFTER, node))
+
+    def _element(self, node: Node) -> None:
+        if node.number not in self._touched:
+            self._copy_element(node)
+            return
+        self._evaluator.charge()
+        stream, pending, element = self._stream, self._pending, node.number
+        is_top = node == self._copy
+        declared = stream.namespaces_in_scope(element) if is_top else {}
+        declared.update(stream.declarations_of(element))
+        name = pending.names.get(node, stream.name_of(element))
+        if declared.get(name.prefix, name.namespace) != name.namespace:
+            if name.namespace:
+                raise DynamicError("XUDY0023", f"a prefix would mean two things on <{name}>")
+            declared[""] = ""
+        tag = StartTag(Constructor(name, (), tuple(declared.items())))
+        for number in stream.attributes_of(element):
+            self._old_attribute(tag, Node(element, NodeType.ATTRIBUTE, number, self._tree))
+        for item in pending.attributes.get(node, ()):
+            self._attribute(tag, item)
+        self._evaluator.charge_bytes(tag.size)
+        self.xml.start_element(name, tag.attributes, declared.items())
+        if node in pending.values:
+            self._text(pending.values[node])
+        else:
+            self._children(node)
+        self.xml.end_element()
+
+    def _old_attribute(self, tag: StartTag, node: Node) -> None:
+        stream, pending = self._stream, self._pending
+        if node in pending.replaced:
+            for item in pending.replaced[node]:
+                self._attribute(tag, item)
+        elif node not in pending.deleted:
+            name = pending.names.get(node, stream.names[stream.attribute_name[node.number]])
+            value = pending.values.get(node)
+            self._add(tag, name, stream.attribute_value(node.number) if value is None else value)
+
+    def _add(self, tag: StartTag, name: QualifiedName, value: str) -> None:
+        if not tag.add(name, value):
+            raise DynamicError("XUDY0021", f"the attribute {name} is given twice")
+
+    def _children(self, node: Node) -> None:
+        pending = self._pending
+        self.items(pending.inserted(UpdateKind.INSERT_FIRST, node))
+        for child in self._old_children(node):
+            self._place(child)
+        self.items(pending.inserted(UpdateKind.INSERT_INTO, node))
+        self.items(pending.inserted(UpdateKind.INSERT_LAST, node))
+
+    def _old_children(self, node: Node) -> Iterator[Node]:
+        """In document order; an element's number is its own, the document's is -1."""
+        stream = self._stream
+        is_document = node.type is NodeType.DOCUMENT
+        number = -1 if is_document else node.number
+        within = range(len(stream.content_next)) if is_document else stream.content_within(number)
+        pieces = [piece for piece in within if stream.content_parent[piece] == number]
+        waiting = 0
+        for child in (0,) if is_document else stream.children_of(number):
+            while waiting < len(pieces) and stream.content_next[pieces[waiting]] <= child:
+                yield self._piece(pieces[waiting])
+                waiting += 1
+            yield element_node(child, self._tree)
+        for piece in pieces[waiting:]:
+            yield self._piece(piece)
+
+    def _piece(self, piece: int) -> Node:
+        return Node(self._stream.content_next[piece], NodeType.CONTENT, piece, self._tree)
+
+    def _content(self, node: Node) -> None:
+        stream, pending = self._stream, self._pending
+        value, name = pending.values.get(node), self._evaluator.name_of(node)
+        name = pending.names.get(node, name)
+        if value is None and node not in pending.names:
+            self._evaluator.charge_bytes(len(self._evaluator.string_value(node)))
+            self.xml.copy_content(stream, node.number)
+            return
+        value = self._evaluator.string_value(node) if value is None else value
+        kind = stream.content_kind[node.number]
+        if kind == ContentKind.TEXT:
+            self._text(value)
+        elif kind == ContentKind.COMMENT:
+            self.xml.comment(value)
+        elif name is not None:
+            self.xml.processing_instruction(name.local, value)
+
+
+def _bound(focus: Focus, variable: str, item: Item) -> Focus:
+    return focus._replace(variables={**focus.variables, variable: [item]})
+
+
+def _name(evaluator: Evaluator, source: Expression, focus: Focus) -> QualifiedName:
+    """A computed name, an xs:QName or a string without a prefix that needs declaring."""
+    atom = evaluator.one_atom(evaluator.value(source, focus))
+    if isinstance(atom, Opaque) and atom.type == "xs:QName":
+        return name_of_value(atom)
+    text = str(atom).strip() if isinstance(atom, str) else ""
+    prefix, colon, local = text.rpartition(":")
+    if not is_colonless_name(local) or (colon and prefix not in INITIAL_NAMESPACES):
+        raise DynamicError("XQDY0074", f"{text[:80]!r} is no name")
+    return QualifiedName(prefix, INITIAL_NAMESPACES[prefix], local)
+
+
+# -------------------------------------------------------------------------------------------------
 
 
 class MessageEvaluator(Evaluator):

@@ -9,13 +9,12 @@ constructed item becomes a tree.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isnan
 
 from formats.element_stream import ContentKind, ElementStream
 from formats.names import QualifiedName
 from yfilter.language.atoms import atom_text
-from yfilter.language.axes import Axes
 from yfilter.language.budget import TEXT_VISIT, Budget
 from yfilter.language.nodes import (
     NODES,
@@ -31,10 +30,289 @@ from yfilter.language.nodes import (
     Opaque,
     Untyped,
     Value,
+    element_node,
 )
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Expression, FunctionDeclaration, NodeKind
+from yfilter.language.query_ast import (
+    Axis,
+    Expression,
+    FunctionDeclaration,
+    LocationStep,
+    NameTest,
+    NodeKind,
+)
 from yfilter.language.temporal import Temporal
+
+# -------------------------------------------------------------------------------------------------
+# Location steps over ElementStreams: from one node to those that a step selects.
+#
+# Each function yields nodes in the order of its axis, which is the order in which positions count:
+# in document order, but backwards on ``ancestor``, ``preceding`` and ``preceding-sibling``.
+
+
+_CONTENT_KINDS = {
+    NodeKind.TEXT: ContentKind.TEXT,
+    NodeKind.COMMENT: ContentKind.COMMENT,
+    NodeKind.PROCESSING_INSTRUCTION: ContentKind.PROCESSING_INSTRUCTION,
+}
+
+
+class Axes:
+    """Steps on the trees of one evaluation; ``visit`` is called for each node looked at."""
+
+    def __init__(self, streams: Sequence[ElementStream], visit: Callable[[], None]) -> None:
+        self._streams = streams
+        self._visit = visit
+        # Of trees that begin within their columns: the node that nothing is above.
+        self.tops: dict[int, Node] = {}
+        self._accepted: dict[tuple[int, NameTest], frozenset[int]] = {}
+
+    def step(self, start: Node, step: LocationStep) -> Iterator[Node]:
+        """What the step selects from one node, without its predicates."""
+        if step.axis is not None:
+            return self._filtered(self.on_axis(start, step.axis), step)
+        match step.kind:
+            case NodeKind.SELF:
+                return iter((start,))
+            case NodeKind.PARENT:
+                return self.parent(start)
+            case NodeKind.ELEMENT:
+                return self._elements(start, step)
+            case NodeKind.ATTRIBUTE:
+                below = step.descendant
+                return self._attributes(start, step) if below else iter(self.own(start, step))
+            case NodeKind.TEXT:
+                return self._texts(start, step)
+            case _:
+                axis = self._descendants if step.descendant else self._children
+                return self._filtered(axis(start), step)
+
+    def self_or_descendants(self, start: Node) -> Iterator[Node]:
+        yield start
+        yield from self._descendants(start)
+
+    def parent(self, node: Node) -> Iterator[Node]:
+        stream = self._streams[node.tree]
+        top = self.tops.get(node.tree)
+        if node == top:
+            return
+        if node.type is NodeType.ATTRIBUTE:
+            yield element_node(node.position, node.tree)
+            return
+        if node.type is NodeType.DOCUMENT:
+            return
+        parents = stream.content_parent if node.type is NodeType.CONTENT else stream.element_parent
+        parent = parents[node.number]
+        if parent >= 0:
+            yield element_node(parent, node.tree)
+        elif node.tree == 0 or (top is not None and top.type is NodeType.DOCUMENT):
+            yield Node(-1, NodeType.DOCUMENT, 0, node.tree)  # a constructed element has none
+
+    def on_axis(self, node: Node, axis: Axis) -> Iterator[Node]:
+        match axis:
+            case Axis.SELF:
+                yield node
+            case Axis.PARENT:
+                yield from self.parent(node)
+            case Axis.DESCENDANT:
+                yield from self._descendants(node)
+            case Axis.DESCENDANT_OR_SELF:
+                yield from self.self_or_descendants(node)
+            case Axis.ANCESTOR | Axis.ANCESTOR_OR_SELF:
+                if axis is Axis.ANCESTOR_OR_SELF:
+                    yield node
+                yield from self._ancestors(node)
+            case Axis.FOLLOWING_SIBLING | Axis.PRECEDING_SIBLING:
+                yield from self._siblings(node, axis is Axis.FOLLOWING_SIBLING)
+            case Axis.FOLLOWING:
+                yield from self._following(node)
+            case Axis.PRECEDING:
+                yield from self._preceding(node)
+
+    # -- the common steps, straight on the columns
+
+    def _elements(self, start: Node, step: LocationStep) -> Iterator[Node]:
+        tree = start.tree
+        stream = self._streams[tree]
+        candidates: Iterable[int]
+        if start.type is NodeType.DOCUMENT:
+            candidates = range(len(stream)) if step.descendant else (0,)
+        elif start.type is not NodeType.ELEMENT:
+            return
+        elif step.descendant:
+            candidates = range(start.number + 1, stream.element_end[start.number])
+        else:
+            candidates = stream.children_of(start.number)
+        accepted = self._names_accepted(tree, step)
+        for element in candidates:
+            self._visit()
+            if stream.element_name[element] in accepted:
+                yield Node(element, NodeType.ELEMENT, element, tree)
+
+    def _attributes(self, start: Node, step: LocationStep) -> Iterator[Node]:
+        tree = start.tree
+        stream = self._streams[tree]
+        accepted = self._names_accepted(tree, step)
+        for element in self._own_or_below(start, step):
+            for attribute in stream.attributes_of(element):
+                self._visit()
+                if stream.attribute_name[attribute] in accepted:
+                    yield Node(element, NodeType.ATTRIBUTE, attribute, tree)
+
+    def own(self, start: Node, step: LocationStep) -> list[Node]:
+        """PERF: the attributes of one node that a step selects; joins read very many."""
+        if start.type is not NodeType.ELEMENT:
+            return []
+        element, tree = start.number, start.tree
+        stream = self._streams[tree]
+        accepted, names = self._names_accepted(tree, step), stream.attribute_name
+        found = []
+        for attribute in range(
+            stream.attribute_start[element], stream.attribute_start[element + 1]
+        ):
+            self._visit()
+            if names[attribute] in accepted:
+                found.append(Node(element, NodeType.ATTRIBUTE, attribute, tree))
+        return found
+
+    def _texts(self, start: Node, step: LocationStep) -> Iterator[Node]:
+        tree = start.tree
+        stream = self._streams[tree]
+        for element in self._own_or_below(start, step):
+            self._visit()
+            for content in stream.text_nodes_of(element):
+                self._visit()
+                yield Node(stream.content_next[content], NodeType.CONTENT, content, tree)
+
+    def _own_or_below(self, start: Node, step: LocationStep) -> range:
+        """The elements that a step to attributes or text looks at."""
+        stream = self._streams[start.tree]
+        if start.type is NodeType.DOCUMENT:
+            return range(len(stream)) if step.descendant else range(0)
+        if start.type is not NodeType.ELEMENT:
+            return range(0)
+        last = stream.element_end[start.number] if step.descendant else start.number + 1
+        return range(start.number, last)
+
+    # -- the other axes
+
+    def _content(self, pieces: Iterable[int], tree: int) -> list[Node]:
+        stream = self._streams[tree]
+        return [Node(stream.content_next[piece], NodeType.CONTENT, piece, tree) for piece in pieces]
+
+    def _descendants(self, node: Node) -> Iterator[Node]:
+        """Elements and content below a node, in document order."""
+        stream, tree = self._streams[node.tree], node.tree
+        if node.type is NodeType.DOCUMENT:
+            elements, pieces = range(len(stream)), range(len(stream.content_next))
+        elif node.type is NodeType.ELEMENT:
+            elements = range(node.number + 1, stream.element_end[node.number])
+            pieces = stream.content_within(node.number)
+        else:
+            return
+        content = self._content(pieces, tree)
+        waiting = 0
+        for element in elements:
+            while waiting < len(content) and content[waiting].position <= element:
+                self._visit()
+                yield content[waiting]
+                waiting += 1
+            self._visit()
+            yield element_node(element, tree)
+        for piece in content[waiting:]:
+            self._visit()
+            yield piece
+
+    def _children(self, node: Node) -> Iterator[Node]:
+        if node.type not in (NodeType.DOCUMENT, NodeType.ELEMENT):
+            return
+        stream = self._streams[node.tree]
+        number = node.number if node.type is NodeType.ELEMENT else -1
+        for below in self._descendants(node):
+            parents = (
+                stream.content_parent if below.type is NodeType.CONTENT else stream.element_parent
+            )
+            if parents[below.number] == number:
+                yield below
+
+    def _ancestors(self, node: Node) -> Iterator[Node]:
+        while True:
+            above = next(self.parent(node), None)
+            if above is None:
+                return
+            self._visit()
+            yield above
+            node = above
+
+    def _siblings(self, node: Node, following: bool) -> Iterator[Node]:
+        parent = next(self.parent(node), None)
+        if parent is None or node.type is NodeType.ATTRIBUTE:
+            return
+        siblings = list(self._children(parent))
+        place = siblings.index(node)
+        yield from siblings[place + 1 :] if following else reversed(siblings[:place])
+
+    def _following(self, node: Node) -> Iterator[Node]:
+        root = self.root(node)
+        own = {node, *self._descendants(node)}
+        for other in self._descendants(root):
+            if other > node and other not in own:
+                yield other
+
+    def _preceding(self, node: Node) -> Iterator[Node]:
+        above = set(self._ancestors(node))
+        before = [
+            other
+            for other in self.self_or_descendants(self.root(node))
+            if other < node and other not in above
+        ]
+        yield from reversed(before)
+
+    def root(self, node: Node) -> Node:
+        for above in self._ancestors(node):
+            node = above
+        return node
+
+    # -- node tests
+
+    def _filtered(self, nodes: Iterator[Node], step: LocationStep) -> Iterator[Node]:
+        return (node for node in nodes if self._passes(node, step))
+
+    def _passes(self, node: Node, step: LocationStep) -> bool:
+        stream = self._streams[node.tree]
+        kind, test = step.kind, step.test
+        if kind is NodeKind.NODE:
+            return True
+        if kind is NodeKind.DOCUMENT:
+            return node.type is NodeType.DOCUMENT
+        if kind is NodeKind.ELEMENT:
+            return node.type is NodeType.ELEMENT and (
+                stream.element_name[node.number] in self._names_accepted(node.tree, step)
+            )
+        if kind is NodeKind.ATTRIBUTE:
+            return node.type is NodeType.ATTRIBUTE and (
+                stream.attribute_name[node.number] in self._names_accepted(node.tree, step)
+            )
+        if node.type is not NodeType.CONTENT:
+            return False
+        if stream.content_kind[node.number] != _CONTENT_KINDS[kind]:
+            return False
+        return test is None or stream.content_value(node.number).split(" ")[0] == test.local
+
+    def _names_accepted(self, tree: int, step: LocationStep) -> frozenset[int]:
+        test = step.test
+        assert test is not None
+        accepted = self._accepted.get((tree, test))
+        if accepted is None:
+            accepted = self._accepted[tree, test] = frozenset(
+                number
+                for number, name in enumerate(self._streams[tree].names)
+                if test.accepts(name.namespace, name.local)
+            )
+        return accepted
+
+
+# -------------------------------------------------------------------------------------------------
 
 
 class DeclaredValues:

@@ -11,6 +11,7 @@ from functools import cmp_to_key
 from yfilter.language.atoms import comparable
 from yfilter.language.budget import POINTER_BYTES
 from yfilter.language.evaluator import Evaluator
+from yfilter.language.function_library import identity_of
 from yfilter.language.nodes import (
     Atom,
     DynamicError,
@@ -30,7 +31,6 @@ from yfilter.language.query_ast import (
     OrderKey,
     WhereClause,
 )
-from yfilter.language.sequence_functions import identity_of
 
 
 def flwor_items(

@@ -14,31 +14,787 @@ NODES, ITEMS, CONDITION         the value as it is
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
-from typing import Any
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from functools import cache, reduce
+from math import ceil, copysign, floor, inf, isfinite, isinf, isnan, nan
+from typing import Any, TypeAlias
 
-from yfilter.language.atoms import atom_text, cast, is_number, to_double
-from yfilter.language.budget import POINTER_BYTES, TEXT_VISIT
+from formats.characters import find_illegal_character
+from yfilter.language.atoms import (
+    ORDERED_TYPES,
+    arithmetic,
+    atom_text,
+    cast,
+    comparable,
+    is_number,
+    to_double,
+)
+from yfilter.language.budget import ELEMENTPATH_COST, ITEM_BYTES, POINTER_BYTES, TEXT_VISIT, Budget
+from yfilter.language.elementpath_bridge import NEWER_FUNCTIONS, evaluate
 from yfilter.language.evaluator import Evaluator, effective_boolean
-from yfilter.language.functions import FUNCTIONS, NEEDED, TYPES, ArgumentKind
-from yfilter.language.math_functions import MATH_FUNCTIONS
+from yfilter.language.functions import (
+    FUNCTIONS,
+    LEFT_OUT,
+    NEEDED,
+    TYPES,
+    ArgumentKind,
+    ResultKind,
+    Signature,
+)
 from yfilter.language.namespaces import ERROR_NAMESPACE, braced
+from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.nodes import (
     NODES,
     AnyUri,
     Atom,
+    Construction,
+    Detached,
     DynamicError,
+    Float,
     Focus,
+    Item,
+    Node,
+    NodeType,
     Opaque,
     Untyped,
     Value,
 )
-from yfilter.language.number_functions import NUMBER_FUNCTIONS
-from yfilter.language.other_functions import call_other
-from yfilter.language.query_ast import FunctionCall
-from yfilter.language.sequence_functions import SEQUENCE_FUNCTIONS, deep_equal
-from yfilter.language.string_functions import CHARGED, STRING_FUNCTIONS
+from yfilter.language.numbers import DECIMALS, DIGITS_MAX, parse_double
+from yfilter.language.patterns import Pattern, compile_pattern
+from yfilter.language.query_ast import (
+    Cast,
+    Expression,
+    FunctionCall,
+    LocationStep,
+    NodeKind,
+)
+from yfilter.language.subexpressions import all_within
 from yfilter.language.temporal import Temporal
+
+# -------------------------------------------------------------------------------------------------
+# The functions of XPath's ``math:``, on doubles as IEEE 754 has them: never an exception.
+#
+# Arguments arrive as function_library.py says; the empty sequence gives the empty sequence.
+
+
+def _of(function: Callable[..., float]) -> Callable[..., Any]:
+    """A function of doubles; NaN where it has no value."""
+
+    def applied(*numbers: Number | None) -> Any:
+        doubles = [to_double(number) for number in numbers if number is not None]
+        if len(doubles) < len(numbers):
+            return []
+        try:
+            return function(*doubles)
+        except ValueError:
+            return nan
+
+    return applied
+
+
+def _logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda number: -inf if number == 0 else function(number)
+
+
+def _exp(number: float) -> float:
+    try:
+        return math.exp(number)
+    except OverflowError:
+        return inf
+
+
+def _power(base: float, exponent: float) -> float:
+    is_odd = not isinf(exponent) and exponent % 2 == 1
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -inf if base < 0 and is_odd else inf
+    except ValueError:
+        if base == 0 and not isnan(exponent):  # of a negative exponent
+            return copysign(inf, base) if is_odd else inf
+        return nan
+
+
+MATH_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "math:pi": lambda: math.pi,
+    "math:exp": _of(_exp),
+    "math:exp10": _of(lambda number: _power(10.0, number)),
+    "math:log": _of(_logarithm(math.log)),
+    "math:log10": _of(_logarithm(math.log10)),
+    "math:pow": _of(_power),
+    "math:sqrt": _of(math.sqrt),
+    "math:sin": _of(math.sin),
+    "math:cos": _of(math.cos),
+    "math:tan": _of(math.tan),
+    "math:asin": _of(math.asin),
+    "math:acos": _of(math.acos),
+    "math:atan": _of(math.atan),
+    "math:atan2": _of(math.atan2),
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# The functions on strings; arguments arrive as function_library.py says.
+
+
+PATTERN_COST = 256  # of one that may have many states, in visits
+SIZE_STEP = 65_536  # characters of a result after which they are charged
+_SPACE = re.compile("[ \\t\\n\\r]+")
+
+
+def _normalize_space(text: str) -> str:
+    if _SPACE.search(text) is None:
+        return text
+    return " ".join(part for part in _SPACE.split(text) if part)
+
+
+def _matches(budget: Budget, text: str, pattern: str, flags: str = "") -> bool:
+    budget.charge_text(len(text))
+    return _compiled(budget, pattern, flags).search(text, budget.charge)
+
+
+def _compiled(budget: Budget, pattern: str, flags: str) -> Pattern:
+    budget.charge(PATTERN_COST if "{" in pattern else 1)
+    return compile_pattern(pattern, flags)
+
+
+def _tokenize(budget: Budget, text: str, pattern: str, flags: str = "") -> list[str]:
+    if not text:
+        return []
+    compiled = _never_empty(budget, "tokenize", pattern, flags)
+    tokens = []
+    place = 0
+    for start, end, _ in compiled.finditer(text, budget.charge):
+        budget.charge()
+        tokens.append(text[place:start])
+        place = end
+    return [*tokens, text[place:]]
+
+
+def _replace(budget: Budget, text: str, pattern: str, replacement: str, flags: str = "") -> str:
+    compiled = _never_empty(budget, "replace", pattern, flags)
+    template = [replacement] if "q" in flags else _template(replacement, compiled.groups)
+    parts: list[str] = []
+    place = 0
+    size = len(text)
+    for start, end, groups in compiled.finditer(text, budget.charge):
+        made = [
+            part if isinstance(part, str) else _group(text, part, (start, end), groups)
+            for part in template
+        ]
+        size += sum(map(len, made))
+        if size > SIZE_STEP:
+            budget.charge_memory(size)
+            size = 0
+        budget.charge()
+        parts += (text[place:start], *made)
+        place = end
+    budget.charge_memory(size)
+    return "".join((*parts, text[place:]))
+
+
+def _never_empty(budget: Budget, name: str, pattern: str, flags: str) -> Pattern:
+    compiled = _compiled(budget, pattern, flags)
+    if compiled.is_nullable:
+        raise DynamicError("FORX0003", f"the pattern of {name}() matches the empty string")
+    return compiled
+
+
+def _template(replacement: str, groups: int) -> list[str | int]:
+    """The replacement as text and numbers of groups."""
+    template: list[str | int] = []
+    place = 0
+    while place < len(replacement):
+        character = replacement[place]
+        following = replacement[place + 1 : place + 2]
+        if character == "\\":
+            if following not in ("\\", "$") or not following:
+                raise DynamicError("FORX0004", "a backslash stands before \\ or $")
+            template.append(following)
+            place += 2
+        elif character == "$":
+            if not following.isdecimal():
+                raise DynamicError("FORX0004", "a digit stands after $")
+            number, place = int(following), place + 2
+            while replacement[place : place + 1].isdecimal() and (
+                number * 10 + int(replacement[place]) <= groups
+            ):
+                number, place = number * 10 + int(replacement[place]), place + 1
+            template.append(number)
+        else:
+            template.append(character)
+            place += 1
+    return template
+
+
+def _group(
+    text: str, number: int, whole: tuple[int, int], groups: tuple[tuple[int, int] | None, ...]
+) -> str:
+    span = whole if number == 0 else groups[number - 1] if number <= len(groups) else None
+    return text[span[0] : span[1]] if span else ""
+
+
+def _substring(text: str, start: Any, length: Any = inf) -> str:
+    if start is None or length is None:
+        return ""
+    first = float(rounded(start))
+    last = first + float(rounded(length))
+    if isnan(first) or isnan(last):
+        return ""
+    begin = max(first, 1)
+    end = min(last, len(text) + 1)
+    return text[int(begin) - 1 : int(end) - 1] if begin < end else ""
+
+
+def _substring_before(text: str, part: str) -> str:
+    before, found, _ = text.partition(part) if part else ("", "", "")
+    return before if found else ""
+
+
+def _substring_after(text: str, part: str) -> str:
+    return text.partition(part)[2] if part else text
+
+
+def _translate(text: str, old: str, new: str) -> str:
+    table: dict[int, str] = {}
+    for index, character in enumerate(old):
+        table.setdefault(ord(character), new[index : index + 1])
+    return text.translate(table)
+
+
+def _compare(one: str, other: str) -> int:
+    return (one > other) - (one < other)
+
+
+def _codepoints_to_string(codes: list[Atom]) -> str:
+    codes = [cast(code, "xs:integer") if isinstance(code, Untyped) else code for code in codes]
+    if not all(isinstance(code, int) and not isinstance(code, bool) for code in codes):
+        raise DynamicError("XPTY0004", "codepoints-to-string() takes integers")
+    try:
+        text = "".join(map(chr, codes))  # type: ignore[arg-type]
+    except (ValueError, OverflowError):
+        raise DynamicError("FOCH0001", "no code point of XML") from None
+    if find_illegal_character(text) >= 0:
+        raise DynamicError("FOCH0001", "no code point of XML")
+    return text
+
+
+def _concat(budget: Budget, *atoms: Atom | None) -> str:
+    return _joined(budget, ["" if atom is None else atom_text(atom) for atom in atoms], "")
+
+
+def _joined(budget: Budget, texts: list[str], separator: str = "") -> str:
+    size = sum(map(len, texts)) + len(separator) * len(texts)
+    budget.charge_memory(size)
+    budget.charge_text(size)
+    return separator.join(texts)
+
+
+def _codepoints(budget: Budget, text: str) -> list[int]:
+    budget.charge_memory(ITEM_BYTES * len(text))
+    return list(map(ord, text))
+
+
+STRING_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "contains": lambda text, part: part in text,
+    "starts-with": str.startswith,
+    "ends-with": str.endswith,
+    "normalize-space": _normalize_space,
+    "lower-case": str.lower,
+    "upper-case": str.upper,
+    "translate": _translate,
+    "substring": _substring,
+    "substring-before": _substring_before,
+    "substring-after": _substring_after,
+    "string-length": len,
+    "compare": _compare,
+    "codepoints-to-string": _codepoints_to_string,
+}
+
+# What may cost more than its arguments are long, by the budget of the evaluation.
+CHARGED: dict[str, Callable[..., Any]] = {
+    "matches": _matches,
+    "replace": _replace,
+    "tokenize": _tokenize,
+    "string-to-codepoints": _codepoints,
+    "concat": _concat,
+    "string-join": _joined,
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# The functions on numbers; arguments arrive as function_library.py says.
+
+
+_HALF = Decimal("0.5")
+Number: TypeAlias = int | float | Decimal
+
+
+def _number(atom: Atom | None) -> float:
+    if isinstance(atom, str):
+        number = None if isinstance(atom, AnyUri) else parse_double(atom)
+        return nan if number is None else number
+    if atom is None:
+        return nan
+    try:
+        return to_double(atom)
+    except DynamicError:
+        return nan
+
+
+def rounded(number: Number) -> Number:
+    """``fn:round``: halves go up."""
+    if isinstance(number, int):
+        return number
+    if isinstance(number, Decimal):
+        return DECIMALS.add(number, _HALF).to_integral_value(ROUND_FLOOR)
+    if isnan(number) or isinf(number) or abs(number) >= 1 << 52:
+        return number
+    whole = floor(number)
+    whole += number - whole >= 0.5
+    return copysign(float(whole), number) if whole == 0 else float(whole)
+
+
+def _half_to_even(number: Number | None, precision: Number | None = 0) -> Number | list[Any]:
+    if number is None or precision is None:
+        return []
+    places = int(precision)
+    if isinstance(number, float) and (isnan(number) or isinf(number)):
+        return number
+    if abs(places) > DIGITS_MAX:
+        return number if places > 0 else type(number)(0)
+    exact = Decimal(number)
+    if places > -exact.as_tuple().exponent:  # type: ignore[operator]
+        return number
+    result = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, DECIMALS)
+    if isinstance(number, float):
+        return copysign(float(result), number)
+    return int(result) if isinstance(number, int) else result
+
+
+def _toward(
+    of_float: Callable[[float], int], rounding: str
+) -> Callable[[Number | None], Number | list[Any]]:
+    def toward(number: Number | None) -> Number | list[Any]:
+        if number is None:
+            return []
+        if isinstance(number, int):
+            return number
+        if isinstance(number, Decimal):
+            return number.to_integral_value(rounding=rounding)
+        if isnan(number) or isinf(number):
+            return number
+        whole = float(of_float(number))
+        return whole if whole else copysign(0.0, number)
+
+    return toward
+
+
+def _abs(number: Number | None) -> Number | list[Any]:
+    if number is None:
+        return []
+    return number.copy_abs() if isinstance(number, Decimal) else abs(number)
+
+
+def _round(number: Number | None, digits: Number | None = None) -> Number | list[Any]:
+    if number is None:
+        return []
+    if not digits or (isinstance(number, float) and not isfinite(number)):
+        return rounded(number)
+    places = int(digits)
+    if abs(places) > DIGITS_MAX:
+        return number if places > 0 else type(number)(0)
+    exact = rounded(DECIMALS.scaleb(Decimal(str(number)), places))
+    return type(number)(DECIMALS.scaleb(Decimal(exact), -places))
+
+
+def _added(atoms: list[Atom]) -> Atom:
+    numbers = [to_double(atom) if isinstance(atom, Untyped) else atom for atom in atoms]
+    types = {number.type if isinstance(number, Opaque) else "" for number in numbers}
+    if types not in _ADDED or not (types != {""} or all(map(is_number, numbers))):
+        raise DynamicError("FORG0006", "sum() and avg() take numbers, or durations of one type")
+    return reduce(lambda one, other: arithmetic("+", one, other), numbers)
+
+
+_ADDED = ({""}, {"xs:dayTimeDuration"}, {"xs:yearMonthDuration"})
+_DEFAULT = object()
+
+
+def _sum(atoms: list[Atom], zero: Any = _DEFAULT) -> Any:
+    if atoms:
+        return _added(atoms)
+    if zero is _DEFAULT:
+        return 0
+    return [] if zero is None else zero
+
+
+def _avg(atoms: list[Atom]) -> Any:
+    return arithmetic("div", _added(atoms), len(atoms)) if atoms else []
+
+
+def _check_ordered(values: list[Atom]) -> None:
+    """FORG0006 for values of which none is the least: of types without order, or of several."""
+    types = {value.type for value in values if isinstance(value, Opaque)}
+    are_mixed = any(map(is_number, values)) and not all(map(is_number, values))
+    if are_mixed or types - ORDERED_TYPES or len(types) > 1:
+        raise DynamicError("FORG0006", "values that have no order")
+
+
+def _extreme(sign: int) -> Callable[[list[Atom]], Any]:
+    def extreme(atoms: list[Atom]) -> Any:
+        if not atoms:
+            return []
+        values = [cast(atom, "xs:double") if isinstance(atom, Untyped) else atom for atom in atoms]
+        floats = [value for value in values if isinstance(value, float)]
+        if floats and all(map(is_number, values)):
+            is_single = all(isinstance(value, Float) for value in floats)
+            values = [Float(v) if is_single else to_double(v) for v in values]  # type: ignore[arg-type]
+        if any(type(value) is str for value in values):
+            values = [str(value) if isinstance(value, AnyUri) else value for value in values]
+        best = values[0]
+        comparable_or_error(best, best)
+        _check_ordered(values)
+        for value in values:
+            if isinstance(value, float) and isnan(value):
+                return value
+            one, other = comparable_or_error(value, best)
+            if (one > other) if sign > 0 else (one < other):
+                best = value
+        return best
+
+    return extreme
+
+
+def comparable_or_error(one: Atom, other: Atom) -> tuple[Any, Any]:
+    try:
+        return comparable(one, other)
+    except DynamicError as error:
+        raise DynamicError("FORG0006", str(error)) from None
+
+
+def _of_its_type(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives an xs:float for one."""
+
+    def typed(number: Number | None, *more: Any) -> Any:
+        found = function(number, *more)
+        return Float(found) if isinstance(number, Float) else found
+
+    return typed
+
+
+NUMBER_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "number": _number,
+    "abs": _of_its_type(_abs),
+    "round": _of_its_type(_round),
+    "round-half-to-even": _of_its_type(_half_to_even),
+    "floor": _of_its_type(_toward(floor, ROUND_FLOOR)),
+    "ceiling": _of_its_type(_toward(ceil, ROUND_CEILING)),
+    "sum": _sum,
+    "avg": _avg,
+    "min": _extreme(-1),
+    "max": _extreme(1),
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# The functions on sequences; arguments arrive as function_library.py says.
+
+
+_CHILDREN = LocationStep(False, NodeKind.NODE, None)
+
+
+def _distinct_values(atoms: list[Atom]) -> list[Atom]:
+    found: dict[Any, Atom] = {}
+    floats = [atom for atom in atoms if isinstance(atom, float)]
+    are_single = all(isinstance(atom, Float) for atom in floats)
+    for atom in atoms:
+        # As floats if there is one, which an xs:decimal is converted to where they are compared.
+        key = atom
+        if floats and isinstance(atom, Decimal):
+            key = Float(to_double(atom)) if are_single else to_double(atom)
+        found.setdefault(identity_of(key), atom)
+    return list(found.values())
+
+
+def identity_of(atom: Atom) -> Any:
+    """Equal for values that are equal; NaN equals itself here."""
+    if isinstance(atom, str):
+        return ("string", str(atom))
+    if isinstance(atom, bool):
+        return ("boolean", atom)
+    if is_number(atom):
+        return "NaN" if isinstance(atom, float) and isnan(atom) else ("number", atom)
+    if isinstance(atom, Opaque):
+        return (atom.primitive, atom.key)
+    return (atom.type, atom.instant) if not isinstance(atom, int | float) else atom  # type: ignore[union-attr]
+
+
+def _index_of(atoms: list[Atom], wanted: Atom | None) -> list[int]:
+    found = []
+    for index, atom in enumerate(atoms, 1):
+        try:
+            one, other = comparable(atom, wanted)  # type: ignore[arg-type]
+        except (DynamicError, AttributeError):
+            continue
+        if one == other:
+            found.append(index)
+    return found
+
+
+def _subsequence(items: list[Item], start: Any, length: Any = None) -> list[Item]:
+    if start is None:
+        return []
+    first = float(rounded(start))
+    last = float("inf") if length is None else first + float(rounded(length))
+    return [item for place, item in enumerate(items, 1) if first <= place < last]
+
+
+def _insert_before(items: list[Item], position: Any, inserted: list[Item]) -> list[Item]:
+    place = min(max(int(position or 1), 1), len(items) + 1) - 1
+    return [*items[:place], *inserted, *items[place:]]
+
+
+def _remove(items: list[Item], position: Any) -> list[Item]:
+    return [item for place, item in enumerate(items, 1) if place != position]
+
+
+def _of_length(code: str, least: int, most: int | None) -> Callable[[list[Item]], list[Item]]:
+    def checked(items: list[Item]) -> list[Item]:
+        if len(items) < least or (most is not None and len(items) > most):
+            raise DynamicError(code, f"a sequence of {len(items)} items")
+        return list(items)
+
+    return checked
+
+
+def deep_equal(evaluator: Evaluator, one: Any, other: Any) -> bool:
+    """Whether two sequences are equal, item by item, elements with all that is in them."""
+    if len(one) != len(other):
+        return False
+    return all(_equal(evaluator, a, b) for a, b in zip(one, other, strict=True))
+
+
+def _equal(evaluator: Evaluator, one: Item, other: Item) -> bool:
+    one = evaluator.materialised(one) if isinstance(one, Construction) else one
+    other = evaluator.materialised(other) if isinstance(other, Construction) else other
+    if isinstance(one, Node) and isinstance(other, Node):
+        return bool(_shape(evaluator, one) == _shape(evaluator, other))
+    if isinstance(one, Detached) and isinstance(other, Detached):
+        is_named_alike = _meaning(evaluator, one) == _meaning(evaluator, other)
+        return one.kind is other.kind and is_named_alike and one.value == other.value
+    if isinstance(one, Node | Detached) or isinstance(other, Node | Detached):
+        return False
+    return len(_distinct_values([one, other])) == 1
+
+
+def _shape(evaluator: Evaluator, node: Node) -> Any:
+    """A value that is equal for nodes that are."""
+    stream = evaluator.streams[node.tree]
+    evaluator.charge()
+    if node.type is NodeType.ATTRIBUTE:
+        return ("@", *_meaning(evaluator, node), evaluator.string_value(node))
+    if node.type is NodeType.CONTENT:
+        return (stream.content_kind[node.number], stream.content_value(node.number))
+    children = [
+        _shape(evaluator, child)
+        for child in evaluator.axes.step(node, _CHILDREN)
+        if child.type is not NodeType.CONTENT or stream.content_kind[child.number] == 0
+    ]
+    if node.type is NodeType.DOCUMENT:
+        return children
+    attributes = {
+        (stream.names[stream.attribute_name[number]][1:], stream.attribute_value(number))
+        for number in stream.attributes_of(node.number)
+    }
+    return (*_meaning(evaluator, node), attributes, children)
+
+
+def _meaning(evaluator: Evaluator, item: Node | Detached) -> tuple[str, ...]:
+    """Namespace and local name; nothing where it has no name."""
+    name = evaluator.name_of(item)
+    return () if name is None else name[1:]
+
+
+SEQUENCE_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "count": len,
+    "exists": bool,
+    "empty": lambda items: not items,
+    "distinct-values": _distinct_values,
+    "index-of": _index_of,
+    "reverse": lambda items: list(reversed(items)),
+    "head": lambda items: list(items[:1]),
+    "tail": lambda items: list(items[1:]),
+    "subsequence": _subsequence,
+    "insert-before": _insert_before,
+    "remove": _remove,
+    "data": list,
+    "zero-or-one": _of_length("FORG0003", 0, 1),
+    "one-or-more": _of_length("FORG0004", 1, None),
+    "exactly-one": _of_length("FORG0005", 1, 1),
+}
+
+
+# -------------------------------------------------------------------------------------------------
+# The functions and types of XPath 2.0 that ``functions.py`` does not have; elementpath does them.
+#
+# ::
+#
+#     xs:dayTimeDuration(@d) > xs:dayTimeDuration("PT1H")     hours-from-time(xs:time(@at)) >= 18
+#     encode-for-uri(title)        lang("en")               adjust-date-to-timezone(xs:date(@d), ())
+#
+# Names, numbers of arguments and types come from the table of elementpath's parser.  Arguments are
+# evaluated here and handed over as values, so nothing of the message is copied; what is about a
+# node is in ``node_functions.py``.
+
+
+# About the context item, which the parser adds, where their last argument is left out.
+CONTEXT_FUNCTIONS = frozenset(("lang",))
+_AS_THEY_ARE = frozenset(("unordered", "trace"))
+_LISTS = frozenset(("ENTITIES", "IDREFS", "NMTOKENS"))  # no XPath 2.0 cast leads to them
+_NEEDS_NAMES = frozenset(("NOTATION",))
+_NEWER = frozenset(("dateTimeStamp",))  # of XML Schema 1.1
+
+_NUMBERS = (
+    "float long int short byte unsignedLong unsignedInt unsignedShort unsignedByte numeric"
+    " nonNegativeInteger nonPositiveInteger positiveInteger negativeInteger"
+)
+_STRINGS = "anyURI normalizedString token language Name NCName NMTOKEN ID IDREF ENTITY"
+_OTHERS = (
+    "duration dayTimeDuration yearMonthDuration time QName hexBinary base64Binary"
+    " gDay gMonth gMonthDay gYear gYearMonth"
+)
+_RESULTS = {
+    **TYPES,
+    **{f"xs:{name}": ResultKind.NUMBER for name in _NUMBERS.split()},
+    **{f"xs:{name}": ResultKind.STRING for name in _STRINGS.split()},
+    **{f"xs:{name}": ResultKind.OTHER for name in _OTHERS.split()},
+}
+OPAQUE_TYPES = frozenset(name for name, kind in _RESULTS.items() if kind is ResultKind.OTHER)
+
+
+def signature_of(name: str) -> Signature | None:
+    """What a function takes and gives, whoever does it; None if there is no such function."""
+    return FUNCTIONS.get(name) or other_functions().get(name)
+
+
+def type_result(name: str) -> ResultKind | None:
+    """What a cast to a type gives; None if there is no such cast."""
+    if name in TYPES:
+        return TYPES[name]
+    signature = other_functions().get(name) if name.startswith("xs:") else None
+    return None if signature is None else signature.result
+
+
+def falls_back(expression: Expression) -> bool:
+    """Whether elementpath has a part in evaluating it, as far as its text tells."""
+    return any(
+        (isinstance(part, FunctionCall) and part.name not in FUNCTIONS)
+        or (isinstance(part, Cast) and part.type not in TYPES)
+        for part in all_within(expression)
+    )
+
+
+@cache
+def other_functions() -> dict[str, Signature]:
+    """All of them, types with ``xs:`` included."""
+    found = {"xs:QName": Signature(ResultKind.OTHER, (ArgumentKind.ATOM,), required=1)}
+    for name, token in _tokens().items():
+        label = str(token.label)
+        if "function" in label and name not in FUNCTIONS and name not in LEFT_OUT:
+            if label != "constructor function":
+                found[name] = _signature(name, token)
+            elif f"xs:{name}" not in TYPES and name not in _LISTS | _NEEDS_NAMES | _NEWER:
+                found[f"xs:{name}"] = Signature(
+                    _RESULTS[f"xs:{name}"], (ArgumentKind.ATOM,), required=1
+                )
+    return found
+
+
+def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
+    """The value of a call; DynamicError for arguments that the function cannot take."""
+    name = call.name
+    values = [evaluator.value(argument, focus) for argument in call.arguments]
+    evaluator.charge(ELEMENTPATH_COST)
+    if name in _AS_THEY_ARE:
+        return values[0]
+    if name.startswith("xs:"):
+        (atom,) = _argument(evaluator, values[0], "?")
+        return [] if atom is None else [cast(atom, name)]
+    types = _tokens()[name].sequence_types
+    nodes = _node(evaluator, name, values.pop()) if name in NODE_FUNCTIONS else []
+    arguments = [
+        _typed(_argument(evaluator, value, type_), type_)
+        for value, type_ in zip(values, types, strict=False)
+    ]
+    if name in NODE_FUNCTIONS:
+        return NODE_FUNCTIONS[name](evaluator, nodes[0], *arguments) if nodes else []
+    variables = ", ".join(f"$a{number}" for number in range(len(arguments)))
+    for argument in arguments:
+        evaluator.charge(_cost(argument))
+    return evaluate(f"{name}({variables})", *arguments)
+
+
+def _node(evaluator: Evaluator, name: str, value: Value) -> list[Node]:
+    is_one = len(value) <= 1 or not evaluator.strict
+    if not is_one or not all(isinstance(item, NODES) for item in value):
+        raise DynamicError("XPTY0004", f"{name}() takes one node")
+    return evaluator.nodes(value)
+
+
+def _cost(argument: Any) -> int:
+    """Visits of elementpath's for it: a character is a call, or several."""
+    if isinstance(argument, list):
+        return sum(map(_cost, argument))
+    return len(argument) if isinstance(argument, str) else 1
+
+
+def _argument(evaluator: Evaluator, value: Value, type_: str) -> list[Atom | None]:
+    """The values of an argument; where one is wanted, the first one, None if there is none."""
+    evaluator.charge(len(value))
+    if type_.endswith(("*", "+")):
+        return list(evaluator.atoms(value))
+    if len(value) > 1 and evaluator.strict:
+        raise DynamicError("XPTY0004", "a function that takes one item is given several")
+    return [evaluator.atom(value[0]) if value else None]
+
+
+def _typed(atoms: list[Atom | None], type_: str) -> Any:
+    """An argument as elementpath gets it: untyped values are of the type that is wanted."""
+    wanted = type_.rstrip("?*+").replace("xs:numeric", "xs:double")
+    is_castable = wanted.startswith("xs:") and wanted != "xs:anyAtomicType"
+    typed = [
+        cast(atom, wanted) if is_castable and isinstance(atom, Untyped) else atom for atom in atoms
+    ]
+    return typed if type_.endswith(("*", "+")) else typed[0]
+
+
+@cache
+def _tokens() -> dict[str, Any]:
+    """The classes of elementpath's parser by what they are called there, without namespaces."""
+    from elementpath import XPath2Parser  # noqa: PLC0415
+    from elementpath.xpath31 import XPath31Parser  # noqa: PLC0415
+
+    table: dict[str, Any] = {**XPath2Parser.symbol_table}
+    table.update((name, XPath31Parser.symbol_table[name]) for name in NEWER_FUNCTIONS)
+    return {key: token for key, token in table.items() if hasattr(token, "sequence_types")}
+
+
+def _signature(name: str, token: Any) -> Signature:
+    least, most = token.nargs if isinstance(token.nargs, tuple) else (token.nargs, token.nargs)
+    if name in ("dateTime", "QName"):  # with one argument they are elementpath's constructors
+        least = 2
+    kinds = [ArgumentKind.ATOMS] * most
+    if name in NODE_FUNCTIONS:
+        kinds[-1] = ArgumentKind.NODES
+    result = token.sequence_types[-1].rstrip("?*+")
+    return Signature(_RESULTS.get(result, ResultKind.ANY), tuple(kinds), least)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 FEW_ITEMS = 8  # which cost no more than the call
 

@@ -12,8 +12,8 @@ from operator import or_
 from typing import Final, TypeAlias
 
 from yfilter.graph.query_ast import GraphQuery
+from yfilter.language.function_library import signature_of, type_result
 from yfilter.language.functions import ResultKind
-from yfilter.language.other_functions import signature_of, type_result
 from yfilter.language.query_ast import (
     ERROR_VARIABLES,
     And,

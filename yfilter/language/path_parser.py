@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import NoReturn, TypeVar
 
 from formats.characters import is_colonless_name
+from yfilter.language.function_library import type_result
 from yfilter.language.item_kinds import (
     NODES,
     NOTHING,
@@ -23,7 +24,6 @@ from yfilter.language.namespaces import (
     SCHEMA_NAMESPACE,
     braced,
 )
-from yfilter.language.other_functions import type_result
 from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from yfilter.language.function_library import signature_of
 from yfilter.language.functions import ResultKind
-from yfilter.language.other_functions import signature_of
 from yfilter.language.query_ast import (
     Cast,
     Conditional,

@@ -18,42 +18,1623 @@ language.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import partial
+from itertools import count
+from math import isinf
+from typing import NamedTuple, TypeAlias
 
+from formats.characters import is_comment, is_processing_instruction
+from formats.name_faults import XMLNS_NAMESPACE
+from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.errors import ProfileRefused
 from yfilter.graph import graph_query
 from yfilter.graph.graph_query import is_graph_query
 from yfilter.language.checked_text import checked_text
 from yfilter.language.constants import constants_in, first_fault
-from yfilter.language.item_kinds import PARENTS, ItemKind, Kinds
+from yfilter.language.constructed_names import lexical_fault, namespace_fault
+from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of, type_result
+from yfilter.language.functions import (
+    FUNCTIONS,
+    LEFT_OUT,
+    PATTERN_FUNCTIONS,
+    ArgumentKind,
+    Signature,
+)
+from yfilter.language.item_kinds import (
+    ANYTHING,
+    ATOMS,
+    NODES,
+    NOTHING,
+    PARENTS,
+    TEMPORAL,
+    ItemKind,
+    Kinds,
+    function_key,
+    kinds_of_case,
+    kinds_of_type,
+)
 from yfilter.language.matching_path import decisive_parts, is_path
-from yfilter.language.namespaces import CODEPOINT_COLLATION
-from yfilter.language.path_parser import Scope
+from yfilter.language.namespaces import (
+    CODEPOINT_COLLATION,
+    FUNCTION_NAMESPACE,
+    INITIAL_NAMESPACES,
+    LOCAL_NAMESPACE,
+    MATH_NAMESPACE,
+    SCHEMA_NAMESPACE,
+    braced,
+)
+from yfilter.language.operator_parser import OperatorParser, joined
+from yfilter.language.path_assembly import constructs, size_of
+from yfilter.language.path_parser import KIND_TESTS, MESSAGE_VARIABLE, SCHEMA_TESTS, Scope
+from yfilter.language.pattern_syntax import PatternError
+from yfilter.language.patterns import check_pattern, check_replacement
 from yfilter.language.profile_limits import (
     DEFAULT_PROFILE_LIMITS,
     DERIVED_PATH_LIMITS,
     ProfileLimits,
 )
 from yfilter.language.query_ast import (
+    ERROR_VARIABLES,
+    And,
+    CatchClause,
+    Clause,
+    Computed,
     Conditional,
     Constructor,
     Expression,
     Flwor,
+    ForClause,
+    FunctionCall,
+    FunctionDeclaration,
+    Grouping,
+    LetClause,
+    Literal,
+    Markup,
+    NodeKind,
+    Or,
+    OrderKey,
     Origin,
     PathExpression,
     Profile,
+    Quantified,
     Sequence,
+    SequenceType,
     Transform,
     TryCatch,
+    TypeCase,
+    Typed,
     Typeswitch,
+    Update,
     UserCall,
+    WhereClause,
 )
+from yfilter.language.query_lexer import NCNAME, WHITE_SPACE
 from yfilter.language.query_text import unparse
+from yfilter.language.references import expand_references, read_reference
 from yfilter.language.shape_cache import ShapeCache
-from yfilter.language.suggestions import value_suggestion
+from yfilter.language.subexpressions import all_within
+from yfilter.language.suggestions import function_suggestion, value_suggestion
 from yfilter.language.tokens import Token, TokenKind
-from yfilter.language.update_parser import UpdateParser
+from yfilter.language.trees import flat
+from yfilter.language.update_kind import UpdateKind
+
+# -------------------------------------------------------------------------------------------------
+# Parses ``copy … modify … return …`` and the updating expressions of XQuery Update.
+#
+# An updating expression may stand where the value of ``modify`` is made: alone, in ``( , )``, in
+# the branches of ``if`` and ``typeswitch``, behind ``return``.  Where each one stands is known when
+# the text has been read, so what was not found in such a place then is refused.
+
+
+# -------------------------------------------------------------------------------------------------
+# Parses declared functions, ``declare function local:f($a as type) as type { … };``, their calls,
+# and declared variables, which are functions without parameters that are called once.
+#
+# What is declared may call functions that are declared behind it, so its calls are looked at when
+# the prolog has ended; all others are calls of the whole library.
+
+
+# -------------------------------------------------------------------------------------------------
+# Parses FLWOR expressions: for, let and where in any order, then order by, then return.
+
+
+# -------------------------------------------------------------------------------------------------
+# Parses computed constructors: ``element n { … }``, ``attribute``, ``text``, ``comment``.
+
+
+# -------------------------------------------------------------------------------------------------
+# Parses direct constructors, where every character counts.
+
+
+# -------------------------------------------------------------------------------------------------
+# Parses conditions and values: literals, calls, parentheses, ``if`` and ``some``.
+
+
+_UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
+_OPENING_WORDS = frozenset(
+    ("if", "some", "every", "for", "let", "switch", "try", "typeswitch", *_UPDATES)
+)
+_NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute"))
+# How many arguments these have with a collation.
+_COLLATED = {
+    **dict.fromkeys(("min", "max", "distinct-values"), 2),
+    **dict.fromkeys(("compare", "contains", "starts-with", "ends-with", "deep-equal"), 3),
+    **dict.fromkeys(("substring-before", "substring-after", "index-of"), 3),
+}
+_ONE_VALUE = SequenceType("xs:anyAtomicType", None, None, "?")
+_NUMBER_LENGTH_MAX = 64
+_OPERAND = "a path, a literal or a function call"
+
+
+class ConditionParser(OperatorParser):
+    """Adds values and conditions to operators."""
+
+    @abstractmethod
+    def construction(self) -> Expression | None:
+        """A constructor or a FLWOR expression, if the next token begins one."""
+
+    @abstractmethod
+    def direct_constructor(self) -> Expression:
+        """A constructor in the form of XML; the next token is its ``<``."""
+
+    @abstractmethod
+    def updating(self) -> Expression | None:
+        """``copy … modify … return …``, or an updating expression, if the next token begins one."""
+
+    @abstractmethod
+    def user_call(self, given: tuple[Expression, ...] = ()) -> UserCall | None:
+        """A call of a declared function, if the next token is the name of one."""
+
+    # Of the whole profile, with their flags, and what they come to; see ProfileLimits.
+    _patterns: frozenset[tuple[str, ...]] = frozenset()
+    _ranges = 0
+    base_uri: str | None = None  # as the prolog declares it
+
+    def condition(self) -> Expression:
+        return self.sequence()
+
+    def sequence(self) -> Expression:
+        """One expression, or several with commas between them."""
+        parts = self.listed(self.expression)
+        return parts[0] if len(parts) == 1 else Sequence(flat(parts, Sequence))
+
+    def enclosed(self, opening: str = "{", *, may_be_empty: bool = False) -> Expression:
+        """A sequence in braces, or in parentheses."""
+        self.expect(opening)
+        closing = "}" if opening == "{" else ")"
+        is_empty = may_be_empty and self.lexer.peek().is_symbol(closing)
+        inside = Sequence(()) if is_empty else self.sequence()
+        self.expect(closing, " or an operator")
+        return inside
+
+    def expression(self) -> Expression:
+        token = self.lexer.peek()
+        if token.text in _OPENING_WORDS and token.kind is TokenKind.NAME:
+            following = self.lexer.peek_second()
+            if token.text == "if" and following.is_symbol("("):
+                return self._conditional()
+            if token.text in ("some", "every") and following.kind is TokenKind.VARIABLE:
+                return self._quantified()
+            if token.text == "switch" and following.is_symbol("("):
+                return self._switch()
+            if token.text == "try" and following.is_symbol("{"):
+                return self._try()
+            if token.text == "typeswitch" and following.is_symbol("("):
+                return self._typeswitch()
+            if token.text in _UPDATES and (found := self.updating()) is not None:
+                return found
+            if token.text in ("for", "let") and following.kind is TokenKind.VARIABLE:
+                flwor = self.construction()
+                assert flwor is not None
+                return flwor
+        found = self.binary(0)
+        self.refuse_operator()
+        return found
+
+    def primary(self) -> Expression | None:
+        """What a path may start with that is neither a variable nor a step; None if none."""
+        token = self.lexer.peek()
+        if token.kind is TokenKind.STRING:
+            return Literal(self.string_value(self.lexer.take()))
+        if token.kind is TokenKind.NUMBER:
+            return self._number(self.lexer.take())
+        if token.kind is TokenKind.NAME:
+            if self._is_call(token):
+                return self.user_call() or self._call()
+            return self.construction()
+        if token.text == "(":
+            return self._parenthesised()
+        if token.text == "<":
+            return self.direct_constructor()
+        if token.is_symbol(".") and not self.scope.context:
+            raise self.refusal(
+                "no-context", "there is no context item here", token.offset, "a variable, or '/'"
+            )
+        if not token.is_symbol("/", "//", "..", "@", "*", *((".",) if self.scope.context else ())):
+            self.refuse_misspelt(token)
+            raise self.unexpected(_OPERAND)
+        return None
+
+    # -- constructs of words
+
+    def _conditional(self) -> Conditional:
+        self.enter(self.lexer.take())
+        condition = self.enclosed("(")
+        self.expect_word("then")
+        consequence = self.expression()
+        self.expect_word("else")
+        alternative = self.expression()
+        self.leave()
+        return Conditional(condition, consequence, alternative)
+
+    def _typeswitch(self) -> Typeswitch:
+        self.enter(self.lexer.take())
+        operand = self.enclosed("(")
+        kinds = self.kinds_of(operand)
+        cases: list[TypeCase] = []
+        while not cases or self.lexer.peek().is_word("case"):
+            self.expect_word("case")
+            name = ""
+            if self.lexer.peek().kind is TokenKind.VARIABLE:
+                name = self.new_variable()
+                self.expect_word("as")
+            types = self.listed(self.sequence_type, "|")
+            cases.append(self._case(name, tuple(types), kinds))
+        self.expect_word("default")
+        name = self.new_variable() if self.lexer.peek().kind is TokenKind.VARIABLE else ""
+        cases.append(self._case(name, (), kinds))
+        self.leave()
+        return Typeswitch(operand, tuple(cases))
+
+    def _switch(self) -> Typeswitch:
+        """``switch (a) case b return c default return d`` as what it is short for: ``typeswitch
+        (data(a)) case $s as xs:anyAtomicType? return if (deep-equal($s, b)) then c else d …``."""
+        self.enter(self.lexer.take())
+        operand = FunctionCall("data", (self.enclosed("("),))
+        outer = self.scope
+        name = next(
+            name
+            for number in count(1)
+            if (name := f"switch-{number}") not in (*outer.variables, *self.declared)
+        )
+        self.scope = outer.with_variable(name, ATOMS)
+        chosen = PathExpression(Origin.VARIABLE, (), name)
+        cases: list[tuple[Expression, Expression]] = []
+        while not cases or self.lexer.peek().is_word("case"):
+            values: list[Expression] = []
+            while not values or self.lexer.peek().is_word("case"):
+                self.expect_word("case")
+                value = FunctionCall("data", (self.expression(),))
+                equal = (chosen, Typed(value, _ONE_VALUE, True))
+                values.append(FunctionCall("deep-equal", equal))
+            condition = values[0] if len(values) == 1 else Or(tuple(values))
+            self.expect_word("return")
+            cases.append((condition, self.expression()))
+        self.expect_word("default")
+        self.expect_word("return")
+        result = self.expression()
+        for condition, consequence in reversed(cases):
+            result = Conditional(condition, consequence, result)
+        self.scope = outer
+        self.leave()
+        wrong = TypeCase(name, (), Typed(chosen, SequenceType("empty-sequence", None, None), True))
+        return Typeswitch(operand, (TypeCase(name, (_ONE_VALUE,), result), wrong))
+
+    def _try(self) -> TryCatch:
+        self.enter(self.lexer.take())
+        body = self.enclosed(may_be_empty=True)
+        clauses: list[CatchClause] = []
+        outer = self.scope
+        while not clauses or self.lexer.peek().is_word("catch"):
+            self.expect_word("catch")
+            tests = self.listed(lambda: self._name_test(attribute=True), "|")
+            for name in ERROR_VARIABLES:
+                self.scope = self.scope.with_variable(name, ANYTHING)
+            clauses.append(CatchClause(tuple(tests), self.enclosed(may_be_empty=True)))
+            self.scope = outer
+        self.leave()
+        return TryCatch(body, tuple(clauses))
+
+    def _case(self, name: str, types: tuple[SequenceType, ...], operand: Kinds) -> TypeCase:
+        """The case whose types have been read."""
+        self.expect_word("return")
+        outer = self.scope
+        if name:
+            self.scope = outer.with_variable(name, kinds_of_case(types, operand))
+        result = self.expression()
+        self.scope = outer
+        return TypeCase(name, types, result)
+
+    def _quantified(self) -> Quantified:
+        token = self.lexer.take()
+        self.enter(token)
+        outer = self.scope
+        bindings: list[tuple[str, Expression]] = []
+        while not bindings or self.takes(","):
+            name = self.new_variable()
+            declared = self.declared_type()
+            self.expect_word("in")
+            source = self.typed_value(declared, each=True)
+            bindings.append((name, source))
+            self.scope = self.scope.with_variable(name, self.kinds_of(source))
+        self.expect_word("satisfies")
+        condition = self.expression()
+        self.scope = outer
+        self.leave()
+        return Quantified(token.text == "every", tuple(bindings), condition)
+
+    @abstractmethod
+    def new_variable(self, beside: Container[str] = ()) -> str:
+        """The name in the tree of a variable about to be bound; none of ``beside``."""
+
+    @abstractmethod
+    def declared_type(self) -> SequenceType | None:
+        """A type behind ``as``, if there is one."""
+
+    @abstractmethod
+    def typed_value(self, declared: SequenceType | None, *, each: bool) -> Expression:
+        """An expression, with the type that is declared for it."""
+
+    # -- literals and parentheses
+
+    def _pragmas(self) -> Expression:
+        """``(# p:name content #) { a }``: here no pragma says anything, so it is ``a``."""
+        text = self.lexer.text
+        while text.startswith("(#", place := self.lexer.peek().offset):
+            end = text.find("#)", place)
+            name = re.match(rf"\s*({NCNAME}):{NCNAME}(?=\s|#)", text[place + 2 : end + 1])
+            if end < 0 or name is None:
+                wanted = "the name of a pragma, with a prefix, and '#)'"
+                raise self.refusal("syntax", "this is no pragma", place, wanted)
+            self.namespace_of(name[1], place)
+            self.lexer.offset = end + 2
+        self.enter(self.lexer.peek())
+        if (empty := self.lexer.peek_second()).is_symbol("}"):
+            what = "a pragma, which says nothing here, around nothing (XQST0079)"
+            raise self.refusal("syntax", what, empty.offset, "an expression")
+        inside = self.enclosed()
+        self.leave()
+        return inside
+
+    def _parenthesised(self) -> Expression:
+        if self.lexer.text.startswith("(#", self.lexer.peek().offset):
+            return self._pragmas()
+        self.enter(self.lexer.peek())
+        inside = self.enclosed("(", may_be_empty=True)
+        self.leave()
+        return inside
+
+    def _number(self, token: Token) -> Literal:
+        text = token.text
+        is_double = "e" in text.lower()
+        if len(text) > _NUMBER_LENGTH_MAX or (is_double and isinf(float(text))):
+            what = "this number is too large"
+            wanted = f"a number of at most {_NUMBER_LENGTH_MAX} characters"
+            raise self.refusal("number", what, token.offset, wanted)
+        if is_double:
+            return Literal(float(text))
+        return Literal(Decimal(text)) if "." in text else Literal(int(text))
+
+    # -- function calls
+
+    def _is_call(self, token: Token) -> bool:
+        return self.lexer.peek_second().is_symbol("(") and token.text not in _NOT_CALLS
+
+    def arrow_call(self, first: Expression) -> Expression:
+        return self.user_call((first,)) or self._call((first,))
+
+    def arguments(self) -> list[tuple[Token, Expression]]:
+        """Those in the parentheses that are next, each with the token that it begins with."""
+        self.lexer.take()
+        found: list[tuple[Token, Expression]] = []
+        while not self.takes(")"):
+            if found:
+                self.expect(",", " or ')'")
+            found.append((self.lexer.peek(), self.expression()))
+        return found
+
+    def _call(self, given: tuple[Expression, ...] = ()) -> FunctionCall:
+        token = self.lexer.take()
+        name = self._function_name(token)
+        signature = signature_of(name)
+        assert signature is not None
+        self.enter(token)
+        own = self.arguments()
+        places = [token] * len(given) + [place for place, _ in own]
+        arguments = [*given, *(argument for _, argument in own)]
+        if len(arguments) == _COLLATED.get(name):
+            self._check_collation(places[-1], arguments.pop())
+        self._check_arity(token, name, signature, len(arguments))
+        for index, argument in enumerate(arguments):
+            self._check_argument(places[index], argument, name, signature, index)
+        if name in PATTERN_FUNCTIONS and len(arguments) > 1:
+            self._check_pattern(name, places[1], arguments)
+        self.leave()
+        if name == "xs:QName":
+            known = self.as_qname(arguments[0], places[0])
+            if isinstance(known, FunctionCall) and known.name == "QName":
+                return known
+            return self.at(token, FunctionCall(name, (known,)))
+        if name == "tokenize" and len(arguments) == 1:  # at white space
+            arguments = [FunctionCall("normalize-space", tuple(arguments)), Literal(" ")]
+        if name in CONTEXT_FUNCTIONS and len(arguments) < len(signature.arguments):
+            self._check_context(token, name)
+            arguments.append(PathExpression(Origin.CONTEXT, ()))
+        if name == "resolve-uri" and len(arguments) == 1 and self.base_uri is not None:
+            arguments.append(Literal(self.base_uri))
+        return self.at(token, FunctionCall(name, tuple(arguments)))
+
+    def _check_collation(self, place: Token, collation: Expression) -> None:
+        if not isinstance(collation, Literal) or collation.value != CODEPOINT_COLLATION:
+            raise self.unsupported("a collation is", place, f'"{CODEPOINT_COLLATION}"')
+
+    def _check_arity(self, token: Token, name: str, signature: Signature, count: int) -> None:
+        if not signature.takes(count):
+            given = f"{count} argument{'' if count == 1 else 's'}"
+            raise self.refusal(
+                "arity", f"{name}() is called with {given}", token.offset, signature.arity
+            )
+        if count == 0 and (signature.context or name in ("position", "last")):
+            self._check_context(token, name)
+
+    def _check_context(self, token: Token, name: str) -> None:
+        if not self.scope.context:
+            what = f"{name}() has nothing here that it could be about"
+            raise self.refusal("no-context", what, token.offset, f"{name}($variable)")
+
+    def _check_argument(
+        self, token: Token, argument: Expression, name: str, signature: Signature, index: int
+    ) -> None:
+        expected = signature.argument(index)
+        is_right = (
+            isinstance(argument, Literal) and isinstance(argument.value, str)
+            if expected in (ArgumentKind.PATTERN, ArgumentKind.FLAGS)
+            else self._is_accepted(self.kinds_of(argument), _ACCEPTED[expected])
+        )
+        if not is_right:
+            what = f"argument {index + 1} of {name}() is of the wrong type"
+            raise self.refusal("type", what, token.offset, expected.value)
+
+    def _is_accepted(self, kinds: Kinds, accepted: Kinds) -> bool:
+        """Whether a value can be of the right kind; the empty sequence always is."""
+        return not kinds or bool(kinds & accepted)
+
+    def _check_pattern(self, name: str, place: Token, arguments: list[Expression]) -> None:
+        flags_at = 3 if name == "replace" else 2
+        pattern, *flags = [
+            str(argument.value)
+            for argument in (arguments[1], *arguments[flags_at:])
+            if isinstance(argument, Literal)
+        ]
+        try:
+            ranges = check_pattern(
+                pattern,
+                "".join(flags),
+                self.limits.pattern_max,
+                for_matches=name == "matches",
+            )
+            if (pattern, *flags) not in self._patterns:
+                self._patterns |= {(pattern, *flags)}
+                self._ranges += ranges
+            if self._ranges > self.limits.ranges_max:
+                raise PatternError("the regular expressions are too large together")
+            if name == "replace" and isinstance(arguments[2], Literal):
+                check_replacement(str(arguments[2].value), "".join(flags))
+        except PatternError as error:
+            raise self.refusal(
+                "pattern", str(error), place.offset, "a regular expression of XPath 3.1"
+            ) from None
+
+    def _function_name(self, token: Token) -> str:
+        text = token.text
+        namespace, local = self.resolved(token, self.function_namespace)
+        if namespace == FUNCTION_NAMESPACE:
+            if ":" not in local and signature_of(local):
+                return local
+            if local in LEFT_OUT:
+                why, instead = LEFT_OUT[local]
+                what = f"{text}() is not in the profile language: {why}"
+                raise self.refusal("unsupported", what, token.offset, instead)
+        if namespace == MATH_NAMESPACE and f"math:{local}" in FUNCTIONS:
+            return f"math:{local}"
+        if namespace == SCHEMA_NAMESPACE and type_result(f"xs:{local}"):
+            return f"xs:{local}"
+        wanted = f"{'xs:' * (namespace == SCHEMA_NAMESPACE)}{local}"
+        what = f"there is no function {text}()"
+        raise self.refusal("unknown-function", what, token.offset, function_suggestion(wanted))
+
+
+_ACCEPTED = {
+    ArgumentKind.STRING: NODES | ItemKind.STRING,
+    ArgumentKind.STRINGS: NODES | ItemKind.STRING,
+    ArgumentKind.ATOM: ANYTHING,
+    ArgumentKind.ATOMS: ANYTHING,
+    ArgumentKind.ITEMS: ANYTHING,
+    ArgumentKind.NUMBER: NODES | ItemKind.NUMBER,
+    ArgumentKind.INTEGER: NODES | ItemKind.NUMBER,
+    ArgumentKind.TEMPORAL: NODES | TEMPORAL,
+    ArgumentKind.NODES: NODES,
+    ArgumentKind.CONDITION: ANYTHING & ~(TEMPORAL | ItemKind.OTHER),
+}
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+_TAG_NAME = re.compile(f"{NCNAME}(?::{NCNAME})?")
+_CONTENT_MARKUP = re.compile(r"[<{}&]")
+_VALUE_MARKUP = re.compile(r"[<{}&\"'\t\n\r]")
+
+
+class _RawAttribute(NamedTuple):
+    """An attribute before its value is parsed: the value is ``text[start:end]``."""
+
+    name: str
+    offset: int
+    start: int
+    end: int
+
+
+class ConstructorParser(ConditionParser):
+    """Adds constructors to conditions.
+
+    A start tag is read twice: its namespace declarations hold for the whole element, so they must
+    be known before the names and expressions in it can be resolved.
+    """
+
+    def constructor(self) -> Constructor:
+        """A constructor; the next token is its ``<``."""
+        token = self.lexer.peek()
+        self.enter(token)
+        outer = self.scope
+        tag, position = self._tag_name(token.offset + 1, "the name of an element")
+        raw, position, is_empty = self._raw_attributes(position)
+        declarations = self._declarations(raw)
+        self.scope = replace(
+            outer,
+            namespaces={**outer.namespaces, **declarations},
+            constructed={**outer.constructed, **declarations},
+        )
+        name = self._constructed_name(tag, token.offset + 1, attribute=False)
+        attributes = self._attributes(raw)
+        # An attribute without a prefix is in no namespace, whatever the default is.
+        prefixed = [attribute for attribute, _ in attributes if attribute.prefix]
+        self._declare_names(declarations, [name, *prefixed])
+        content: tuple[str | Expression, ...] = ()
+        if not is_empty:
+            content, position = self._content(tag, token.offset, position)
+        self.lexer.offset = position
+        self.scope = outer
+        self.leave()
+        return Constructor(name, tuple(attributes), tuple(declarations.items()), content)
+
+    # -- the start tag
+
+    def _tag_name(self, offset: int, what: str) -> tuple[str, int]:
+        match = _TAG_NAME.match(self.lexer.text, offset)
+        if match is None:
+            raise self.refusal("syntax", "this is not a name", offset, what)
+        return match[0], match.end()
+
+    def _raw_attributes(self, position: int) -> tuple[list[_RawAttribute], int, bool]:
+        """The attributes, where the content begins, and whether there is none."""
+        text = self.lexer.text
+        raw: list[_RawAttribute] = []
+        while True:
+            after_space = self._after_space(position)
+            if text.startswith("/>", after_space):
+                return raw, after_space + 2, True
+            if text.startswith(">", after_space):
+                return raw, after_space + 1, False
+            if after_space == position or after_space == len(text):
+                what = "this start tag does not go on"
+                wanted = "an attribute after white space, '>' or '/>'"
+                raise self.refusal("syntax", what, after_space, wanted)
+            name, end = self._tag_name(after_space, "the name of an attribute, '>' or '/>'")
+            start = self._after_space(end)
+            if not text.startswith("=", start):
+                raise self.refusal("syntax", f"the attribute {name} has no value", start, "'='")
+            start = self._after_space(start + 1)
+            if text[start : start + 1] not in ("'", '"') or start == len(text):
+                what = f"the value of {name} is not quoted"
+                raise self.refusal("syntax", what, start, "a quotation mark, \" or '")
+            position = self._end_of_value(start)
+            raw.append(_RawAttribute(name, after_space, start + 1, position - 1))
+
+    def _end_of_value(self, start: int) -> int:
+        """The offset after the closing quotation mark; expressions in ``{ }`` are passed over."""
+        text = self.lexer.text
+        quote = text[start]
+        position = start + 1
+        edge = re.compile(f"[{{{quote}]")
+        while match := edge.search(text, position):
+            position = match.end()
+            if text.startswith(match[0], position):
+                position += 1
+            elif match[0] == quote:
+                return position
+            else:
+                position = self._after_enclosed(position)
+        raise self.refusal("syntax", "this value is not closed", start, f"a closing {quote}")
+
+    def _after_enclosed(self, position: int) -> int:
+        """The offset after the ``}`` that closes the ``{`` before ``position``."""
+        depth = 1
+        self.lexer.offset = position
+        while depth:
+            token = self.lexer.take()
+            if token.is_symbol("{"):
+                depth += 1
+            elif token.is_symbol("}"):
+                depth -= 1
+            elif token.text == "":
+                raise self.refusal("syntax", "this '{' is not closed", position - 1, "'}'")
+        return self.lexer.offset
+
+    def _declarations(self, raw: list[_RawAttribute]) -> dict[str, str]:
+        declarations: dict[str, str] = {}
+        for attribute in raw:
+            prefix, colon, local = attribute.name.rpartition(":")
+            if attribute.name == "xmlns":
+                declared = ""
+            elif colon and prefix == "xmlns":
+                declared = local
+            else:
+                continue
+            if declared in declarations:
+                raise self.refusal(
+                    "duplicate-declaration", f"{attribute.name} is given twice", attribute.offset
+                )
+            value = self.lexer.text[attribute.start : attribute.end]
+            if set("{}") & {*value.replace("{{", "").replace("}}", "")}:
+                what = "the namespace of a declaration is fixed"
+                raise self.refusal("syntax", what, attribute.offset, "a URI without { }")
+            quote = self.lexer.text[attribute.end]
+            uri = expand_references(self.lexer.text, attribute.start, attribute.end, quote)
+            uri = " ".join(uri.replace("{{", "{").replace("}}", "}").split())
+            if (declared, uri) != ("xml", XML_NAMESPACE):
+                self.check_declaration(declared, uri, attribute.offset)
+            if declared and not uri:
+                what = f"the prefix '{declared}' needs a namespace"
+                raise self.refusal("syntax", what, attribute.offset, "a URI")
+            declarations[declared] = uri
+        declarations.pop("xml", None)  # so it is anyway
+        return declarations
+
+    def check_declaration(self, prefix: str, uri: str, offset: int) -> None:
+        """Refuses what no declaration may say."""
+        self.checked_uri(uri, offset)
+        if prefix in ("xml", "xmlns") or uri in (XML_NAMESPACE, XMLNS_NAMESPACE):
+            what = f"'{prefix or uri}' cannot be declared"
+            raise self.refusal("syntax", what, offset, "another prefix and namespace")
+
+    def _constructed_name(self, text: str, offset: int, *, attribute: bool) -> QualifiedName:
+        prefix, colon, local = text.rpartition(":")
+        if colon:
+            return QualifiedName(prefix, self.namespace_of(prefix, offset), local)
+        return QualifiedName("", "" if attribute else self.scope.namespaces[""], local)
+
+    def _declare_names(self, declarations: dict[str, str], names: list[QualifiedName]) -> None:
+        """Adds the declarations that ``names`` need and that nothing around them makes."""
+        constructed = {**self.scope.constructed}
+        for name in names:
+            if name.prefix == "xml" or constructed.get(name.prefix, "") == name.namespace:
+                continue
+            declarations[name.prefix] = constructed[name.prefix] = name.namespace
+        self.scope = replace(self.scope, constructed=constructed)
+
+    def _attributes(
+        self, raw: list[_RawAttribute]
+    ) -> list[tuple[QualifiedName, tuple[str | Expression, ...]]]:
+        attributes: list[tuple[QualifiedName, tuple[str | Expression, ...]]] = []
+        seen: set[tuple[str, str]] = set()
+        for attribute in raw:
+            if attribute.name == "xmlns" or attribute.name.startswith("xmlns:"):
+                continue
+            name = self._constructed_name(attribute.name, attribute.offset, attribute=True)
+            if (name.namespace, name.local) in seen:
+                raise self.refusal(
+                    "duplicate-attribute", f"the attribute {name} is given twice", attribute.offset
+                )
+            seen.add((name.namespace, name.local))
+            attributes.append((name, self._value(attribute)))
+        return attributes
+
+    def _value(self, attribute: _RawAttribute) -> tuple[str | Expression, ...]:
+        text = self.lexer.text
+        quote = text[attribute.end]
+        parts = _Parts()
+        position = attribute.start
+        while position < attribute.end:
+            match = _VALUE_MARKUP.search(text, position, attribute.end)
+            stop = match.start() if match else attribute.end
+            parts.text(text[position:stop])
+            position = stop
+            if match is None:
+                break
+            if match[0] in "\t\n\r":
+                parts.text(" ")
+                position += 1
+            elif match[0] == quote:
+                parts.text(quote)
+                position += 2
+            elif match[0] in "\"'":
+                parts.text(match[0])
+                position += 1
+            elif match[0] == "<":
+                raise self.refusal("syntax", "'<' in the value of an attribute", position, "'&lt;'")
+            else:
+                position = self._reference_or_brace(parts, position, attribute.end)
+        return parts.finish()
+
+    # -- content
+
+    def _content(
+        self, tag: str, opened: int, position: int
+    ) -> tuple[tuple[str | Expression, ...], int]:
+        """The content up to the end tag, and the offset after that."""
+        text = self.lexer.text
+        parts = _Parts(boundary_space_stripped=self.strips_space)
+        while match := _CONTENT_MARKUP.search(text, position):
+            parts.text(text[position : match.start()])
+            position = match.start()
+            if text.startswith("</", position):
+                return parts.finish(), self._after_end_tag(tag, position)
+            if text.startswith("<![CDATA[", position):
+                end = text.find("]]>", position)
+                if end < 0:
+                    raise self.refusal(
+                        "syntax", "this CDATA section is not closed", position, "']]>'"
+                    )
+                parts.text(text[position + 9 : end], verbatim=True)
+                position = end + 3
+            elif match[0] == "<":
+                parts.expression(self._nested_constructor(position))
+                position = self.lexer.offset
+            else:
+                count = len(parts.parts)
+                position = self._reference_or_brace(parts, position, len(text))
+                if len(parts.parts) > count and not isinstance(parts.parts[-1], str):
+                    self._check_attribute_place(parts, match.start())
+        raise self.refusal("syntax", f"<{tag}> is not closed", opened, f"</{tag}>")
+
+    def _nested_constructor(self, position: int) -> Constructor | Markup:
+        self.lexer.offset = position
+        return self.direct_constructor()
+
+    def direct_constructor(self) -> Constructor | Markup:
+        """An element, a comment or a processing instruction; the next token is its ``<``."""
+        start = self.lexer.peek().offset
+        text = self.lexer.text
+        if text.startswith("<!--", start):
+            return self._markup_up_to("-->", start, 4)
+        if text.startswith("<?", start):
+            return self._markup_up_to("?>", start, 2)
+        return self.constructor()
+
+    def _markup_up_to(self, end: str, start: int, skipped: int) -> Markup:
+        text = self.lexer.text
+        stop = text.find(end, start + skipped)
+        if stop < 0:
+            raise self.refusal("syntax", "this is not closed", start, f"'{end}'")
+        value = text[start + skipped : stop]
+        target = ""
+        is_right = is_comment(value)
+        if end == "?>":
+            match = re.match(f"({NCNAME})(?:[ \t\n]+(.*))?\\Z", value, re.DOTALL)
+            is_right = match is not None
+            if match is not None:
+                target, value = match[1], match[2] or ""
+                is_right = is_processing_instruction(target, value)
+        if not is_right:
+            what = "processing instruction" if end == "?>" else "comment"
+            raise self.refusal("syntax", f"this is no {what} of XML", start)
+        self.lexer.offset = stop + len(end)
+        kind = NodeKind.PROCESSING_INSTRUCTION if end == "?>" else NodeKind.COMMENT
+        return Markup(kind, target, value)
+
+    def _reference_or_brace(self, parts: _Parts, position: int, end: int) -> int:
+        """Takes a reference, a doubled brace or ``{ expression }``; the offset after it."""
+        text = self.lexer.text
+        if text[position] == "&":
+            character, position = read_reference(text, position, end)
+            parts.text(character, verbatim=True)
+            return position
+        if text.startswith(text[position] * 2, position):
+            parts.text(text[position])
+            return position + 2
+        if text[position] == "}":
+            raise self.refusal("syntax", "'}' without '{'", position, "'}}' for the character }")
+        self.lexer.offset = position + 1
+        if self.lexer.peek().is_symbol("}"):
+            raise self.unexpected("an expression between { and }")
+        parts.expression(self.sequence())
+        self.expect("}", " or an operator")
+        return self.lexer.offset
+
+    def _check_attribute_place(self, parts: _Parts, offset: int) -> None:
+        """Attributes of a message become attributes, so they come before all other content."""
+        *before, last = parts.parts
+        if not isinstance(last, str) and self._is_attribute(last):
+            if all(not isinstance(part, str | Constructor | Markup) for part in before):
+                return
+            what = "an attribute after other content of the element"
+            raise self.refusal("type", what, offset, "the attribute first, or string(…) around it")
+
+    def _is_attribute(self, part: str | Expression) -> bool:
+        return not isinstance(part, str) and self.kinds_of(part) == ItemKind.ATTRIBUTE
+
+    def _after_end_tag(self, tag: str, position: int) -> int:
+        name, end = self._tag_name(position + 2, f"</{tag}>")
+        if name != tag:
+            raise self.refusal("syntax", f"</{name}> closes <{tag}>", position, f"</{tag}>")
+        end = self._after_space(end)
+        if not self.lexer.text.startswith(">", end):
+            raise self.refusal("syntax", "this end tag does not end", end, "'>'")
+        return end + 1
+
+    def _after_space(self, position: int) -> int:
+        match = WHITE_SPACE.match(self.lexer.text, position)
+        return match.end() if match else position
+
+
+class _Parts:
+    """Collects literal text and expressions, adjacent text joined.
+
+    With ``boundary_space_stripped``, text that is nothing but white space between two pieces of
+    markup is dropped, unless a reference or a CDATA section is in it.
+    """
+
+    def __init__(self, *, boundary_space_stripped: bool = False) -> None:
+        self.parts: list[str | Expression] = []
+        self._strip = boundary_space_stripped
+        self._text: list[str] = []
+        self._verbatim = False
+
+    def text(self, value: str, *, verbatim: bool = False) -> None:
+        self._text.append(value)
+        self._verbatim = self._verbatim or verbatim
+
+    def expression(self, value: Expression) -> None:
+        self._end_text()
+        self.parts.append(value)
+
+    def finish(self) -> tuple[str | Expression, ...]:
+        self._end_text()
+        return tuple(self.parts)
+
+    def _end_text(self) -> None:
+        value = "".join(self._text)
+        is_boundary_space = self._strip and not self._verbatim and not value.strip(" \t\n\r")
+        if value and not is_boundary_space:
+            self.parts.append(value)
+        self._text.clear()
+        self._verbatim = False
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+_Namespaces: TypeAlias = tuple[tuple[str, str], ...]
+
+_KINDS = {
+    "element": NodeKind.ELEMENT,
+    "attribute": NodeKind.ATTRIBUTE,
+    "text": NodeKind.TEXT,
+    "comment": NodeKind.COMMENT,
+    "processing-instruction": NodeKind.PROCESSING_INSTRUCTION,
+}
+_NODES = {
+    NodeKind.ELEMENT: "element",
+    NodeKind.ATTRIBUTE: "attribute",
+    NodeKind.PROCESSING_INSTRUCTION: "processing instruction",
+}
+_NAMED = frozenset(("element", "attribute", "processing-instruction"))
+_AS_THEY_ARE = frozenset(("ordered", "unordered"))
+_COMPUTED_LEFT_OUT = frozenset(("document", "validate"))
+_WORDS = frozenset((*_KINDS, *_AS_THEY_ARE, *_COMPUTED_LEFT_OUT))
+
+
+class ComputedParser(ConstructorParser):
+    """Adds computed constructors to direct ones."""
+
+    def computed(self) -> Expression | None:
+        """A computed constructor, if the next token begins one."""
+        token = self.lexer.peek()
+        if not self._begins(token):
+            return None
+        if token.text in _AS_THEY_ARE:
+            return self._in_braces()
+        if token.text in _COMPUTED_LEFT_OUT:
+            raise self.unsupported(f"{token.text} {{ }} is", token, "the expression alone")
+        self.enter(self.lexer.take())
+        kind = _KINDS[token.text]
+        outer = self.scope
+        declarations: dict[str, str] = {}
+        name, namespaces = self._name(kind) if token.text in _NAMED else (None, ())
+        inside = self.lexer.after(self.lexer.peek())
+        if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
+            self._declare_names(declarations, [name])
+        content = self.enclosed(may_be_empty=True)
+        self.scope = outer
+        self.leave()
+        if isinstance(content, Literal):
+            self._check_markup(kind, content, inside)
+        if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
+            parts = () if content == Sequence(()) else (content,)
+            return Constructor(name, (), tuple(declarations.items()), parts)
+        return Computed(kind, name, content, namespaces)
+
+    def _in_braces(self) -> Expression:
+        """``ordered { … }``: nothing here may have another order."""
+        self.enter(self.lexer.take())
+        inside = self.enclosed()
+        self.leave()
+        return inside
+
+    def _written_prefixes(self) -> Iterator[tuple[str, str]]:
+        while self.takes(","):
+            prefix = self.expect_string("a prefix")
+            self.expect(",")
+            yield prefix, self.expect_string("a namespace")
+
+    def _check_name(self, token: Token) -> None:
+        """Refuses several values, unless they say what prefixes mean."""
+        if self.lexer.peek().is_symbol(","):
+            second = self.lexer.peek_second()
+            if second.kind is not TokenKind.STRING or not self.lexer.after(second).is_symbol(","):
+                raise self.refusal("type", "a name of several values", token.offset, "one value")
+
+    def _prefixes(self) -> _Namespaces:
+        """The namespaces that were declared around here."""
+        declared = self.scope.namespaces.items()
+        return tuple(sorted(one for one in declared if one not in INITIAL_NAMESPACES.items()))
+
+    def _begins(self, token: Token) -> bool:
+        if token.kind is not TokenKind.NAME or token.text not in _WORDS:
+            return False
+        following = self.lexer.peek_second()
+        if following.is_symbol("{"):
+            return True
+        is_name = following.kind is TokenKind.NAME and (
+            token.text in _NAMED
+            or (token.text == "validate" and following.is_word("lax", "strict"))
+        )
+        return is_name and self.lexer.after(following).is_symbol("{")
+
+    def _name(self, kind: NodeKind) -> tuple[QualifiedName | Expression, _Namespaces]:
+        """The name, and what prefixes mean in it when it is computed.
+
+        ``unparse`` writes those behind the name, ``element {name, "prefix", "uri"} {…}``, so that
+        its text needs no prolog.
+        """
+        token = self.lexer.peek()
+        if token.is_symbol("{"):
+            self.lexer.take()
+            place = self.lexer.peek()
+            name = self.expression()
+            self._check_name(token)
+            written = tuple(self._written_prefixes())
+            self.expect("}", " or an operator")
+            if isinstance(name, Literal):
+                outer = self.scope
+                known = {**outer.namespaces, **dict(written)}
+                self.scope = replace(outer, namespaces=known)
+                named = self._literal_name(kind, name, place)
+                self.scope = outer
+                return named, ()
+            self._check_qname(kind, name, place)
+            return name, written or self._prefixes()
+        self.lexer.take()
+        if "*" in token.text or "{" in token.text:
+            raise self.refusal("syntax", f"{token} is not a name", token.offset, "a name")
+        if kind is NodeKind.PROCESSING_INSTRUCTION:
+            if ":" in token.text:
+                what = f"{token} is not the name of a processing instruction"
+                raise self.refusal("syntax", what, token.offset, "a name without a prefix")
+            self._check_fault(lexical_fault(token.text, kind), token.text, kind, token)
+            return QualifiedName("", "", token.text), ()
+        return self._node_name(kind, token.text, token), ()
+
+    def _literal_name(self, kind: NodeKind, literal: Literal, place: Token) -> QualifiedName:
+        """A name in quotation marks is what it is without them."""
+        if not isinstance(literal.value, str):
+            what = "a name is a string or an xs:QName (XPTY0004)"
+            raise self.refusal("name", what, place.offset, "a name in quotation marks")
+        text = literal.value.strip()
+        self._check_fault(lexical_fault(text, kind), text, kind, place)
+        if kind is NodeKind.PROCESSING_INSTRUCTION:
+            return QualifiedName("", "", text)
+        prefix, colon, _ = text.rpartition(":")
+        if colon and prefix not in self.scope.namespaces:
+            what = f"the prefix '{prefix}' is not declared (XQDY0074)"
+            wanted = f'declare namespace {prefix} = "…"; at the start of the profile'
+            raise self.refusal("name", what, place.offset, wanted)
+        return self._node_name(kind, text, place)
+
+    def _node_name(self, kind: NodeKind, text: str, place: Token) -> QualifiedName:
+        is_attribute = kind is NodeKind.ATTRIBUTE
+        name = self._constructed_name(text, place.offset, attribute=is_attribute)
+        self._check_fault(namespace_fault(name, kind), text, kind, place)
+        return name
+
+    def _check_qname(self, kind: NodeKind, name: Expression, place: Token) -> None:
+        """``QName("uri", "name")`` is known as well as a name that is written down."""
+        match name:
+            case FunctionCall("QName", (Literal(str(uri)), Literal(str(text)))):
+                prefix, colon, local = text.rpartition(":")
+                is_wrong = lexical_fault(text, NodeKind.ELEMENT) or (colon and not uri)
+                named = QualifiedName(prefix, uri, local)
+                fault = "FOCA0002" if is_wrong else namespace_fault(named, kind)
+                self._check_fault(fault, text, kind, place)
+
+    def _check_fault(self, fault: str, text: str, kind: NodeKind, place: Token) -> None:
+        if fault:
+            what = f"{text[:80]!r} can never be the name of this {_NODES[kind]} ({fault})"
+            raise self.refusal("name", what, place.offset, "another name")
+
+    def _check_markup(self, kind: NodeKind, literal: Literal, place: Token) -> None:
+        """Refuses what no comment or processing instruction can say."""
+        text = str(literal.value)
+        if kind is NodeKind.COMMENT and not is_comment(text):
+            what = "this is no comment of XML (XQDY0072)"
+            raise self.refusal(
+                "name", what, place.offset, "a text without '--', and no '-' at its end"
+            )
+        is_target = kind is NodeKind.PROCESSING_INSTRUCTION
+        if is_target and not is_processing_instruction("x", text.lstrip(" \t\n\r")):
+            what = "this is no processing instruction of XML (XQDY0026)"
+            raise self.refusal("name", what, place.offset, "a text without '?>'")
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+_LEFT_OUT = {"group": "a second group by is", "count": "a count clause is"}
+
+
+def _with_where(clauses: list[Clause]) -> tuple[tuple[Clause, ...], Expression | None]:
+    """The clauses without the conditions at their end, and these as one."""
+    where = None
+    end = len(clauses)
+    while end and isinstance(last := clauses[end - 1], WhereClause):
+        parts = [last.condition] if where is None else [last.condition, where]
+        where = joined(And, parts)
+        end -= 1
+    return tuple(clauses[:end]), where
+
+
+class FlworParser(ComputedParser):
+    """Adds FLWOR expressions to constructors."""
+
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
+        self._clause_count = 0
+        # Where the 'return' of a FLWOR expression that is the whole yields its result; -1: nowhere.
+        self.result_offset = -1
+
+    def construction(self) -> Expression | None:
+        token = self.lexer.peek()
+        if self._is_flwor(token):
+            return self._flwor()
+        return self.computed()
+
+    def new_variable(self, beside: Container[str] = ()) -> str:
+        """Its name in the tree, another one for each of those in each other; ``beside`` must not
+        have the name."""
+        token = self.lexer.peek()
+        if token.kind is not TokenKind.VARIABLE:
+            raise self.unexpected("a variable")
+        self.lexer.take()
+        name = self.variable_name(token)
+        if name in beside or name == MESSAGE_VARIABLE:
+            what = f"${token.text} is bound already"
+            raise self.refusal("duplicate-variable", what, token.offset, "another name")
+        if name in self.scope.variables or name in self.declared:
+            written = name
+            for number in count(2):
+                name = f"{written}.{number}"
+                if not (name in self.scope.variables or name in self.renamed):
+                    break
+            self.renamed[name] = written
+        self._clause_count += 1
+        if self._clause_count > self.limits.clauses_max:
+            raise self.refusal(
+                "too-many-clauses", f"more than {self.limits.clauses_max} clauses", token.offset
+            )
+        return name
+
+    def _is_flwor(self, token: Token) -> bool:
+        return token.is_word("for", "let") and self.lexer.peek_second().kind is TokenKind.VARIABLE
+
+    def _flwor(self) -> Flwor:
+        self.enter(self.lexer.peek())
+        outer = self.scope
+        clauses: list[Clause] = []
+        ungrouped: tuple[tuple[Clause, ...], Expression | None] | None = None
+        keys: tuple[tuple[str, Expression | None], ...] = ()
+        while True:
+            token = self.lexer.peek()
+            if self._is_flwor(token):
+                self.lexer.take()
+                clauses += self.listed(partial(self._clause, token.text == "for"))
+            elif self.takes_word("where"):
+                clauses.append(WhereClause(self.expression()))
+            elif token.is_word("group") and ungrouped is None:
+                ungrouped = _with_where(clauses)
+                clauses = []
+                keys = self._grouping_keys()
+            else:
+                break
+        behind, where = _with_where(clauses)
+        order = self._order()
+        self._expect_return(has_where=where is not None)
+        if self.is_outermost:
+            self.result_offset = self.lexer.peek().offset
+        is_braced = self.lexer.peek().is_symbol("{")  # as the paper's queries have it
+        result = self.enclosed() if is_braced else self.expression()
+        self.scope = outer
+        self.leave()
+        if ungrouped is None:
+            return Flwor(behind, where, result, order)
+        return Flwor(*ungrouped, result, order, Grouping(keys, behind, where))
+
+    def _grouping_keys(self) -> tuple[tuple[str, Expression | None], ...]:
+        self.lexer.take()
+        self.expect_word("by")
+        return tuple(self.listed(self._grouping_key))
+
+    def _grouping_key(self) -> tuple[str, Expression | None]:
+        token = self.lexer.peek()
+        following = self.lexer.after(token)
+        if token.kind is TokenKind.VARIABLE and not (
+            following.is_symbol(":=") or following.is_word("as")
+        ):
+            self.lexer.take()
+            name, value = self.bound_name(self.variable_name(token)), None
+            if name not in self.scope.variables:
+                raise self.refusal(
+                    "unbound-variable", f"the variable ${token.text} is not bound", token.offset
+                )
+        else:
+            name = self.new_variable()
+            declared = self.declared_type()
+            self.expect(":=")
+            place = self.lexer.peek()
+            value = self.expression()
+            if declared is not None:
+                data = FunctionCall("data", (value,))
+                value = self.at(place, Typed(data, declared, True, declared=True))
+        if self.lexer.peek().is_word("collation"):
+            raise self.unsupported("a collation is", self.lexer.peek(), "groups by code point")
+        self.scope = self.scope.with_variable(name, ATOMS)
+        return name, value
+
+    def _clause(self, is_for: bool) -> Clause:
+        name = self.new_variable()
+        declared = self.declared_type()
+        outer = self.scope
+        position = ""
+        if is_for:
+            if self.takes_word("at"):
+                self.scope = outer.with_variable(name, ItemKind.NUMBER)
+                position = self.new_variable((self.renamed.get(name, name),))
+                self.scope = outer
+            self.expect_word("in")
+        else:
+            self.expect(":=")
+        value = self.typed_value(declared, each=is_for)
+        self.scope = outer.with_variable(name, self.kinds_of(value))
+        if position:
+            self.scope = self.scope.with_variable(position, ItemKind.NUMBER)
+        return ForClause(name, value, position) if is_for else LetClause(name, value)
+
+    def declared_type(self) -> SequenceType | None:
+        return self.sequence_type() if self.takes_word("as") else None
+
+    def typed_value(self, declared: SequenceType | None, *, each: bool) -> Expression:
+        """An expression with its declared type, that of ``each`` item if a clause is over them."""
+        place = self.lexer.peek()
+        value = self.expression()
+        if declared is None:
+            return value
+        if each:
+            declared = replace(declared, occurrence="*")
+        return self.at(place, Typed(value, declared, True, declared=True))
+
+    # -- order by
+
+    def _order(self) -> tuple[OrderKey, ...]:
+        if not self.takes_word("stable") and not self.lexer.peek().is_word("order"):
+            return ()
+        self.expect_word("order")
+        self.expect_word("by")
+        return tuple(self.listed(self._order_key))
+
+    def _order_key(self) -> OrderKey:
+        key = self.expression()
+        descending, greatest = False, self.empty_greatest
+        if self.lexer.peek().is_word("ascending", "descending"):
+            descending = self.lexer.take().text == "descending"
+        if self.takes_word("empty"):
+            token = self.lexer.peek()
+            if not token.is_word("greatest", "least"):
+                raise self.unexpected("'greatest' or 'least'")
+            greatest = self.lexer.take().text == "greatest"
+        if self.lexer.peek().is_word("collation"):
+            raise self.unsupported("a collation is", self.lexer.peek(), "order by code point")
+        return OrderKey(key, descending, greatest)
+
+    def _expect_return(self, *, has_where: bool) -> None:
+        if self.takes_word("return"):
+            return
+        token = self.lexer.peek()
+        if token.kind is TokenKind.NAME and token.text in _LEFT_OUT:
+            raise self.unsupported(_LEFT_OUT[token.text], token)
+        if has_where:
+            raise self.unexpected("'return' or an operator")
+        raise self.unexpected("',', 'for', 'let', 'where', 'order by' or 'return'")
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+_SHORT_STEPS_MAX = 64
+
+# What no function without a prefix is called.
+_NO_FUNCTIONS = frozenset(
+    (
+        *(*KIND_TESTS, *SCHEMA_TESTS, "namespace-node", "item", "empty-sequence", "function"),
+        *("if", "switch", "typeswitch"),
+    )
+)
+# Nobody declares functions in these.
+_RESERVED = frozenset(
+    (
+        "",
+        FUNCTION_NAMESPACE,
+        MATH_NAMESPACE,
+        SCHEMA_NAMESPACE,
+        f"{SCHEMA_NAMESPACE}-instance",
+        XML_NAMESPACE,
+    )
+)
+
+
+class FunctionParser(FlworParser):
+    """Adds declared functions to FLWOR expressions."""
+
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
+        self._functions: dict[tuple[str, int], FunctionDeclaration] = {}
+        self._library: tuple[FunctionDeclaration, ...] = ()
+        self._in_prolog = True
+        self._variables: list[tuple[Token, str]] = []
+        self._early_calls: list[tuple[Token, str, int]] = []
+
+    def user_call(self, given: tuple[Expression, ...] = ()) -> UserCall | None:
+        name = self._name_of_user(self.lexer.peek())
+        if name is None:
+            return None
+        token = self.lexer.take()
+        self.enter(token)
+        arguments = [*given, *(argument for _, argument in self.arguments())]
+        self.leave()
+        if self._in_prolog:
+            self._early_calls.append((token, name, len(arguments)))
+        else:
+            self._check_call(token, name, len(arguments))
+        return self.at(token, UserCall(name, tuple(arguments), self._library))
+
+    def declare_function(self) -> None:
+        """The declaration behind ``declare function``, up to its semicolon."""
+        token = self.lexer.peek()
+        name = self._name_of_user(token) if token.kind is TokenKind.NAME else None
+        if token.kind is TokenKind.NAME and not self.lexer.peek_second().is_symbol("("):
+            self.lexer.take()
+            raise self.unexpected("'('")
+        if token.kind is TokenKind.NAME and name is None:
+            is_bare = ":" not in token.text and not self.function_namespace
+            fault = "XQST0060" if is_bare else "XQST0045"
+            what = f"a profile cannot declare a function {token.text}() ({fault})"
+            wanted = f"a prefix of your own, such as local:{token.text.rpartition(':')[2]}"
+            raise self.refusal("unsupported", what, token.offset, wanted)
+        if name is None:
+            raise self.unexpected("the name of a function")
+        self.lexer.take()
+        self.enter(token)
+        outer = self.scope
+        calls = {name: kinds for name, kinds in outer.variables.items() if name.startswith("$")}
+        self.scope = replace(outer, variables=calls, context=NOTHING)
+        parameters = self._parameters()
+        result = self.declared_type()
+        if self.lexer.peek().is_word("external"):
+            raise self.unsupported("an external function is", self.lexer.peek(), "'{' and a body")
+        body = self.enclosed()
+        self.scope = outer
+        self.leave()
+        self._add(token, FunctionDeclaration(name, parameters, result, body))
+
+    def variable_call(self, name: str) -> UserCall:
+        return UserCall(_key(name), (), self._library)
+
+    def declare_variable(self) -> None:
+        """``$name as type := expression``; what is short stands where its name does, of the rest
+        the value is found once."""
+        token = self.lexer.peek()
+        name = self.new_variable(self.declared)
+        declared = self.declared_type()
+        if self.lexer.peek().is_word("external"):
+            raise self.unsupported("an external variable is", self.lexer.peek(), "':=' and a value")
+        self.expect(":=")
+        outer = self.scope
+        self.scope = outer.with_context(NOTHING)
+        value = self.typed_value(declared, each=False)
+        self.scope = outer
+        if _is_short(value):
+            self.declared[name] = value, size_of(value)
+            return
+        self.declared[name] = None
+        self._functions[_key(name), 0] = FunctionDeclaration(_key(name), (), None, value)
+        self._variables.append((token, _key(name)))
+        self.scope = outer.with_variable(function_key(_key(name), 0), self.kinds_of(value))
+
+    @property
+    def has_functions(self) -> bool:
+        return bool(self._functions)
+
+    def end_functions(self) -> None:
+        """The prolog has ended: all functions are known."""
+        for token, name, arity in self._early_calls:
+            self._check_call(token, name, arity)
+        for token, name in self._variables:
+            if name in self._called_by(name):
+                raise self.refusal(
+                    "unbound-variable", f"the value of ${token.text} needs itself", token.offset
+                )
+        self._library = tuple(self._functions.values())
+        self._in_prolog = False
+
+    def _called_by(self, name: str) -> set[str]:
+        """The declared functions and variables that a variable needs."""
+        found: set[str] = set()
+        reached = [self._functions[name, 0]]
+        while reached:
+            for call in all_within(reached.pop().body):
+                if isinstance(call, UserCall) and call.name not in found:
+                    found.add(call.name)
+                    reached += (one for one in self._functions.values() if one.name == call.name)
+        return found
+
+    def _parameters(self) -> tuple[tuple[str, SequenceType | None], ...]:
+        self.expect("(")
+        parameters: list[tuple[str, SequenceType | None]] = []
+        while not self.takes(")"):
+            if parameters:
+                self.expect(",", " or ')'")
+            named = [self.renamed.get(one, one) for one, _ in parameters]
+            name = self.new_variable(named)
+            type_ = self.declared_type()
+            parameters.append((name, type_))
+            self.scope = self.scope.with_variable(name, kinds_of_type(type_))
+        return tuple(parameters)
+
+    def _add(self, token: Token, function: FunctionDeclaration) -> None:
+        key = function.name, len(function.parameters)
+        if key in self._functions:
+            what = f"the function {token.text}() with {_count(key[1])} is declared twice"
+            raise self.refusal("duplicate-declaration", what, token.offset)
+        self._functions[key] = function
+
+    def _name_of_user(self, token: Token) -> str | None:
+        """The name of a function that is not of the language, as it stands in the tree."""
+        if token.text in _NO_FUNCTIONS:
+            what = f"{token.text}() is no function"
+            raise self.refusal("syntax", what, token.offset, "the name of a function")
+        namespace, local = self.resolved(token, self.function_namespace)
+        if namespace in _RESERVED or local == "*":
+            return None
+        return f"local:{local}" if namespace == LOCAL_NAMESPACE else braced(namespace) + local
+
+    def _check_call(self, token: Token, name: str, count: int) -> None:
+        if (name, count) in self._functions:
+            return
+        takes = [_count(arity) for known, arity in self._functions if known == name]
+        if takes:
+            what = f"{token.text}() is called with {_count(count)}"
+            raise self.refusal("arity", what, token.offset, " or ".join(takes))
+        known_names = [known for known, _ in self._functions if not known.startswith("$")]
+        names = {known.rpartition("}")[2]: known for known in known_names}
+        close = get_close_matches(name.rpartition("}")[2], names, n=1)
+        what = f"there is no function {token.text}()"
+        wanted = f"{close[0]}()" if close else f"declare function {token.text}(…) {{ … }}; in front"
+        raise self.refusal("unknown-function", what, token.offset, wanted)
+
+
+def _key(variable: str) -> str:
+    """What a declared variable is called in the library."""
+    return f"${variable}" if variable.startswith("Q{") else f"$Q{{}}{variable}"
+
+
+def _is_short(value: Expression) -> bool:
+    """Whether it costs as little as a name: a literal, some of them, a path from the message."""
+    match value:
+        case Literal():
+            return True
+        case FunctionCall(name, (Literal(),)):
+            return name.startswith("xs:")
+        case Typed(operand):
+            return value.treat and _is_short(operand)
+        case Sequence(parts):
+            literals = all(isinstance(part, Literal) for part in parts)
+            return literals and len(parts) <= _SHORT_STEPS_MAX
+        case PathExpression(Origin.MESSAGE):
+            return size_of(value) <= _SHORT_STEPS_MAX and not constructs(value)
+    return False
+
+
+def _count(arguments: int) -> str:
+    return f"{arguments or 'no'} argument{'' if arguments == 1 else 's'}"
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+_PLACES = {
+    "into": UpdateKind.INSERT_INTO,
+    "before": UpdateKind.INSERT_BEFORE,
+    "after": UpdateKind.INSERT_AFTER,
+}
+
+
+class UpdateParser(FunctionParser):
+    """Adds copies with changes to declared functions."""
+
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
+        self._misplaced: dict[int, tuple[Update, Token]] = {}
+
+    def updating(self) -> Transform | Update | None:
+        token, following = self.lexer.peek(), self.lexer.peek_second()
+        if token.is_word("copy"):
+            return self._transform() if following.kind is TokenKind.VARIABLE else None
+        is_value = token.text == "replace" and following.is_word("value")
+        if not is_value and not following.is_word("node", "nodes"):
+            return None
+        self.enter(token)
+        self.lexer.take()
+        update = self._update(token)
+        self.leave()
+        self._misplaced[id(update)] = update, token
+        return update
+
+    def check_updates(self) -> None:
+        """Refuses the updating expressions that stand in no ``modify``."""
+        for _, token in self._misplaced.values():
+            what = f"'{token.text}' changes a node outside 'modify'"
+            wanted = "copy $c := … modify … return $c, with the change behind 'modify'"
+            raise self.refusal("syntax", what, token.offset, wanted)
+
+    def _transform(self) -> Transform:
+        self.enter(self.lexer.take())
+        outer = self.scope
+        copies: list[LetClause] = []
+        while not copies or self.takes(","):
+            name = self.new_variable()
+            self.expect(":=")
+            place = self.lexer.peek()
+            value = self.expression()
+            kinds = self.kinds_of(value)
+            if kinds and not kinds & NODES:
+                raise self.refusal("type", "a value is no node to copy", place.offset, "a path")
+            copies.append(LetClause(name, value))
+            self.scope = self.scope.with_variable(name, kinds & NODES)
+        self.expect_word("modify")
+        place = self.lexer.peek()
+        changes = self.expression()
+        self._place(changes, place)
+        self.expect_word("return")
+        result = self.expression()
+        self.scope = outer
+        self.leave()
+        return Transform(tuple(copies), changes, result)
+
+    def _place(self, changes: Expression, place: Token) -> None:
+        """Goes to where updating expressions may stand, and refuses all others there."""
+        match changes:
+            case Update():
+                del self._misplaced[id(changes)]
+            case Sequence(parts):
+                for part in parts:
+                    self._place(part, place)
+            case Conditional(_, consequence, alternative):
+                self._place(consequence, place)
+                self._place(alternative, place)
+            case Typeswitch(_, cases):
+                for case_ in cases:
+                    self._place(case_.result, place)
+            case Flwor():
+                self._place(changes.result, place)
+            case _:
+                raise self.refusal(
+                    "syntax",
+                    "this changes nothing",
+                    place.offset,
+                    "'delete node', 'insert node', 'replace node', 'replace value of node' or "
+                    "'rename node'",
+                )
+
+    def _update(self, token: Token) -> Update:
+        """The rest of an updating expression whose first word is taken."""
+        if self.lexer.take().text == "value":
+            self.expect_word("of")
+            self.expect_word("node")
+            target = self._target()
+            self.expect_word("with")
+            return Update(UpdateKind.REPLACE_VALUE, target, self.expression())
+        if token.text == "delete":
+            return Update(UpdateKind.DELETE, self._target(), Sequence(()))
+        if token.text == "insert":
+            source = self.expression()
+            return Update(self._insertion(), self._target(), source)
+        target = self._target()
+        if token.text == "rename":
+            self.expect_word("as")
+            return Update(UpdateKind.RENAME, target, self._new_name(target))
+        self.expect_word("with")
+        return Update(UpdateKind.REPLACE, target, self.expression())
+
+    def _target(self) -> Expression:
+        place = self.lexer.peek()
+        target = self.expression()
+        kinds = self.kinds_of(target)
+        if kinds and not kinds & NODES:
+            raise self.refusal("type", "a value cannot be changed", place.offset, "a path")
+        return target
+
+    def _insertion(self) -> UpdateKind:
+        token = self.lexer.peek()
+        if token.is_word("as"):
+            self.lexer.take()
+            where = self.lexer.peek()
+            if not where.is_word("first", "last"):
+                raise self.unexpected("'first' or 'last'")
+            self.lexer.take()
+            self.expect_word("into")
+            is_first = where.text == "first"
+            return UpdateKind.INSERT_FIRST if is_first else UpdateKind.INSERT_LAST
+        if not token.is_word(*_PLACES):
+            raise self.unexpected("'into', 'as first into', 'as last into', 'before' or 'after'")
+        return _PLACES[self.lexer.take().text]
+
+    def _new_name(self, target: Expression) -> Expression | QualifiedName:
+        """A name that is written down means what its prefix means here."""
+        place = self.lexer.peek()
+        name = self.expression()
+        default = self.scope.namespaces[""]
+        kinds = self.kinds_of(target)
+        if kinds & ~ItemKind.ELEMENT:
+            default = ""  # which is for the names of elements
+        kind = NodeKind.ATTRIBUTE if kinds == ItemKind.ATTRIBUTE else NodeKind.ELEMENT
+        match name:
+            case FunctionCall("QName", (Literal(str(uri)), Literal(str(text)))):
+                self._check_qname(kind, name, place)
+                return QualifiedName(text.rpartition(":")[0], uri, text.rpartition(":")[2])
+        if isinstance(name, Literal):
+            named = self._literal_name(kind, name, place)
+            return named if named.prefix else named._replace(namespace=default)
+        if default:
+            return FunctionCall("QName", (Literal(default), FunctionCall("string", (name,))))
+        return name
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 # Declarations with one of these words behind them, and two that take a URI.
 _SETTINGS = {

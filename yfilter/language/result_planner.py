@@ -9,18 +9,25 @@ or a document.  Where that does not help either, all of the profile is the inter
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from formats.columns import declaration
 from formats.escapes import escaped_text
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import results as rows
+from yfilter.language.atoms import atom_text, is_number, to_double
+from yfilter.language.comparison import MIRRORED
+from yfilter.language.function_library import STRING_FUNCTIONS
+from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds, kinds_of
 from yfilter.language.matching_path import is_path, matching_part
-from yfilter.language.plan_draft import PlanDraft, Row, Scope, Unsaid, Value
+from yfilter.language.positions import is_positional
 from yfilter.language.query_ast import (
     ANY_NAME,
     PART_VARIABLE,
+    And,
+    Comparison,
     Computed,
     Conditional,
     Constructor,
@@ -29,17 +36,431 @@ from yfilter.language.query_ast import (
     ForClause,
     FunctionCall,
     LetClause,
+    Literal,
     LocationStep,
     Markup,
     NameTest,
     NodeKind,
+    Operator,
+    Or,
     Origin,
     Part,
     PathExpression,
     Profile,
     Sequence,
 )
-from yfilter.language.results import ResultPlan
+from yfilter.language.results import Foreign, ResultPlan
+from yfilter.language.subexpressions import new_focus, same_focus
+
+# -------------------------------------------------------------------------------------------------
+# PlanDraft: the tables of a ResultPlan while it is made: rows, paths, strings, conditions.
+#
+# What no row says raises Unsaid.  Most of it the interpreter can be asked for (``foreign``).
+
+
+ROWS_MAX = 4_096  # of a plan; a profile that needs more is the interpreter's
+
+_NODE_KINDS = {
+    NodeKind.ELEMENT: rows.NODE_ELEMENT,
+    NodeKind.ATTRIBUTE: rows.NODE_ATTRIBUTE,
+    NodeKind.TEXT: rows.NODE_TEXT,
+}
+_AXES = {
+    (NodeKind.ELEMENT, False): rows.AXIS_CHILD,
+    (NodeKind.ELEMENT, True): rows.AXIS_BELOW,
+    (NodeKind.ATTRIBUTE, False): rows.AXIS_ATTRIBUTE,
+    (NodeKind.ATTRIBUTE, True): rows.AXIS_ATTRIBUTE_BELOW,
+    (NodeKind.TEXT, False): rows.AXIS_TEXT,
+    (NodeKind.TEXT, True): rows.AXIS_TEXT_BELOW,
+}
+_ITEM_KINDS = {
+    rows.NODE_ELEMENT: ItemKind.ELEMENT,
+    rows.NODE_ATTRIBUTE: ItemKind.ATTRIBUTE,
+    rows.NODE_TEXT: ItemKind.TEXT,
+}
+_COMPARISONS = {one: getattr(rows, f"IS_{one.name}") for one in Operator}
+_STRING_TESTS = {
+    "contains": rows.ROW_CONTAINS,
+    "starts-with": rows.ROW_STARTS,
+    "ends-with": rows.ROW_ENDS,
+}
+_CALLED = (
+    *("normalize-space", "lower-case", "upper-case", "translate", "string-length"),
+    *("substring-before", "substring-after"),
+)
+
+
+class Unsaid(Exception):
+    """No row says this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row before it has a number."""
+
+    kind: int
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    parts: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a variable is by ``let``: an expression, where it was said."""
+
+    expression: Expression
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Variables are slots, (slot, kind of node), or values; ``context`` is a slot, in predicates.
+
+    ``context_number`` is that of what prefixes mean: ``namespaces``.
+    """
+
+    variables: Mapping[str, tuple[int, int] | Value]
+    context: tuple[int, int] | None = None
+    namespaces: Mapping[str, str] = field(default_factory=lambda: {"": ""})
+
+    def with_variable(self, name: str, bound: tuple[int, int] | Value) -> Scope:
+        return replace(self, variables={**self.variables, name: bound})
+
+
+class PlanDraft:
+    """Of one plan."""
+
+    def __init__(self) -> None:
+        self._paths: list[tuple[int, int, int, int]] = []
+        self._steps: list[tuple[int, int, int, int]] = []
+        self._predicates: list[tuple[int, int | Row, int]] = []
+        self._tests: dict[NameTest, int] = {}
+        self._texts: dict[bytes, int] = {}
+        self._constants: list[object] = []
+        self._foreign: list[Foreign] = []
+        self._contexts: list[dict[str, str]] = [{"": ""}]
+        self._slots = 0
+        self._made = 0
+        self._repeats = False
+
+    def fill(self, plan: ResultPlan, whole: Row) -> list[int]:
+        """Gives a plan its columns, ``whole`` being the first row; that of the rows."""
+        column: list[int] = []
+        self._lay(column, whole)
+        predicates: list[int] = []
+        for kind, number, slot in self._predicates:
+            if isinstance(number, Row):
+                predicates += (kind, len(column) // rows.ROW_WIDTH, slot)
+                self._lay(column, number)
+            else:
+                predicates += (kind, number, slot)
+        paths = [number for path in self._paths for number in path]
+        steps = [number for step in self._steps for number in step]
+        plan.set_rows(
+            (column, paths, steps, predicates),
+            tuple(self._tests),
+            tuple(self._texts),
+            tuple(self._constants),
+            tuple(self._foreign),
+            tuple(self._contexts),
+            self._slots,
+        )
+        plan.repeats = self._repeats
+        return column
+
+    def _lay(self, column: list[int], row: Row) -> None:
+        """Gives a row and its parts their numbers."""
+        start = len(column)
+        column += (row.kind, row.a, row.b, row.c, 0)
+        for part in row.parts:
+            self._lay(column, part)
+        column[start + rows.ROW_NEXT] = len(column) // rows.ROW_WIDTH
+
+    def row(self, kind: int, *fields: int | Row) -> Row:
+        """``fields``: a, b and c, as far as they are not 0, then the parts."""
+        self._made += 1
+        if self._made > ROWS_MAX:
+            raise Unsaid
+        numbers = [one for one in fields if isinstance(one, int)]
+        a, b, c = (*numbers, 0, 0, 0)[:3]
+        return Row(kind, a, b, c, tuple(one for one in fields if isinstance(one, Row)))
+
+    # -- strings
+
+    def string(self, expression: Expression, scope: Scope) -> Row:
+        """One string."""
+        match expression:
+            case Literal(value):
+                return self.row(rows.ROW_ATOM, self.text(atom_text(value).encode()))
+            case PathExpression(Origin.VARIABLE, (), variable) if isinstance(
+                bound := scope.variables.get(variable), Value
+            ):
+                return self.string(bound.expression, bound.scope)
+            case FunctionCall("string", (argument,)):
+                return self._argument(argument, scope)
+            case FunctionCall("string", ()) if scope.context is not None:
+                return self._argument(PathExpression(Origin.CONTEXT, ()), scope)
+            case FunctionCall("concat", arguments):
+                return self.row(rows.ROW_CONCAT, *(self._argument(one, scope) for one in arguments))
+            case FunctionCall("count", (PathExpression() as path,)) if self.is_path(path, scope):
+                return self.row(rows.ROW_COUNT, self.path(path, scope)[0])
+            case FunctionCall("name" | "local-name" as name, (PathExpression() as path,)):
+                number, _kind = self.path(path, scope)
+                return self.row(rows.ROW_NAME, number, int(name == "name"))
+            case FunctionCall(name, arguments) if name in _CALLED and arguments:
+                number = self.constant(STRING_FUNCTIONS[name])
+                converted = [self._argument(one, scope, is_string=True) for one in arguments]
+                return self.row(rows.ROW_CALL, number, *converted)
+            case Comparison() | And() | Or() | FunctionCall():
+                return self.row(rows.ROW_TRUTH, self.said(expression, scope))
+            case _:
+                raise Unsaid
+
+    def _argument(self, expression: Expression, scope: Scope, *, is_string: bool = False) -> Row:
+        """The string of an argument: of its first node, or of its value.
+
+        ``is_string``: a number or a truth value would be an error.
+        """
+        if isinstance(expression, PathExpression) and self.is_path(expression, scope):
+            return self.row(rows.ROW_STRING, self.path(expression, scope)[0])
+        if is_string and not self._is_string(expression, scope):
+            raise Unsaid
+        return self.string(expression, scope)
+
+    def _is_string(self, expression: Expression, scope: Scope) -> bool:
+        match expression:
+            case PathExpression(Origin.VARIABLE, (), variable):
+                value = scope.variables.get(variable)
+                return isinstance(value, Value) and self._is_string(value.expression, value.scope)
+            case Literal(value):
+                return isinstance(value, str)
+            case FunctionCall(name):
+                return name in ("string", "concat", "name", "local-name") or (
+                    name in _CALLED and name != "string-length"
+                )
+        return False
+
+    # -- conditions
+
+    def condition(self, condition: Expression, scope: Scope, *, errors_are_false: bool) -> Row:
+        try:
+            return self.said(condition, scope)
+        except Unsaid:
+            return self.foreign(rows.ROW_FOREIGN_TRUTH, condition, scope, errors_are_false)
+
+    def said(self, condition: Expression, scope: Scope) -> Row:
+        """A condition that never raises an error."""
+        match condition:
+            case And(parts) | Or(parts):
+                kind = rows.ROW_AND if isinstance(condition, And) else rows.ROW_OR
+                return self.row(kind, *(self.said(part, scope) for part in parts))
+            case FunctionCall("not" | "empty" as name, (inner,)):
+                if name == "empty" and not self.is_path(inner, scope):
+                    raise Unsaid
+                return self.row(rows.ROW_NOT, self.said(inner, scope))
+            case FunctionCall("exists", (inner,)) if self.is_path(inner, scope):
+                return self.said(inner, scope)
+            case FunctionCall("boolean", (inner,)):
+                return self.said(inner, scope)
+            case FunctionCall("true" | "false" as name, ()):
+                return self.row(rows.ROW_CONSTANT, int(name == "true"))
+            case FunctionCall(name, (one, other)) if name in _STRING_TESTS:
+                strings = [self._argument(part, scope, is_string=True) for part in (one, other)]
+                return self.row(_STRING_TESTS[name], *strings)
+            case Comparison(left, operator, right):
+                return self._comparison(left, operator, right, scope)
+            case PathExpression() if self.is_path(condition, scope):
+                return self.row(rows.ROW_EXISTS, self.path(condition, scope)[0])
+            case _:
+                raise Unsaid
+
+    def _comparison(
+        self, left: Expression, operator: Operator, right: Expression, scope: Scope
+    ) -> Row:
+        if isinstance(left, Literal) and not isinstance(right, Literal):
+            return self._comparison(right, MIRRORED[operator], left, scope)
+        right = self._literal(right, scope)
+        comparison = _COMPARISONS[operator]
+        if is_number(right.value):
+            if isinstance(left, FunctionCall) and left.name == "count":
+                counted = self.string(left, scope).a
+                constant = self.constant(right.value)
+                return self.row(rows.ROW_COUNTED, counted, comparison, constant)
+            if not isinstance(left, PathExpression):
+                raise Unsaid
+            path, _ = self.path(left, scope)
+            constant = self.constant(to_double(right.value))
+            return self.row(rows.ROW_NUMBERS, path, comparison, constant)
+        constant = self.constant(str(right.value).encode())
+        if isinstance(left, PathExpression) and self.is_path(left, scope):
+            path, _ = self.path(left, scope)
+            return self.row(rows.ROW_STRINGS, path, comparison, constant)
+        if not self._is_string(left, scope):
+            raise Unsaid
+        string = self.string(left, scope)
+        return self.row(rows.ROW_COMPARED, 0, comparison, constant, string)
+
+    def _literal(self, expression: Expression, scope: Scope) -> Literal:
+        if isinstance(expression, PathExpression) and not expression.steps:
+            value = scope.variables.get(expression.variable)
+            if isinstance(value, Value):
+                return self._literal(value.expression, value.scope)
+        if not isinstance(expression, Literal):
+            raise Unsaid
+        return expression
+
+    def constant(self, value: object) -> int:
+        self._constants.append(value)
+        return len(self._constants) - 1
+
+    # -- paths
+
+    def is_path(self, expression: Expression, scope: Scope) -> bool:
+        """Whether it is a path, or a variable that stands for one."""
+        while isinstance(expression, PathExpression):
+            if expression.steps or expression.origin is not Origin.VARIABLE:
+                return True
+            value = scope.variables.get(expression.variable)
+            if not isinstance(value, Value):
+                return True
+            expression, scope = value.expression, value.scope
+        return False
+
+    def path(self, path: PathExpression, scope: Scope) -> tuple[int, int]:
+        """The number of a path, and the kind of its nodes."""
+        slot, kind, steps = self._ways(path, scope)
+        if slot < 0 and not steps:
+            raise Unsaid  # the document
+        first = len(self._steps)
+        self._steps += steps
+        found = (slot, first, len(self._steps), kind)
+        self._paths.append(found)
+        self._made += len(steps)
+        if self._made > ROWS_MAX:
+            raise Unsaid
+        return len(self._paths) - 1, kind
+
+    def _ways(
+        self, path: PathExpression, scope: Scope
+    ) -> tuple[int, int, list[tuple[int, int, int, int]]]:
+        """Slot, kind of the nodes, and steps."""
+        steps: list[tuple[int, int, int, int]] = []
+        kind = rows.NODE_ELEMENT
+        if path.origin is Origin.MESSAGE:
+            slot = -1
+        elif path.origin is Origin.CONTEXT and scope.context is not None:
+            slot, kind = scope.context
+        elif path.origin is Origin.VARIABLE:
+            bound = scope.variables.get(path.variable)
+            if isinstance(bound, Value):
+                if not isinstance(bound.expression, PathExpression):
+                    raise Unsaid
+                slot, kind, steps = self._ways(bound.expression, bound.scope)
+            elif bound is not None:
+                slot, kind = bound
+            else:
+                raise Unsaid
+        else:
+            raise Unsaid
+        for step in path.steps:
+            if kind != rows.NODE_ELEMENT or step.axis is not None or step.kind not in _NODE_KINDS:
+                raise Unsaid
+            kind = _NODE_KINDS[step.kind]
+            axis = _AXES[step.kind, step.descendant]
+            first = len(self._predicates)
+            found = [self._predicate(step, part, kind, scope) for part in step.predicates]
+            first = len(self._predicates)
+            self._predicates += found
+            test = self.test(step.test or ANY_NAME)
+            steps.append((axis, test, first, len(self._predicates)))
+        return slot, kind, steps
+
+    def _predicate(
+        self, step: LocationStep, predicate: Expression, kind: int, scope: Scope
+    ) -> tuple[int, int | Row, int]:
+        if is_positional(predicate):
+            if step.descendant:
+                raise Unsaid
+            if predicate == FunctionCall("last", ()):
+                return rows.PREDICATE_LAST, 0, 0
+            position = predicate.value if isinstance(predicate, Literal) else None
+            if not isinstance(position, int) or not 0 < position < 1 << 30:
+                raise Unsaid
+            return rows.PREDICATE_POSITION, position, 0
+        slot = self.slot()
+        inner = replace(scope, context=(slot, kind))
+        return rows.PREDICATE_CONDITION, self.said(predicate, inner), slot
+
+    def slot(self) -> int:
+        self._slots += 1
+        return self._slots - 1
+
+    def test(self, test: NameTest) -> int:
+        return self._tests.setdefault(test, len(self._tests))
+
+    def text(self, text: bytes) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    # -- what the interpreter is asked
+
+    def foreign(
+        self, kind: int, expression: Expression, scope: Scope, errors_are_false: bool = False
+    ) -> Row:
+        """What the interpreter is asked."""
+        if scope.context is not None or self.context(scope):
+            raise Unsaid
+        slots: dict[str, tuple[str, int, int]] = {}
+        values: dict[str, Expression] = {}
+        self._used(expression, scope, slots, values)
+        kinds: dict[str, Kinds] = {name: _ITEM_KINDS[kind] for name, _, kind in slots.values()}
+        for name, value in values.items():
+            kinds[name] = kinds_of(value, kinds, ANYTHING)
+        of_items = kinds_of(expression, kinds, ANYTHING)
+        if kind == rows.ROW_FOREIGN and of_items & (ItemKind.ATTRIBUTE | ItemKind.DOCUMENT):
+            raise Unsaid
+        self._foreign.append(Foreign(expression, tuple(slots.values()), tuple(values.items())))
+        return self.row(kind, len(self._foreign) - 1, int(errors_are_false))
+
+    def _used(
+        self,
+        expression: Expression,
+        scope: Scope,
+        slots: dict[str, tuple[str, int, int]],
+        values: dict[str, Expression],
+    ) -> None:
+        """The variables of a scope that occur in an expression, perhaps bound there anew."""
+        if isinstance(expression, Part):
+            raise Unsaid
+        if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
+            name = expression.variable
+            bound = scope.variables.get(name)
+            if isinstance(bound, Value):
+                if name not in values:
+                    self._used(bound.expression, bound.scope, slots, values)
+                    if slots.get(name) or any(
+                        scope.variables.get(slot) != bound.scope.variables.get(slot)
+                        for slot in bound.scope.variables
+                    ):
+                        raise Unsaid  # a name that means two things
+                    values[name] = bound.expression
+            elif bound is not None:
+                slots[name] = (name, *bound)
+        for part in (*same_focus(expression), *new_focus(expression)):
+            self._used(part, scope, slots, values)
+
+    def context(self, scope: Scope) -> int:
+        namespaces = dict(scope.namespaces)
+        if namespaces not in self._contexts:
+            self._contexts.append(namespaces)
+        return self._contexts.index(namespaces)
+
+    def node_kind(self, row: Row) -> int:
+        return self._paths[row.a][rows.PATH_KIND]
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 PLANS_MAX = 4_096
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from yfilter.language.function_library import other_functions
 from yfilter.language.functions import FUNCTIONS, TYPES
-from yfilter.language.other_functions import other_functions
 from yfilter.language.query_ast import Cast, Expression, FunctionCall
 
 # Names that other languages have for what is a function here.

@@ -21,10 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from decimal import Decimal
+from math import isnan
 from typing import Any, Protocol
 
 from formats.names import QualifiedName
 from yfilter.language.comparison import MIRRORED
+from yfilter.language.function_library import STRING_FUNCTIONS
 from yfilter.language.functions import FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, NODES, kinds_of
 from yfilter.language.nodes import AnyUri
@@ -54,10 +57,9 @@ from yfilter.language.query_ast import (
     UserCall,
 )
 from yfilter.language.query_ast import Operator as Relation
-from yfilter.language.string_functions import STRING_FUNCTIONS
 from yfilter.language.subexpressions import all_within, same_focus
+from yfilter.language.trees import split
 from yfilter.operators import operators as paths
-from yfilter.operators.literals import literal_test, literals, position_of
 from yfilter.operators.operators import (
     Arithmetic,
     AtMostOne,
@@ -71,6 +73,7 @@ from yfilter.operators.operators import (
     CountOf,
     Each,
     EndsWith,
+    EqualTo,
     Exists,
     FirstValue,
     ForEachNode,
@@ -83,9 +86,12 @@ from yfilter.operators.operators import (
     Negated,
     Nodes,
     Not,
+    NumberTest,
     OncePerMessage,
+    OneOf,
     OnlyValue,
     Operator,
+    Ordered,
     Path,
     PathJoin,
     PathStep,
@@ -103,6 +109,76 @@ from yfilter.operators.operators import (
     ValueTest,
     Variable,
 )
+
+# -------------------------------------------------------------------------------------------------
+# Literals in conditions: what they ask of a value, or of a position.
+
+
+_POSITION = FunctionCall("position", ())
+
+
+def literals(expression: Expression) -> list[Any] | None:
+    """The values of a literal, or of a sequence of literals."""
+    parts = split(expression, Sequence)
+    values = [part.value for part in parts if isinstance(part, Literal)]
+    return values if values and len(values) == len(parts) else None
+
+
+def literal_test(relation: Relation, values: list[Any]) -> ValueTest | None:
+    """What accepts an untyped value that compares so with some of these; None where the
+    interpreter has to look."""
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) == len(values):
+        return _text_test(relation, texts)
+    if texts or len(values) > 1:
+        return None
+    number = _double(values[0])
+    return None if isnan(number) else NumberTest(relation, number)
+
+
+def _text_test(relation: Relation, texts: list[str]) -> ValueTest | None:
+    if len(texts) == 1:
+        if relation in (Relation.EQ, Relation.NE):
+            return EqualTo(texts[0], relation is Relation.EQ)
+        return Ordered(relation, texts[0])
+    return OneOf(text.encode() for text in texts) if relation is Relation.EQ else None
+
+
+def _double(value: int | Decimal | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("nan")
+
+
+def position_of(predicate: Expression) -> Position | None:
+    """A predicate of the kinds ``2``, ``last()``, ``last() - 1``, ``position() < 3``."""
+    if isinstance(predicate, Comparison):
+        relation, left, right = predicate.operator, predicate.left, predicate.right
+        if left == _POSITION:
+            pass
+        elif right == _POSITION:
+            relation, right = MIRRORED[relation], left
+        else:
+            return None
+        return _placed(relation, right)
+    return _placed(Relation.EQ, predicate)
+
+
+def _placed(relation: Relation, place: Expression) -> Position | None:
+    match place:
+        case Literal(value) if not isinstance(value, str):
+            return Position(relation, float(value))
+        case FunctionCall("last", ()):
+            return Position(relation, 0, from_last=True)
+        case Operation("-", (FunctionCall("last", ()), Literal(int(value)))):
+            return Position(relation, value, from_last=True)
+        case _:
+            return None
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 _AXES = {
     Axis.SELF: paths.SELF_AXIS,

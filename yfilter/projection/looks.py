@@ -21,8 +21,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from formats.names import QualifiedName
+from yfilter.language.function_library import signature_of
 from yfilter.language.functions import ArgumentKind
-from yfilter.language.other_functions import signature_of
 from yfilter.language.query_ast import (
     ANY_NAME,
     ERROR_VARIABLES,

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import lxml.etree
 
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
@@ -32,8 +34,8 @@ from yfilter.schematron.expressions import (
     prefixes,
     variables,
 )
-from yfilter.schematron.messages import location, message
 from yfilter.schematron.schema_reader import (
+    XSLT,
     Element,
     Pattern,
     Read,
@@ -44,7 +46,207 @@ from yfilter.schematron.schema_reader import (
     read_schema,
     refusal,
 )
-from yfilter.schematron.stylesheet import function_text, key_text, literal, value_of
+
+# -------------------------------------------------------------------------------------------------
+# What XSLT a rule set may bring along, in the words of the profile language.
+#
+# A ``xsl:function`` whose body is variables, conditions and sequences becomes a declared function,
+# a ``xsl:key`` a function too: ``key("k", $v)`` is what is looked for with ``//match[use = $v]``.
+
+
+_ATOMIC = re.compile(r"(xs:(?:string|boolean|integer|decimal|double|date|dateTime|time))\??")
+_SPACE = " \t\r\n"
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", "{": "{{", "}": "}}"}
+)
+
+
+def function_text(function: Element) -> str:
+    """``declare function …;``; SchematronRefused where its body is more than an expression."""
+    children = [each for each in function if isinstance(each.tag, str)]
+    parameters = [each for each in children if _is(each, "param")]
+    named = ", ".join(f"${each.get('name', '')}{_type(each)}" for each in parameters)
+    body = _body([each for each in children if each not in parameters], function)
+    return f"declare function {function.get('name', '')}({named}){_type(function)} {{ {body} }}; "
+
+
+def key_text(name: str, keys: Iterable[Element]) -> str:
+    paths = [
+        f"{path_of(alternatives(as_xquery(key.get('match', ''))))}"
+        f"[({as_xquery(key.get('use', '.'))}) = $value]"
+        for key in keys
+    ]
+    return f"declare function {key_function(name)}($value) {{ {' | '.join(paths)} }}; "
+
+
+def value_of(element: Element) -> str:
+    """A variable's expression, which its type converts as an argument's does."""
+    declared = _ATOMIC.fullmatch(element.get("as", ""))
+    value = _value_of(element)
+    return f"data({value}) cast as {declared[1]}?" if declared else value
+
+
+def _value_of(element: Element) -> str:
+    """Its attribute, or what is in it."""
+    value = element.get("value", element.get("select"))
+    if value is not None:
+        return as_xquery(value)
+    if not len(element):
+        return quoted(element.text or "")
+    if any(_is(each, None) for each in element):
+        return f"({_body(list(element), element)})"
+    return f"<_>{_content(element)}</_>"
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("&", "&amp;").replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """As text within a constructor."""
+    return text.translate(_ESCAPES)
+
+
+def _body(children: Sequence[Element], parent: Element) -> str:
+    parts: list[str] = []
+    for at, each in enumerate(children):
+        if _is(each, "variable"):
+            value = f"let ${each.get('name', '')} := {value_of(each)}"
+            parts.append(f"{value} return ({_body(children[at + 1 :], parent)})")
+            break
+        parts.append(_instruction(each))
+    if len(children) == 0 and (parent.text or "").strip(_SPACE):
+        parts.append(f"text {{ {quoted(parent.text or '')} }}")
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _instruction(element: Element) -> str:
+    select = as_xquery(element.get("select", ""))
+    if _is(element, "sequence") or _is(element, "copy-of"):
+        return f"({select})"
+    if _is(element, "value-of"):
+        return f"text {{ {select} }}"
+    if _is(element, "text"):
+        return f"text {{ {quoted(element.text or '')} }}"
+    if _is(element, "if"):
+        return _if(element, "()")
+    if _is(element, "choose"):
+        written = "()"
+        for each in reversed(element):
+            written = _body(each, each) if _is(each, "otherwise") else _if(each, written)
+        return written
+    raise refusal(
+        element,
+        f"{lxml.etree.QName(element).localname} in a function; expected sequence, value-of, "
+        "variable, choose or if",
+    )
+
+
+def _if(element: Element, otherwise: str) -> str:
+    then = _body(list(element), element)
+    return f"(if ({as_xquery(element.get('test', ''))}) then ({then}) else {otherwise})"
+
+
+def _content(element: Element) -> str:
+    """Elements as they stand, each with its namespace."""
+    parts = [literal(element.text or "")]
+    for each in element:
+        name = lxml.etree.QName(each)
+        attributes = "".join(
+            f' {key}="{literal(value)}"' for key, value in each.attrib.items() if key[0] != "{"
+        )
+        space = f' xmlns="{literal(name.namespace or "")}"'
+        parts.append(f"<{name.localname}{space}{attributes}>{_content(each)}</{name.localname}>")
+        parts.append(literal(each.tail or ""))
+    return "".join(parts)
+
+
+def _type(element: Element) -> str:
+    declared = element.get("as")
+    return f" as {declared}" if declared else ""
+
+
+def _is(element: Element, name: str | None) -> bool:
+    """Whether this is an element of XSLT, of that name."""
+    found = lxml.etree.QName(element)
+    return found.namespace == XSLT and name in (None, found.localname)
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# What a failed assertion says: its text, its diagnostics and its place, as content of a result.
+
+
+_SPACES = re.compile(r"\s+")
+
+
+def message(check: Element, schema: Schema) -> str:
+    """``<svrl:text>`` and a reference for each diagnostic and property; SchematronRefused."""
+    parts = [f"<svrl:text>{_text(check)}</svrl:text>"]
+    for kind, names in (("diagnostic", "diagnostics"), ("property", "properties")):
+        for name in check.get(names, "").split():
+            note = schema.notes.get(name)
+            if note is None:
+                raise refusal(check, f"there is no {kind} {name!r}")
+            tag = f"svrl:{kind}-reference"
+            text = _text(note)
+            parts.append(f'<{tag} {kind}="{literal(name)}"><svrl:text>{text}</svrl:text></{tag}>')
+    return "".join(parts)
+
+
+def location(subject: str | None, *, elements: bool) -> str:
+    """The expression of where it is: ``/a[1]/b[2]``, and ``/@c`` or ``/text()`` behind it where not
+    only ``elements`` are the rule's.  Names are as the message writes them."""
+    node = f"${CONTEXT}{f'/({as_xquery(subject)})' if subject else ''}"
+    path = (
+        f"string-join(for $_n in {node}/ancestor-or-self::* return concat('/', name($_n), '[', "
+        "1 + count($_n/preceding-sibling::*[name() = name($_n)]), ']'), '')"
+    )
+    if elements and not subject:
+        return path
+    return (
+        f"concat({path}, if ({node} instance of attribute()) then concat('/@', name({node})) "
+        f"else if ({node} instance of text()) then '/text()' else '')"
+    )
+
+
+def _text(element: Element) -> str:
+    """White space is one space, and none at the ends."""
+    pieces = list(_pieces(element))
+    for at in (0, -1):
+        if pieces and not pieces[at].startswith("{") and pieces[at].isspace():
+            del pieces[at]
+    if pieces:
+        pieces[0] = (
+            pieces[0].lstrip() if pieces[0][0] != "{" or pieces[0][:2] == "{{" else pieces[0]
+        )
+        pieces[-1] = pieces[-1].rstrip()
+    return "".join("&#32;" if piece == " " else piece for piece in pieces)
+
+
+def _pieces(element: Element) -> Iterator[str]:
+    if element.text:
+        yield literal(_SPACES.sub(" ", element.text))
+    for each in element:
+        name = local(each)
+        if name == "value-of" or each.tag == f"{{{XSLT}}}value-of":
+            yield _value(each.get("select", ""))
+        elif name == "name":
+            yield _value(f"name({each.get('path', '.')})")
+        elif isinstance(each.tag, str):
+            yield from _pieces(each)
+        if each.tail:
+            yield literal(_SPACES.sub(" ", each.tail))
+
+
+def _value(expression: str) -> str:
+    return f"{{for $_value in ${CONTEXT}/({as_xquery(expression)}) return string($_value)}}"
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 SVRL = "http://purl.oclc.org/dsdl/svrl"
 _KNOWN = {"fn", "xs", "xml", "local"}

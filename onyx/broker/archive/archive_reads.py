@@ -1,7 +1,7 @@
 """ArchiveReads: what root brokers have archived, asked for over the network, page by page.
 
-The core says whether that may be asked; the shell reads (archive_pages.py), and a page is answered
-when it has.
+The core decides whether that may be asked; the shell reads (message_archive.py), and a page is
+answered after that.
 """
 
 from __future__ import annotations

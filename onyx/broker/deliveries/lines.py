@@ -14,26 +14,61 @@ them, and then has its turn on their connection.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice
 from math import inf
+from typing import TypeAlias
 
 from onyx.broker.deliveries.delivery_log import NOTHING, DeliveryLog, Record, Results
 from onyx.broker.deliveries.former_texts import FormerTexts
-from onyx.broker.deliveries.line import Line, Taker
 from onyx.broker.deliveries.mailbox import SHARED_LINE, Mailbox, Sharer
 from onyx.broker.deliveries.result_maker import ResultMaker
-from overlay.link.delivery_frames import (
+from overlay.link.events import Flow
+from overlay.link.frame import Frame
+from overlay.link.frame_codec import LENGTH_BYTES, ResultsEncoder
+from overlay.link.frames import (
     SLOTS_MAX,
     Detached,
     Missed,
 )
-from overlay.link.events import Flow
-from overlay.link.frame import Frame
-from overlay.link.frame_codec import LENGTH_BYTES, ResultsEncoder
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.slices import Slice, never
+
+# -------------------------------------------------------------------------------------------------
+# Line: one connection of a user, with the mailboxes in its slots and what is on the wire.
+
+
+Taker: TypeAlias = Mailbox | Sharer
+"""What is in a slot."""
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """A connection with the mailboxes in its slots.
+
+    ``queue`` is a heap of (position, slot), and so is ``held``, where each slot is once, with
+    whether it still waits until there is room on the wire: ``waits``.  What is there: of each
+    position its bytes, and in how many slots it is not taken; it counts until it is taken in all.
+    ``gone``: by slot what has left a mailbox while it was on the wire, with its last number.
+    """
+
+    connection: int
+    frame_bytes_max: int
+    boxes: dict[int, Taker] = field(default_factory=dict)
+    queue: list[tuple[int, int]] = field(default_factory=list)
+    held: list[tuple[int, int]] = field(default_factory=list)
+    waits: dict[int, bool] = field(default_factory=dict)
+    on_wire: dict[int, list[int]] = field(default_factory=dict)
+    on_wire_bytes: int = 0
+    gone: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
+    frames: list[bytes] = field(default_factory=list)  # that leave together, and their bytes
+    frames_bytes: int = 0
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 SENT_AT_ONCE = 4_096  # deliveries of one call; then others have their turn
 SENT_BYTES_AT_ONCE = 1024 * 1024  # more than a processor keeps at hand is slower, too

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from onyx.broker.deliveries.delivery_log import (
     DELIVERIES,
@@ -24,6 +26,7 @@ from onyx.broker.deliveries.delivery_log import (
     Group,
     Message,
     ReadStore,
+    Record,
     Results,
 )
 from onyx.broker.deliveries.former_texts import TEXTS, FormerTexts
@@ -32,20 +35,20 @@ from onyx.broker.deliveries.lines import Lines
 from onyx.broker.deliveries.mailbox import (
     SHARERS_MAX,
     Mailbox,
+    MailboxState,
     Sharer,
     append_to_all,
 )
-from onyx.broker.deliveries.mailbox_rows import MAILBOXES, MailboxRows
 from onyx.broker.deliveries.overflow import MailboxLimits, Overflow
 from onyx.broker.deliveries.policies import Policies
-from onyx.broker.deliveries.portions import Portions
-from onyx.broker.deliveries.rejections import Rejections
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.limits import Limits
-from overlay.link.dead_letters import DeadLetters
-from overlay.link.delivery_frames import (
+from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
+from overlay.link.errors import ProtocolError
+from overlay.link.events import Evaluated, RowsRead
+from overlay.link.frames import (
     EPHEMERAL,
     SHARED,
     Attach,
@@ -55,15 +58,323 @@ from overlay.link.delivery_frames import (
     Taken,
     columns,
 )
-from overlay.link.errors import ProtocolError
-from overlay.link.events import Evaluated, RowsRead
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.lost_stores import STORE_LOST, lost_detail
 from overlay.link.part import Hearer, Part, hears
-from overlay.link.row_log import RowLog
+from overlay.link.request_server import RequestRefused
+from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
+from overlay.link.tables import Table
+
+# -------------------------------------------------------------------------------------------------
+# Rows of mailboxes: what is stored of them, beside what they hold.
+#
+# space           key                     value
+# delivery        a position              see delivery_log.py
+# mailbox         the profile             acknowledged, floor, cursor, index (see mailbox.py), and,
+#                                         where any are open or it is ephemeral, the numbers and the
+#                                         positions of these, whether it is, and how often which of
+#                                         them were rejected
+# mailbox-change  a number                the same of all mailboxes that have changed in a call;
+#                                         it counts instead; None for one that is gone
+# former-text     a profile, a position   see former_texts.py
+# delivery-       a profile, a number     see mailboxes.py
+# delayed
+
+
+WRITTEN_AT_ONCE = 256  # rows of mailboxes; then others have their turn
+
+
+class MailboxRow(NamedTuple):
+    """Its key is the profile."""
+
+    state: MailboxState
+
+
+class ChangeRow(NamedTuple):
+    """The mailboxes that have changed in a call, which counts instead of their rows; None: gone."""
+
+    states: list[tuple[str, MailboxState | None]]
+
+
+MAILBOXES = Table("mailbox", MailboxRow)
+CHANGES = Table("mailbox-change", ChangeRow)
+
+
+class MailboxRows:
+    """``note`` what has changed, ``put_changed`` at the end of a call; ``write`` it now and then as
+    a row for each mailbox."""
+
+    def __init__(self, rows: RowLog, boxes: Mapping[str, Mailbox]) -> None:
+        self.changed: dict[str, Mailbox | None] = {}
+        """In this call; None: it is gone."""
+        self._rows = rows
+        self._boxes = boxes
+        self._unwritten: dict[str, None] = {}  # whose row is of before some changes
+        self._changes: list[str] = []  # the keys of rows of changes, in order
+        self._change = 0  # the last of them
+        self._to_write: list[str] = []  # profiles whose rows are being written, and
+        self._replaced: list[str] = []  # the changes that these replace
+        self._states: dict[str, MailboxState | None] = {}  # while rows are restored
+
+    def restore_row(self, profile: str, row: MailboxRow) -> None:
+        self._states[profile] = row.state
+
+    def restore(self, rows: StoredRows) -> dict[str, MailboxState]:
+        """What mailboxes are, behind all their rows."""
+        states, self._states = self._states, {}
+        for key, change in rows.take(CHANGES):
+            states.update(change.states)
+            self._unwritten.update((profile, None) for profile, _ in change.states)
+            self._changes.append(key)
+            self._change = int(key)
+        return {profile: state for profile, state in states.items() if state is not None}
+
+    def put_changed(self) -> None:
+        """One row for all mailboxes that have changed in this call."""
+        self._change += 1
+        key = number_key(self._change)
+        states = [
+            (profile, None if box is None else box.state()) for profile, box in self.changed.items()
+        ]
+        CHANGES.put(self._rows, key, ChangeRow(states))
+        self._changes.append(key)
+        self._unwritten.update(dict.fromkeys(self.changed))
+        self.changed.clear()
+
+    def forget(self, profile: str) -> None:
+        MAILBOXES.delete(self._rows, profile)
+        self.changed[profile] = None
+
+    def begin_writing(self) -> bool:
+        """What has changed up to now becomes rows of mailboxes, unless some are being written;
+        whether there is more of that to ``write``."""
+        if not self._replaced:
+            self._to_write, self._unwritten = list(self._unwritten), {}
+            self._replaced, self._changes = self._changes, []
+            return self.write()
+        return False
+
+    def write(self) -> bool:
+        """Some of the rows; when all are there, the changes that they replace go.  Whether there
+        is more."""
+        for profile in self._to_write[-WRITTEN_AT_ONCE:]:
+            box = self._boxes.get(profile)
+            if box is not None:
+                MAILBOXES.put(self._rows, profile, MailboxRow(box.state()))
+        del self._to_write[-WRITTEN_AT_ONCE:]
+        if self._to_write:
+            return True
+        for key in self._replaced:
+            CHANGES.delete(self._rows, key)
+        self._replaced.clear()
+        return False
+
+
+# -------------------------------------------------------------------------------------------------
+# Portions: what waits in a mailbox, for the broker at which it goes on.
+
+
+class Portions:
+    def __init__(self, log: DeliveryLog, lines: Lines) -> None:
+        self._log = log
+        self._lines = lines
+
+    def of(self, box: Mailbox, after: int, bytes_max: int) -> list[tuple[int, Delivery]]:
+        """(number, delivery) of the next ones behind ``after``, some bytes of them; none where the
+        next one has to be read, which is asked for."""
+        found: list[tuple[int, Delivery]] = []
+        records: list[Record] = []
+        size = 0
+        for number, position in box.waiting(after):
+            record = self._log.records[position]
+            if record.results(box.index) is None and record.message is not None:
+                self._lines.make(record, position, [box])
+            results = record.results(box.index)
+            if results is None:
+                if not found:
+                    ahead = (position for _, position in box.waiting(number - 1))
+                    self._lines.read_ahead(box.index, ahead)
+                break
+            what = record.source, record.number, results.lengths, results.payload
+            found.append((number, Delivery(box.profile, *what)))
+            records.append(record)
+            size += len(results.payload)
+            if size >= bytes_max:
+                break
+        for record in records:
+            self._log.let_go(record)
+        return found
+
+
+# -------------------------------------------------------------------------------------------------
+# Rejections: what users could not do with comes again later, and in the end is a dead letter.
+#
+# ::
+#
+#     given out ──> taken                              it goes
+#               ──> rejected, fewer times than may be   delayed ──> due: given out again
+#               ──> rejected for the last time          dead letter, which may be replayed
+#               ──> its connection broke, BREAKS_MAX    likewise
+#                   times while it was the oldest
+#                   there
+#
+# Only of profiles that are shared: there each delivery is taken by itself.
+
+
+BREAKS_MAX = 20  # connections that broke while one delivery was worked on
+
+
+@dataclass(frozen=True, slots=True)
+class _DelayedRow:
+    """Under the profile, ``|`` and the number of a delivery: seconds of the calendar."""
+
+    due: float
+
+
+DELAYED = Table("delivery-delayed", _DelayedRow)
+
+
+class _Burial(NamedTuple):
+    """A delivery that was rejected for the last time."""
+
+    box: Mailbox
+    number: int
+    position: int
+    reason: str
+
+
+class Rejections:
+    """``reject`` as users say, ``return_due`` as time goes on, ``bury`` when rows were read."""
+
+    def __init__(
+        self,
+        rows: RowLog,
+        boxes: Mapping[str, Mailbox],
+        lines: Lines,
+        log: DeliveryLog,
+        policies: Policies,
+        dead: DeadLetters,
+        wall: Callable[[], float],
+        release: Callable[[Mailbox, list[int]], None],
+        deliver: Callable[[str, int, list[Given], None], int],
+    ) -> None:
+        """``wall``: seconds of the calendar; ``release``: a mailbox holds some positions no
+        longer, or is another; ``deliver``: see Mailboxes."""
+        self._rows = rows
+        self._boxes = boxes
+        self._deliver = deliver
+        dead.replays[UNDELIVERABLE] = self._replay
+        self._lines = lines
+        self._log = log
+        self._policies = policies
+        self._dead = dead
+        self._wall = wall
+        self._release = release
+        self._delayed: dict[Mailbox, None] = {}
+        self._burials: list[_Burial] = []
+        self._counters: Counter[str] = Counter()
+
+    def restore(self, rows: StoredRows) -> None:
+        """Behind the mailboxes, with what is open."""
+        for key, row in rows.take(DELAYED):
+            profile, _, number = key.rpartition("|")
+            box = self._boxes.get(profile)
+            if box is None or box.sharing is None or int(number) not in box.sharing.open:
+                DELAYED.delete(self._rows, key)
+            else:
+                box.sharing.delay(int(number), row.due)
+                self._delayed[box] = None
+
+    def reject(self, taker: Mailbox | Sharer, frame: Rejected) -> None:
+        """ProtocolError of one who does not share the profile."""
+        if not isinstance(taker, Sharer) or taker.in_order:
+            detail = f"only who shares {taker.profile!r} may reject a delivery of it"
+            raise ProtocolError("not-expected", detail)
+        box, policy = taker.box, self._policies.of(taker.profile)
+        position = taker.sharing.open.get(frame.number, 0)
+        due = self._wall() + policy.retry_s
+        times = self._lines.reject(taker, frame.number, due)
+        if not times:
+            return  # it was thrown away meanwhile
+        self._counters["rejected"] += 1
+        self._release(box, [])
+        self._delayed[box] = None
+        if times < policy.attempts_max:
+            DELAYED.put(self._rows, numbered_key(box.profile, frame.number), _DelayedRow(due))
+        else:
+            taker.sharing.hold(frame.number)
+            reason = frame.reason or "no reason was given"
+            self._burials.append(_Burial(box, frame.number, position, reason))
+            self.bury()
+
+    def note_broken(self, box: Mailbox, number: int, times: int) -> None:
+        """The connection of one who shared a mailbox is gone; see Sharing.note_broken.  One break
+        says nothing of the delivery; if it is always this one, whoever works on it dies of it."""
+        if times == BREAKS_MAX and box.sharing is not None:
+            box.sharing.hold(number)
+            reason = f"{times} connections broke while it was worked on"
+            self._burials.append(_Burial(box, number, box.sharing.open[number], reason))
+            self.bury()
+
+    def return_due(self) -> bool:
+        """What was delayed and is due has its turn again; whether there is any."""
+        is_any = False
+        for box in list(self._delayed):
+            sharing = box.sharing
+            due = [] if sharing is None else sharing.return_due(self._wall())
+            for number in due:
+                DELAYED.delete(self._rows, numbered_key(box.profile, number))
+            if due and box.line:
+                self._lines.queue(box)
+                is_any = True
+            if sharing is None or not sharing.delayed:
+                del self._delayed[box]
+        return is_any
+
+    def bury(self) -> None:
+        """Dead letters of what was rejected for good, as soon as its results are in memory."""
+        burials, self._burials = self._burials, []
+        for burial in burials:
+            box, number, position, reason = burial
+            if box.sharing is None or box.sharing.open.get(number) != position:
+                continue  # it was thrown away, or is given out once more by somebody in order
+            record = self._log.records[position]
+            if record.results(box.index) is None and record.message is not None:
+                self._lines.make(record, position, [box])
+            results = record.results(box.index)
+            if results is None:
+                self._burials.append(burial)
+                self._log.ask([position])
+                continue
+            what = (record.source, record.number), reason
+            made = results.lengths, results.payload
+            self._dead.note_undeliverable(box.user.name, box.profile, *what, made)
+            self._log.let_go(record)
+            del box.sharing.open[number]
+            self._release(box, [position])
+
+    def _replay(self, letter: DeadLetter) -> None:
+        """Deliver what was rejected once more."""
+        box = self._boxes.get(letter.profile)
+        if box is None:
+            raise RequestRefused("unknown-profile", f"{letter.profile} is not here any more")
+        results = Results(letter.lengths, letter.data)
+        self._deliver(letter.source, letter.number, [([box], results)], None)
+
+    def forget(self, box: Mailbox) -> None:
+        self._delayed.pop(box, None)
+        for _, number in () if box.sharing is None else box.sharing.delayed:
+            DELAYED.delete(self._rows, numbered_key(box.profile, number))
+
+    def statistics(self) -> Mapping[str, int]:
+        return dict(self._counters)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 READ_SPACES = (DELIVERIES.space, BODY_SPACE)
 

@@ -11,7 +11,7 @@ from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.dead_letters import DeadLetters
-from overlay.link.delivery_frames import with_media_type
+from overlay.link.frames import with_media_type
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
 from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.work_mark import AT, BEHIND, MARK

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from onyx.broker.deliveries.delivery_log import Results
 from onyx.broker.deliveries.mailbox import Mailbox
-from overlay.link.delivery_frames import Ephemeral
+from overlay.link.frames import Ephemeral
 
 Given: TypeAlias = tuple[list[Mailbox], Results | None]
 """Mailboxes that get the same, and what; None: it is made when it is taken."""

@@ -24,11 +24,10 @@ from dataclasses import dataclass, field
 
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
-from overlay.link.catalog_frames import KEYS_MAX
 from overlay.link.errors import StoreError
-from overlay.link.frames import KeysReleased
+from overlay.link.frames import KEYS_MAX, KeysReleased
+from overlay.link.message_headers import DIGEST_BYTES
 from overlay.link.part import Part, Taker, takes
-from overlay.link.publish_key import DIGEST_BYTES
 from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table

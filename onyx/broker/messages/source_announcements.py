@@ -2,7 +2,7 @@
 of it later, and the answers on their way up (control_plane.py has the picture).
 
 Interests go up ahead of ``TreeReady``: so when it has come from all children, the root knows what
-everybody wants.  A child that is away for long is not waited for (child_routes.py).
+everybody wants.  A child that is away for long is not waited for (query_plane.py).
 """
 
 from __future__ import annotations

@@ -3,33 +3,435 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TypeVar
 
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.releases import Releases
-from onyx.broker.moves.standbys import Standbys
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import Delivery, PlaceProfile
-from overlay.link.move_frames import (
+from overlay.link.frames import (
+    Delivery,
+    Ephemeral,
     HandedOver,
     HandoverWanted,
     MoveEnded,
+    PlaceProfile,
     ProfileReleased,
+    ProfileTaken,
     ReleaseProfile,
     StandBy,
+    StandingBy,
     WatershedMarker,
     WatershedReached,
 )
 from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.row_log import numbered_key
 from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Table
+from overlay.state_table import StateMachine, StateTable
+from registration.catalog import REGISTRATION_KEY
 from yfilter.errors import ProfileRefused
+
+# -------------------------------------------------------------------------------------------------
+# Standbys: profiles on their way to this broker (docs/planning.md, "How a profile moves").
+#
+# ``Standbys.steps`` is the protocol; docs/planning.md has its picture.  What matches is left to
+# the old host until the profile is live here, kept from then on, and as far as it is beyond the
+# watershed once that has come.
+#
+# Nothing needs to be kept before the profile is live here: the watershed is asked for later, so all
+# that comes until then is on the old host's side of it.  Nor anything of an older version: the old
+# host lets go only of a version that is live here.
+#
+# The mailbox moves with its numbers.  A subscriber says when it attaches what it has, and here as
+# there is sent what comes behind that: so each result arrives once.
+#
+# A message on that side may be slower on its way here than it was on its way to the old host; so
+# also when the profile is taken, what it gives is left out until none can come any more.
+#
+# What is kept is bounded as the backlog of a user who is away, with the same policy: the oldest
+# goes, and is counted in what the subscriber is told to have lost.
+
+
+_KIND = "in"
+
+
+class Standing(StrEnum):
+    """How far a profile is on its way here."""
+
+    AWAY = "not on its way"
+    ANNOUNCED = "announced"
+    STANDING_BY = "standing by"
+    TAKING = "taking over"
+
+
+class StandbyEvent(StrEnum):
+    STAND_BY = "StandBy"
+    LIVE = "live here"
+    RELEASED = "ProfileReleased"
+    HANDED = "HandedOver"
+    ALL_HERE = "all that waited is here"
+    ENDED = "MoveEnded"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A delivery that waits for the watershed; one thrown away for want of room has no
+    ``payload``."""
+
+    row: str
+    source: str
+    number: int
+    lengths: tuple[int, ...]
+    payload: bytes | None
+
+
+@dataclass(slots=True)
+class _Standby:
+    """``watershed`` and ``last`` (of the old host's mailbox) once the old host has let go."""
+
+    move: int
+    version: int
+    is_live: bool = False
+    watershed: Mapping[str, int] | None = None
+    last: int = 0
+    kept: list[_Kept] = field(default_factory=list)
+    thrown: int = 0  # so many of ``kept``, the oldest, have no payload any more
+    kept_bytes: int = 0
+    rows: int = 0  # that were ever made
+
+    @property
+    def state(self) -> Standing:
+        if self.watershed is not None:
+            return Standing.TAKING
+        return Standing.STANDING_BY if self.is_live else Standing.ANNOUNCED
+
+
+@dataclass(frozen=True, slots=True)
+class _StandbyRow:
+    """The same without what is kept."""
+
+    move: int
+    version: int
+    is_live: bool
+    watershed: Mapping[str, int] | None
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptRow:
+    """Under ``profile|number``."""
+
+    source: str
+    number: int
+    lengths: tuple[int, ...]
+    payload: bytes | None
+
+
+STANDBYS = Table("standby", _StandbyRow)
+KEPT = Table("kept", _KeptRow)
+SETTLING = Table("settling", dict[str, int])
+
+
+class Standbys(StateMachine[str, Standing, StandbyEvent]):
+    """The profiles that stand by at one broker; durable."""
+
+    def __init__(
+        self,
+        context: CoreContext,
+        query: QueryPlane,
+        mailboxes: Mailboxes,
+        watersheds: Watersheds,
+        registration: str,
+    ) -> None:
+        """``registration`` is the peer that leads."""
+        self._query = query
+        self._mailboxes = mailboxes
+        self._links = context.links
+        self._rows = context.rows
+        self._watersheds = watersheds
+        self._registration = registration
+        self._backlog_bytes_max = context.limits.delivery_backlog_bytes_max
+        self._standbys: dict[str, _Standby] = {}
+        self._settling: dict[str, dict[str, int]] = {}  # the watersheds of those that were taken
+        self._counters: Counter[str] = Counter()
+
+    def __contains__(self, profile: str) -> bool:
+        return profile in self._standbys
+
+    def __bool__(self) -> bool:
+        """Whether a profile is on its way, or not settled yet."""
+        return bool(self._standbys or self._settling)
+
+    def restore(self, rows: StoredRows) -> None:
+        for profile, row in rows.take(STANDBYS):
+            self._standbys[profile] = _Standby(
+                row.move, row.version, row.is_live, row.watershed, row.last
+            )
+        self._settling.update(rows.take(SETTLING))
+        for key, kept in rows.take(KEPT):
+            profile, _, number = key.rpartition("|")
+            standby = self._standbys[profile]
+            standby.kept.append(_Kept(key, kept.source, kept.number, kept.lengths, kept.payload))
+            standby.rows = int(number)
+            standby.thrown += kept.payload is None
+            standby.kept_bytes += len(kept.payload or b"")
+
+    # --- what the registration service says -----------------------------------------------
+
+    def handle_stand_by(self, frame: StandBy) -> None:
+        """A profile comes, or has a new version before it has come; ProfileRefused."""
+        if frame.profile not in self._standbys and frame.profile in self._query.profiles:
+            self._counters["not_expected"] += 1
+            return
+        self.happen(frame.profile, StandbyEvent.STAND_BY, frame)
+
+    def handle_live(self, live: LiveVersion) -> None:
+        """Something is live; perhaps a profile that stands by."""
+        profile, _, move = live.profile.partition("/")
+        standby = self._standbys.get(profile)
+        if standby is not None and (str(standby.move), standby.version) == (move, live.version):
+            self.happen(profile, StandbyEvent.LIVE)
+
+    def handle_released(self, frame: ProfileReleased) -> None:
+        """The old host has let go: here is the watershed, and so much waits there."""
+        if self._is_of_now(frame):
+            self.happen(frame.profile, StandbyEvent.RELEASED, frame)
+
+    def handle_handed_over(self, frame: HandedOver) -> None:
+        """A result that waited at the old host."""
+        if self._is_of_now(frame):
+            self.happen(frame.profile, StandbyEvent.HANDED, frame)
+
+    def handle_ended(self, frame: MoveEnded) -> None:
+        """The profile stays where it is."""
+        if self._is_of_now(frame):
+            self.happen(frame.profile, StandbyEvent.ENDED)
+
+    def handle_watershed(self, name: str) -> None:
+        """A watershed is known; if it is that of a profile that was taken, that is settled."""
+        kind, _, profile = name.partition("/")
+        if kind == _KIND:
+            self._watersheds.drop(name)
+            del self._settling[profile]
+            SETTLING.delete(self._rows, profile)
+
+    # --- what it is told once more, as it has lost its store ------------------------------
+
+    @property
+    def under_way(self) -> list[tuple[str, int, int]]:
+        """(profile, move, version) of each."""
+        return [(profile, each.move, each.version) for profile, each in self._standbys.items()]
+
+    @property
+    def highest(self) -> int:
+        return max((standby.move for standby in self._standbys.values()), default=0)
+
+    def say_again(self) -> None:
+        """How far each is."""
+        for profile, standby in self._standbys.items():
+            if standby.state is Standing.STANDING_BY:
+                self._tell(StandingBy(profile, standby.move, standby.version))
+            elif standby.state is Standing.TAKING:
+                last = self._mailboxes.box(profile).last
+                self._tell(HandoverWanted(profile, standby.move, last))
+
+    # --- what matches ---------------------------------------------------------------------
+
+    def is_delivered(self, delivery: Delivery) -> bool:
+        """Whether the old host of a profile that was taken has delivered this."""
+        watershed = self._settling.get(delivery.profile)
+        return watershed is not None and delivery.number <= watershed.get(delivery.source, 0)
+
+    def keep(self, delivery: Delivery) -> None:
+        """What a message gives for a profile that stands by."""
+        standby = self._standbys[delivery.profile]
+        is_passed = standby.watershed is not None and delivery.number <= standby.watershed.get(
+            delivery.source, 0
+        )
+        if not standby.is_live or is_passed:
+            return
+        standby.rows += 1
+        kept = _Kept(
+            row=numbered_key(delivery.profile, standby.rows),
+            source=delivery.source,
+            number=delivery.number,
+            lengths=tuple(delivery.lengths),
+            payload=delivery.payload,
+        )
+        standby.kept.append(kept)
+        standby.kept_bytes += len(delivery.payload)
+        self._put(kept)
+        while standby.kept_bytes > self._backlog_bytes_max:
+            self._throw_away(standby)
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "standing_by": len(self._standbys),
+            "settling": len(self._settling),
+            "kept": sum(len(standby.kept) for standby in self._standbys.values()),
+            **{f"in_{name}": count for name, count in self._counters.items()},
+        }
+
+    # --- helpers --------------------------------------------------------------------------
+
+    def _is_of_now(self, frame: ProfileReleased | HandedOver | MoveEnded) -> bool:
+        standby = self._standbys.get(frame.profile)
+        return standby is not None and standby.move == frame.move
+
+    def state(self, profile: str) -> Standing:
+        standby = self._standbys.get(profile)
+        return Standing.AWAY if standby is None else standby.state
+
+    def _announce(self, profile: str, frame: StandBy) -> None:
+        is_live = self._query.stand_by(
+            profile, frame.user, frame.text, frame.version, _wait(profile, frame.move)
+        )
+        known = self._standbys.get(profile)
+        if known is not None:
+            self._drop(known.kept)
+        self._standbys[profile] = _Standby(frame.move, frame.version)
+        self._store(profile)
+        if is_live:
+            self.happen(profile, StandbyEvent.LIVE)
+
+    def _say_standing_by(self, profile: str) -> None:
+        standby = self._standbys[profile]
+        standby.is_live = True
+        self._store(profile)
+        self._tell(StandingBy(profile, standby.move, standby.version))
+
+    def _take_over(self, profile: str, frame: ProfileReleased) -> None:
+        standby, watershed = self._standbys[profile], dict(frame.watershed)
+        self._drop([kept for kept in standby.kept if kept.number <= watershed.get(kept.source, 0)])
+        standby.kept = [
+            kept for kept in standby.kept if kept.number > watershed.get(kept.source, 0)
+        ]
+        standby.watershed, standby.last = watershed, frame.last
+        standby.thrown = sum(kept.payload is None for kept in standby.kept)
+        floor = frame.floor
+        if standby.thrown:  # the oldest goes, and what waits there is older still
+            floor = frame.last + standby.thrown
+        ephemeral = Ephemeral(frame.ephemeral)
+        self._mailboxes.take_over(profile, frame.acknowledged, floor, ephemeral)
+        if frame.unclaimed_since:
+            self._query.keep_unclaimed(profile, frame.unclaimed_since)
+        self._store(profile)
+        self._go_on(profile, floor)
+
+    def _put_in_mailbox(self, profile: str, frame: HandedOver) -> None:
+        before, last = frame.position - bool(frame.source), self._mailboxes.box(profile).last
+        if frame.source and frame.position <= last:
+            return  # asked for once more, as the registration service had lost its store
+        if last < before:
+            self._mailboxes.open_through(profile, before)
+        if frame.source:
+            self._send(Delivery(profile, frame.source, frame.number, frame.lengths, frame.payload))
+            self._counters["handed_over"] += 1
+        if frame.ends:
+            self._go_on(profile, frame.position)
+
+    def _go_on(self, profile: str, position: int) -> None:
+        """All through ``position`` is here: ask for more, or be the host."""
+        standby = self._standbys[profile]
+        if position < standby.last:
+            self._tell(HandoverWanted(profile, standby.move, position))
+        else:
+            self.happen(profile, StandbyEvent.ALL_HERE)
+
+    def _be_the_host(self, profile: str) -> None:
+        standby = self._standbys[profile]
+        for kept in standby.kept[standby.thrown :]:
+            payload = kept.payload or b""
+            self._send(Delivery(profile, kept.source, kept.number, list(kept.lengths), payload))
+        self._forget(profile, standby)
+        self._settle(profile, standby)
+        self._counters["taken"] += 1
+        self._tell(ProfileTaken(profile, standby.move, standby.version))
+
+    def _let_go(self, profile: str) -> None:
+        self._forget(profile, self._standbys[profile])
+        self._query.let_go(profile)
+        self._counters["given_up"] += 1
+
+    def _settle(self, profile: str, standby: _Standby) -> None:
+        watershed = dict(standby.watershed or {})
+        self._settling[profile] = watershed
+        SETTLING.put(self._rows, profile, watershed)
+        self._watersheds.begin(f"{_KIND}/{profile}", standby.move, self._query.table.roots)
+
+    def _send(self, delivery: Delivery) -> None:
+        self._counters["dropped"] += self._mailboxes.deliver(
+            delivery.source, delivery.number, delivery.results(), [delivery.profile]
+        )
+
+    def _throw_away(self, standby: _Standby) -> None:
+        kept = standby.kept[standby.thrown]
+        standby.kept_bytes -= len(kept.payload or b"")
+        standby.kept[standby.thrown] = replace(kept, lengths=(), payload=None)
+        self._put(standby.kept[standby.thrown])
+        standby.thrown += 1
+        self._counters["thrown_away"] += 1
+
+    def _forget(self, profile: str, standby: _Standby) -> None:
+        del self._standbys[profile]
+        STANDBYS.delete(self._rows, profile)
+        self._drop(standby.kept)
+
+    def _store(self, profile: str) -> None:
+        standby = self._standbys[profile]
+        row = _StandbyRow(
+            standby.move, standby.version, standby.is_live, standby.watershed, standby.last
+        )
+        STANDBYS.put(self._rows, profile, row)
+
+    def _put(self, kept: _Kept) -> None:
+        row = _KeptRow(kept.source, kept.number, kept.lengths, kept.payload)
+        KEPT.put(self._rows, kept.row, row)
+
+    def _drop(self, kept: Iterable[_Kept]) -> None:
+        for entry in kept:
+            KEPT.delete(self._rows, entry.row)
+
+    def _tell(self, frame: StandingBy | HandoverWanted | ProfileTaken) -> None:
+        self._links.send(self._registration, REGISTRATION_KEY, frame)
+
+    # --- the protocol ---------------------------------------------------------------------
+
+    steps = StateTable(
+        Standing.AWAY,
+        {
+            (Standing.AWAY, StandbyEvent.STAND_BY): (_announce, Standing.ANNOUNCED),
+            (Standing.ANNOUNCED, StandbyEvent.STAND_BY): (_announce, Standing.ANNOUNCED),
+            (Standing.ANNOUNCED, StandbyEvent.LIVE): (_say_standing_by, Standing.STANDING_BY),
+            (Standing.ANNOUNCED, StandbyEvent.ENDED): (_let_go, Standing.AWAY),
+            (Standing.STANDING_BY, StandbyEvent.STAND_BY): (_announce, Standing.ANNOUNCED),
+            (Standing.STANDING_BY, StandbyEvent.RELEASED): (_take_over, Standing.TAKING),
+            (Standing.STANDING_BY, StandbyEvent.ENDED): (_let_go, Standing.AWAY),
+            (Standing.TAKING, StandbyEvent.HANDED): (_put_in_mailbox, Standing.TAKING),
+            (Standing.TAKING, StandbyEvent.ALL_HERE): (_be_the_host, Standing.AWAY),
+            (Standing.TAKING, StandbyEvent.ENDED): (_let_go, Standing.AWAY),
+        },
+    )
+
+
+def _wait(profile: str, move: int) -> str:
+    """The name under which a standby waits to be live: no other wait of the profile has it."""
+    return f"{profile}/{move}"
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 F = TypeVar("F")
 

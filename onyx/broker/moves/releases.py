@@ -20,11 +20,12 @@ from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import Delivery, PlaceProfile
-from overlay.link.move_frames import (
+from overlay.link.frames import (
+    Delivery,
     HandedOver,
     HandoverWanted,
     MoveEnded,
+    PlaceProfile,
     ProfileReleased,
     ReleaseProfile,
 )

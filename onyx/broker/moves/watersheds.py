@@ -25,7 +25,7 @@ from onyx.broker.network.control_plane import ControlPlane
 from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
-from overlay.link.move_frames import WatershedMarker, WatershedReached
+from overlay.link.frames import WatershedMarker, WatershedReached
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable

@@ -9,7 +9,7 @@ each figure follows the last dozen of them.  The least is taken, but not for a s
 format in force stays until another saves GAIN_LEAST, and for MEASURED_LEAST measurements.
 
 Nothing is measured here.  Bytes, times and bandwidth are given, so that the same figures lead to
-the same choice; format_costs.py gets them.
+the same choice; link_formats.py gets them.
 """
 
 from __future__ import annotations

@@ -11,21 +11,20 @@ one delta, with one marker behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.network.control_plane import ControlPlane
-from onyx.broker.profiles.child_routes import ChildRoutes
 from onyx.broker.profiles.delta_portions import delta_portions, row_key
 from onyx.broker.profiles.hosted_profiles import HOSTED, HostedProfile, HostedRows
 from onyx.broker.profiles.live_wait import LiveVersion, LiveWaits
-from onyx.broker.profiles.suspensions import Suspensions
 from onyx.broker.profiles.transformation import Transformation
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import (
+    PROFILES_MAX,
     LiveMarker,
     LiveReached,
     Message,
@@ -38,19 +37,200 @@ from overlay.link.frames import (
 )
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.portions import portions
-from overlay.link.query_frames import PROFILES_MAX
+from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import INTERESTS, PROFILES, StoredRows
 from overlay.link.tables import Table
+from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
+from overlay.routing.generalisation import Budget
 from overlay.routing.routing_table import RoutingTable
-from overlay.routing.table_budget import table_budget
 from registration.catalog import REGISTRATION_KEY
+from yfilter.engine.linear_paths import ANY_GRAPH, Conjunction
 from yfilter.engine.readings import Readings
 from yfilter.engine.routing_templates import routing_query_of
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_accepted, parse_profile
 from yfilter.matcher import Matcher, check_profile
+
+# -------------------------------------------------------------------------------------------------
+# How much of its parent's routing table a broker may fill.
+#
+# A table has a routing query for each branch that hangs on the broker on some open tree.  Its bytes
+# are shared out by the number of brokers in each: whoever speaks for more of the network may say
+# more.  Every broker computes the same shares from the topology and the catalog, without exchanging
+# a word; when a tree opens they may become smaller.
+
+
+def table_budget(
+    own: Branch, siblings: Collection[Branch], table_bytes_max: int, disjuncts_max: int
+) -> Budget:
+    """What may be told for the branch ``own``, one of ``siblings``: all different branches that
+    hang on its parent on open trees."""
+    share = own.brokers / sum(branch.brokers for branch in siblings)
+    return Budget(disjuncts_max, max(1, int(table_bytes_max * share)))
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# ChildRoutes: the routing queries of child links, as they are said and as they are presumed.
+#
+# A child that is away when a tree comes into use cannot say what it wants there.  Nobody waits for
+# it: it is *presumed* to want everything, so messages wait for it at its parent as they do for any
+# broker that is away, until it says what it wants::
+#
+#     away for long, asked for its TreeReady ──> ``presume``: everything
+#     TreeReady of the branch                ──> ``confirm``: what it has said, and no more
+#
+# Messages may come before the child is ready for their source then; they wait until it is
+# (``TreeVersions.must_wait``).
+
+
+EVERYTHING = ("//*", ANY_GRAPH.text)
+"""Any document, and any graph."""
+
+
+class _RouteRow(NamedTuple):
+    """A disjunct that a child wants on a branch."""
+
+    branch: str
+    link: str
+    disjunct: str
+
+
+class _PresumedRow(NamedTuple):
+    """Of ``EVERYTHING``, what a child has not said itself."""
+
+    branch: str
+    link: str
+    disjuncts: tuple[str, ...] = EVERYTHING[:1]
+
+
+ROUTES = Table("route", _RouteRow)
+PRESUMED = Table("route-presumed", _PresumedRow)
+
+
+class ChildRoutes:
+    """``change`` as a child says, ``forget`` what is over."""
+
+    def __init__(
+        self,
+        control: ControlPlane,
+        rows: RowLog,
+        table: RoutingTable,
+        note: Callable[[Mapping[str, Delta]], None],
+    ) -> None:
+        """``note`` is told what the parents must know, by own branch."""
+        self._control = control
+        self._rows = rows
+        self._table = table
+        self._note = note
+        self.presumed: dict[Branch, tuple[str, ...]] = {}
+
+    def restore(self, rows: StoredRows) -> None:
+        for _, route in rows.take(ROUTES):
+            branch = self._control.branch_of(route.link, route.branch)
+            self._table.keep_child(branch)
+            disjunct = self._table.pool.parse(route.disjunct)
+            self._note(self._table.change_child(branch, (disjunct,), ()))
+        for _, row in rows.take(PRESUMED):
+            branch = self._control.branch_of(row.link, row.branch)
+            self.presumed[branch] = tuple(row.disjuncts)
+
+    def change(self, branch: Branch, delta: Delta) -> None:
+        """A child's routing query of a branch changes."""
+        if branch in self.presumed:
+            said = {one.text for one in delta.added}  # it does want that
+            self._mark(branch, [one for one in self.presumed[branch] if one not in said])
+        self._change(branch, delta)
+
+    def presume(self, branch: Branch) -> None:
+        """A child that has not said what it wants on a branch may want everything."""
+        self._table.keep_child(branch)
+        wanted = {one.text for one in self._table.wanted_on(branch)}
+        lacking = [one for one in EVERYTHING if one not in wanted]
+        if lacking:
+            self._mark(branch, [*self.presumed.get(branch, ()), *lacking])
+            self._change(branch, Delta(self._parsed(lacking)))
+
+    def confirm(self, branch: Branch) -> None:
+        """A child has said all that it wants on a branch."""
+        if branch in self.presumed:
+            presumed = self._parsed(self.presumed[branch])
+            self._mark(branch, ())
+            self._change(branch, Delta((), presumed))
+
+    def forget(self, wanted: Mapping[Branch, Iterable[Conjunction]]) -> None:
+        """What was wanted on branches that no tree has any more, which the table has forgotten."""
+        for branch, disjuncts in wanted.items():
+            for disjunct in disjuncts:
+                ROUTES.delete(self._rows, row_key(branch.name, branch.broker, disjunct.text))
+            self._mark(branch, ())
+
+    def _change(self, branch: Branch, delta: Delta) -> None:
+        self._note(self._table.change_child(branch, delta.added, delta.removed))
+        for disjunct in delta.added:
+            row = _RouteRow(branch.name, branch.broker, disjunct.text)
+            ROUTES.put(self._rows, row_key(*row), row)
+        for disjunct in delta.removed:
+            ROUTES.delete(self._rows, row_key(branch.name, branch.broker, disjunct.text))
+
+    def _parsed(self, disjuncts: Iterable[str]) -> tuple[Conjunction, ...]:
+        return tuple(map(self._table.pool.parse, disjuncts))
+
+    def _mark(self, branch: Branch, disjuncts: Sequence[str]) -> None:
+        if disjuncts:
+            self.presumed[branch] = tuple(disjuncts)
+            row = _PresumedRow(branch.name, branch.broker, tuple(disjuncts))
+            PRESUMED.put(self._rows, self._key(branch), row)
+        elif self.presumed.pop(branch, None) is not None:
+            PRESUMED.delete(self._rows, self._key(branch))
+
+    @staticmethod
+    def _key(branch: Branch) -> str:
+        return row_key(branch.name, branch.broker, "")
+
+
+# -------------------------------------------------------------------------------------------------
+# Suspensions: profiles that are not evaluated, as their user has spent their processor time.
+#
+# They stay where they are, live and with all that waits; but no message meets them until their text
+# is given again.  So it is after a restart.
+
+
+SUSPENDED = Table("suspended", str)  # by profile: why
+
+
+class Suspensions:
+    """Of profiles in the Matcher; ``why`` by profile."""
+
+    def __init__(self, rows: RowLog, matcher: Matcher) -> None:
+        self._rows = rows
+        self._matcher = matcher
+        self.why: dict[str, str] = {}
+
+    def restore(self, rows: StoredRows) -> None:
+        """When all profiles are in the Matcher."""
+        for profile, why in rows.take(SUSPENDED):
+            self._matcher.remove(profile)
+            self.why[profile] = why
+
+    def suspend(self, profile: str, why: str) -> None:
+        self._matcher.remove(profile)
+        self.why[profile] = why
+        SUSPENDED.put(self._rows, profile, why)
+
+    def take_out(self, profile: str) -> None:
+        """Take a profile out of the Matcher, where it may not be any more."""
+        if self.why.pop(profile, None) is None:
+            self._matcher.remove(profile)
+        else:
+            SUSPENDED.delete(self._rows, profile)
+
+
+# -------------------------------------------------------------------------------------------------
 
 
 class _ToldRow(NamedTuple):

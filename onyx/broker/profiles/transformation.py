@@ -19,28 +19,30 @@ all of them are through it is everything.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Protocol
 
 from formats import ElementStream
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.profiles.delta_portions import delta_portions, row_key
-from onyx.broker.profiles.former_versions import FormerVersions
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import NeedsDelta
 from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.nodes import Transformation as Mode
+from overlay.routing.branch_table import BranchTable, Changes, Forgotten
 from overlay.routing.branches import Branch
-from overlay.transformation.need_set import NeedDelta
-from overlay.transformation.needs_table import NeedsTable
+from overlay.transformation.need_set import NeedDelta, NeedSet
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.targets import LinkTarget
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.matcher import Matcher, Transforming
@@ -48,6 +50,234 @@ from yfilter.matches import Delivered, Match, ProfileMatch
 from yfilter.projection.needs import EVERYTHING, Need
 from yfilter.projection.part_needs import part_needs_of
 from yfilter.projection.profile_needs import needs_of
+
+# -------------------------------------------------------------------------------------------------
+# NeedsTable: what every link is sent of a message (section 4.2.2).
+#
+# ::
+#
+#     profiles here ──needs──┐
+#                            ├──NeedSet──> what this broker's branch needs ──> parent
+#     child links ───needs───┘                        as deltas
+#           └──> the matcher, which cuts the messages of all links (yfilter/projection)
+#
+# How needs are told is that of every BranchTable (overlay/routing/branch_table.py).
+#
+# Invariant: what the parent has been told keeps all that the needs of local profiles and of every
+# child keep, per branch.
+
+
+class LinkTransformer(Protocol):
+    """A Matcher, which leaves of a link's messages what its needs keep."""
+
+    def open_needs(self, target: LinkTarget) -> None: ...
+    def close_needs(self, target: LinkTarget) -> None: ...
+    def add_need(self, need: Need, target: LinkTarget) -> None: ...
+    def remove_need(self, need: Need, target: LinkTarget) -> None: ...
+
+
+class LinkNeeds:
+    """What is needed in a child's branch, everything until it has said anything; the transformer
+    is told of it."""
+
+    __slots__ = ("_entries", "_target", "_transformer")
+
+    def __init__(self, transformer: LinkTransformer, branch: Branch) -> None:
+        self._transformer = transformer
+        self._target = LinkTarget(branch.name, branch.broker, branch.roots)
+        self._entries: dict[Need, None] = {EVERYTHING: None}
+        transformer.add_need(EVERYTHING, self._target)
+
+    @property
+    def entries(self) -> Collection[Need]:
+        return self._entries
+
+    def change(self, added: Iterable[Need], removed: Iterable[Need]) -> Changes[Need]:
+        fresh = [need for need in dict.fromkeys(added) if need not in self._entries]
+        self._entries.update(dict.fromkeys(fresh))
+        for need in fresh:
+            self._transformer.add_need(need, self._target)
+        gone = [need for need in dict.fromkeys(removed) if need in self._entries]
+        for need in gone:
+            del self._entries[need]
+            self._transformer.remove_need(need, self._target)
+        return Changes(fresh, gone)
+
+    def close(self) -> None:
+        self._transformer.close_needs(self._target)
+
+
+class NeedsTable(BranchTable[Need, None, LinkNeeds, NeedSet]):
+    """The needs of all links of one broker, on every open tree, and of its profiles.
+
+    What the parents must be told is not given with each change, but by ``take``.
+    """
+
+    def __init__(self, transformer: LinkTransformer, bytes_max: int) -> None:
+        """``bytes_max``: of what is told about one own branch."""
+        super().__init__()
+        self._transformer = transformer
+        self._bytes_max = bytes_max
+
+    def _new_below(self, branch: Branch) -> LinkNeeds:
+        return LinkNeeds(self._transformer, branch)
+
+    def _new_upward(self) -> NeedSet:
+        return NeedSet(self._bytes_max)
+
+    @property
+    def is_changed(self) -> bool:
+        """Since ``take``."""
+        return any(needs.is_changed for needs in self._upward.values())
+
+    def forget_dead(self, is_alive: Callable[[str], bool]) -> Forgotten[Need]:
+        """Forget the trees that are not alive, and the branches of which no tree is."""
+        return self._forget([root for root in self.trees if not is_alive(root)], is_alive)
+
+    def take(self) -> dict[str, NeedDelta]:
+        """By own branch, what the parents must be told since the last time."""
+        news = {own: needs.take() for own, needs in self._upward.items()}
+        return {own: delta for own, delta in news.items() if delta}
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "local_needs": len(self._local),
+            "link_needs": sum(len(link.entries) for link in self._below.values()),
+            **self._told_statistics(),
+        }
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# FormerVersions: texts that profiles had, for messages that do not reflect the new ones yet.
+#
+# A message that was cut before a profile's change was known has what the old text needs of it, and
+# may lack what the new one needs.  So the old text answers it::
+#
+#     change told as number      3: p1's first text          8: its second
+#     a message reflects         3 … 7: the first text       8 …: the second
+#
+# The youngest are kept, up to FORMER_MAX of FORMER_TEXT_MAX characters, in the order of ``until``;
+# an older one is counted, and its messages are as those from before a profile is live.  Durable: a
+# text and the changes that tell of the next one are of one commit.
+
+
+FORMER_MAX = 16_384
+FORMER_TEXT_MAX = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FormerRow:
+    profile: str
+    text: str
+    since: Mapping[str, int]
+    until: Mapping[str, int]
+
+
+FORMER = Table("former-version", FormerRow)
+
+
+@dataclass(slots=True, eq=False)
+class _Former:
+    """``since`` and ``until``: by own branch, the changes that told of this text and of the next
+    one; None while that is not told, so that there is no row of this ``number`` yet."""
+
+    number: int
+    profile: str
+    text: str
+    since: Mapping[str, int]
+    until: Mapping[str, int] | None = None
+
+
+class FormerVersions:
+    """Texts by what a message reflects."""
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self._kept: dict[int, _Former] = {}
+        self._of: dict[str, list[_Former]] = {}  # by profile
+        self._untold: dict[str, _Former] = {}
+        self._last: dict[str, int] = {}  # by own branch: from here on nobody is asked
+        self._number = self._length = self._forgotten = 0
+
+    def restore(self, rows: StoredRows) -> None:
+        for key, row in rows.take(FORMER):
+            self._add(_Former(int(key), row.profile, row.text, row.since, row.until))
+            self._note_last(row.until)
+
+    def keep(self, profile: str, text: str, since: Mapping[str, int]) -> None:
+        """A text gives way to another one."""
+        former = self._untold[profile] = _Former(self._number + 1, profile, text, since)
+        self._add(former)
+        while len(self._kept) > FORMER_MAX or self._length > FORMER_TEXT_MAX:
+            self._drop(next(iter(self._kept.values())))
+            self._forgotten += 1
+
+    def told(self, profile: str, numbers: Mapping[str, int]) -> None:
+        """The text that a profile has now was told with these changes; with none, messages are
+        not cut by what it needs, and it answers them all."""
+        former = self._untold.pop(profile, None)
+        if former is None:
+            return
+        if not numbers:
+            self._drop(former)
+            return
+        former.until = numbers
+        self._note_last(numbers)
+        row = FormerRow(profile, former.text, former.since, numbers)
+        FORMER.put(self._rows, _row_key(former), row)
+
+    def forget(self, profile: str) -> None:
+        for former in self._of.get(profile, [])[:]:
+            self._drop(former)
+
+    def answering(self, own: str, reflects: int) -> Iterator[tuple[str, str]]:
+        """(profile, text) of those that answer a message that was cut on its way to ``own``."""
+        if not self._untold and reflects >= self._last.get(own, 0):
+            return
+        for former in reversed(self._kept.values()):
+            until = None if former.until is None else former.until.get(own, 0)
+            if until is not None and 0 < until <= reflects:
+                return  # and so had all before it
+            if until != 0 and former.since.get(own, 0) <= reflects:
+                yield former.profile, former.text
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "former_versions": len(self._kept),
+            "former_versions_forgotten": self._forgotten,
+        }
+
+    def _add(self, former: _Former) -> None:
+        self._number = former.number
+        self._kept[former.number] = former
+        self._of.setdefault(former.profile, []).append(former)
+        self._length += len(former.text)
+
+    def _note_last(self, numbers: Mapping[str, int]) -> None:
+        for own, number in numbers.items():
+            self._last[own] = max(number, self._last.get(own, 0))
+
+    def _drop(self, former: _Former) -> None:
+        del self._kept[former.number]
+        self._length -= len(former.text)
+        self._of[former.profile].remove(former)
+        if not self._of[former.profile]:
+            del self._of[former.profile]
+        if self._untold.get(former.profile) is former:
+            del self._untold[former.profile]
+        if former.until is not None:
+            FORMER.delete(self._rows, _row_key(former))
+
+
+def _row_key(former: _Former) -> str:
+    return number_key(former.number)
+
+
+# -------------------------------------------------------------------------------------------------
+
 
 PORTION = 100  # profiles looked at in one call
 

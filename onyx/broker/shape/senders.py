@@ -15,9 +15,9 @@ from overlay.link.frames import (
     TreeBegun,
     TreeEnded,
     Undecoded,
+    WatershedReached,
 )
 from overlay.link.link_layer import Arrival
-from overlay.link.move_frames import WatershedReached
 from overlay.tree_name import root_of
 
 OVER = "over"

@@ -16,10 +16,17 @@ from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.source_releases import SourceReleases
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.arrival import Arrival
-from overlay.link.catalog_frames import HELD, SETTLED, SWITCHED
 from overlay.link.core_context import CoreContext
 from overlay.link.events import DialPeers
-from overlay.link.frames import ShapeAgreed, ShapeAnnounced, ShapeReached, ShapeSettled
+from overlay.link.frames import (
+    HELD,
+    SETTLED,
+    SWITCHED,
+    ShapeAgreed,
+    ShapeAnnounced,
+    ShapeReached,
+    ShapeSettled,
+)
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table

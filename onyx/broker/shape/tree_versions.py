@@ -15,11 +15,11 @@ Invariants:
   back (packing/give_backs.py): when all of that has come again, the tree ends here, further down
   only then, and its routing table is not needed any more;
 - interests that come meanwhile are told on both, so that a live profile is so on both;
-- what comes down a new tree waits until the older one has ended here (held_frames.py), which never
-  depends on the new one: sources keep their order, and waiting cannot go round in a circle;
+- what comes down a new tree waits until the older one has ended here, which never depends on the
+  new one: sources keep their order, and waiting cannot go round in a circle;
 - a tree whose links are lost before it was complete is given up as it is, and the next begun;
 - a broker that the version goes round is a leaf of all its trees.  Nobody waits for it: it is
-  presumed to want everything (child_routes.py).  When it is back it takes one tree of a root after
+  presumed to want everything (query_plane.py).  When it is back it takes one tree of a root after
   the other, in the order of ``TreeBegun.after``, and those of versions that it does not know yet
   when it does.
 
@@ -30,18 +30,20 @@ Section 5 of the paper leaves this to the overlay network.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.bypasses import Bypasses
-from onyx.broker.shape.held_frames import HeldFrames
 from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
+from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import (
     BranchReady,
     MessageAgain,
@@ -51,10 +53,84 @@ from overlay.link.frames import (
 )
 from overlay.link.link_layer import Arrival
 from overlay.link.part import Part, Taker, takes
+from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.tree_name import root_of, version_of
+
+# -------------------------------------------------------------------------------------------------
+# HeldFrames: what came down a tree ahead of what it has to wait for.
+#
+# A new tree may be faster than the old one.  So that nobody gets a source's messages out of order,
+# a broker lets what comes down a tree wait until the tree before it has ended here, and until it is
+# ready for their source, which it may not be where it was away when that came; each frame is kept
+# on disk, and its tree's acknowledgements are withheld, so that no more than one window of a
+# neighbour ever waits.
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldRow:
+    peer: str
+    frame: bytes
+
+
+HELD = Table("held", _HeldRow)
+
+
+class HeldFrames:
+    """By tree, first in, first out, but that the entries of sources are next: they come on a flow
+    of their own, and messages wait for them; durable."""
+
+    def __init__(self, rows: RowLog) -> None:
+        self._rows = rows
+        self._waiting: dict[str, deque[tuple[str, Arrival]]] = {}
+        self._last = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def restore(self, rows: StoredRows) -> None:
+        for key, row in rows.take(HELD):
+            envelope = decode(row.frame[LENGTH_BYTES:])
+            arrival = Arrival(0, row.peer, envelope.frame, envelope.key, envelope.sequence)
+            self._add(key, arrival)
+            self._last = int(key)
+
+    def put(self, arrival: Arrival) -> None:
+        """A frame of a tree that has to wait."""
+        assert arrival.frame is not None
+        self._last += 1
+        key = number_key(self._last)
+        frame = encode(arrival.frame, arrival.key, arrival.sequence)
+        HELD.put(self._rows, key, _HeldRow(arrival.peer, frame))
+        self._add(key, arrival)
+
+    def _add(self, key: str, arrival: Arrival) -> None:
+        waiting = self._waiting.setdefault(arrival.key, deque())
+        is_entry = isinstance(arrival.frame, SourceAnnounced)
+        ahead = takewhile(lambda each: isinstance(each[1].frame, SourceAnnounced), waiting)
+        waiting.insert(sum(1 for _ in ahead) if is_entry else len(waiting), (key, arrival))
+
+    @property
+    def trees(self) -> tuple[str, ...]:
+        """Of which frames are here."""
+        return tuple(self._waiting)
+
+    def first(self, tree: str) -> Arrival | None:
+        """The frame of a tree that is next."""
+        waiting = self._waiting.get(tree)
+        return waiting[0][1] if waiting else None
+
+    def drop_first(self, tree: str) -> None:
+        """It waits no longer."""
+        waiting = self._waiting[tree]
+        HELD.delete(self._rows, waiting.popleft()[0])
+        if not waiting:
+            del self._waiting[tree]
+
+
+# -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

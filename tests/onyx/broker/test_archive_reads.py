@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from onyx.broker.archive import archive_pages
+from onyx.broker.archive import message_archive as archive_pages
 from onyx.broker.archive.message_archive import MessageArchive
 from overlay.access import Rule
 from overlay.archive import ArchiveOptions

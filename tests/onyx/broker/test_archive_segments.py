@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from onyx.broker.archive.archive_segments import SEGMENT_SUFFIX, ArchiveSegments
-from onyx.broker.archive.message_archive import MessageArchive
+from onyx.broker.archive.message_archive import SEGMENT_SUFFIX, ArchiveSegments, MessageArchive
 from overlay.archive import ArchiveOptions
 from overlay.link.events import ArchiveMessage
 

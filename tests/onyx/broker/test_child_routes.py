@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onyx.broker.profiles.child_routes import EVERYTHING
+from onyx.broker.profiles.query_plane import EVERYTHING
 from overlay.link.frames import Message, Publish, RoutingDelta, TreeReady
 from tests.onyx.broker.test_broker_core import Setting
 

@@ -9,12 +9,13 @@ from overlay.link.frames import (
     LiveMarker,
     LiveReached,
     PlaceProfiles,
+    ProfileReleased,
     ProfilesChanged,
     ProfilesLive,
+    ReleaseProfile,
     RoutingDelta,
     TaxonomiesAnnounced,
 )
-from overlay.link.move_frames import ProfileReleased, ReleaseProfile
 from tests.onyx.broker.test_broker_core import Setting, query
 from tests.onyx.broker.test_unclaimed_profiles import WEEK, Aging
 

@@ -17,7 +17,7 @@ from onyx.broker.messages.local_deliveries import Given, LocalDeliveries
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.profiles.match_shares import MatchShares
 from onyx.broker.profiles.query_plane import QueryPlane
-from onyx.node_deaths import ProcessDied
+from onyx.node_process import ProcessDied
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import Surroundings
 from overlay.link.dead_letters import FAILURES_MAX, FELLED_MAX, KEPT_MAX, PASSED_MAX, keep_aside
@@ -79,7 +79,7 @@ class Falling(Setting):
         raise NotImplementedError
 
     def live_on(self, failure: CoreFailed, caution: int = 0) -> Suspect | None:
-        """As node_lives.py does: a new core, which everybody reaches again; who is to blame."""
+        """As node_process.py does: a new core, which everybody reaches again; who is to blame."""
         if failure.suspect is not None:
             assert failure.__cause__ is not None
             keep_aside(self, failure.suspect, failure.__cause__, at=1.5)

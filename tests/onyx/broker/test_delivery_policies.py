@@ -8,8 +8,8 @@ import pytest
 
 from onyx.broker.deliveries.delivery_log import DELIVERIES, RECORD_BYTES
 from onyx.broker.deliveries.mailbox import Mailbox
+from onyx.broker.deliveries.mailboxes import BREAKS_MAX, DELAYED
 from onyx.broker.deliveries.policies import POLICIES, TOLD_AT_ONCE, Policies
-from onyx.broker.deliveries.rejections import BREAKS_MAX, DELAYED
 from overlay.delivery_policy import (
     ATTEMPTS_MAX,
     DISCONNECT,
@@ -20,8 +20,8 @@ from overlay.delivery_policy import (
     policy_of,
 )
 from overlay.link.dead_letters import OVER_LIMIT, UNDELIVERABLE, DeadLetter
-from overlay.link.delivery_frames import SHARED, Detached, Rejected
 from overlay.link.errors import ProtocolError
+from overlay.link.frames import SHARED, Detached, Rejected
 from overlay.link.limits import LinkLimits
 from tests.onyx.broker.test_mailboxes import User, World
 

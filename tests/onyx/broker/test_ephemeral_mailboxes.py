@@ -9,7 +9,7 @@ import pytest
 from onyx.broker.deliveries.delivery_log import DELIVERIES
 from onyx.broker.deliveries.former_texts import TEXTS
 from onyx.broker.deliveries.silence import AWAITED_TICKS
-from overlay.link.delivery_frames import EPHEMERAL, SHARED, Ephemeral
+from overlay.link.frames import EPHEMERAL, SHARED, Ephemeral
 from overlay.link.limits import LinkLimits
 from tests.onyx.broker.test_mailboxes import User, World
 

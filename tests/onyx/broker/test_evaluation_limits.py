@@ -6,9 +6,9 @@ from itertools import groupby
 
 import pytest
 
-from onyx.broker.users import user_budgets
-from overlay.link.delivery_frames import Delivery
+from onyx.broker.users import parts as user_budgets
 from overlay.link.events import TimePassed
+from overlay.link.frames import Delivery
 from tests.beside import Peer, SubscriberPeer
 from tests.onyx.broker.hosting import hosting, publish
 from tests.onyx.broker.test_broker_core import Setting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onyx.broker.shape.held_frames import HeldFrames
+from onyx.broker.shape.tree_versions import HeldFrames
 from overlay.link.events import Put
 from overlay.link.frame import Frame
 from overlay.link.frames import TreeBegun, TreeEnded

@@ -8,10 +8,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from overlay.link.delivery_frames import Attach, packed_numbers, packed_slots
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import FRAME_TYPES, Frame
-from overlay.link.frames import Hello
+from overlay.link.frames import Attach, Hello, packed_numbers, packed_slots
 from tests.onyx.broker.test_broker_core import NEWS, SF, Setting, delta, message, query
 
 WORDS = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from overlay.link.delivery_frames import Delivery, Missed
 from overlay.link.events import AskEvaluation
+from overlay.link.frames import Delivery, Missed
 from tests.beside import Peer
 from tests.onyx.broker.hosting import hosting, publish
 from tests.onyx.broker.test_broker_core import Setting

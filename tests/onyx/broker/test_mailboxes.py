@@ -13,7 +13,7 @@ import pytest
 from formats.limits import DEFAULT_LIMITS
 from onyx.broker.deliveries import delivery_log as delivery_log_module
 from onyx.broker.deliveries import lines as lines_module
-from onyx.broker.deliveries import mailbox_rows as mailbox_rows_module
+from onyx.broker.deliveries import mailboxes as mailbox_rows_module
 from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
     DELIVERIES,
@@ -26,14 +26,19 @@ from onyx.broker.deliveries.delivery_log import (
 from onyx.broker.deliveries.former_texts import TEXTS
 from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.deliveries.lines import HELD_SECONDS_EACH
-from onyx.broker.deliveries.mailbox_rows import CHANGES, MAILBOXES
 from onyx.broker.deliveries.mailboxes import (
+    CHANGES,
+    MAILBOXES,
     READ_SPACES,
     Mailboxes,
 )
 from onyx.broker.deliveries.overflow import MailboxLimits
 from overlay.link.dead_letters import DeadLetters
-from overlay.link.delivery_frames import (
+from overlay.link.errors import ProtocolError, StoreError
+from overlay.link.events import Flow, Put, ReadRows
+from overlay.link.frame import Frame
+from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode
+from overlay.link.frames import (
     SHARED,
     Attach,
     Deliveries,
@@ -45,10 +50,6 @@ from overlay.link.delivery_frames import (
     packed_numbers,
     packed_slots,
 )
-from overlay.link.errors import ProtocolError, StoreError
-from overlay.link.events import Flow, Put, ReadRows
-from overlay.link.frame import Frame
-from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode
 from overlay.link.limits import LinkLimits
 from overlay.link.part import Agenda
 from overlay.link.row_log import RowLog

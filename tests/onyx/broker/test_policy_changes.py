@@ -8,8 +8,7 @@ import pytest
 
 from overlay.delivery_policy import DROP_NEWEST, USUAL, DeliveryPolicy
 from overlay.link.events import TimePassed
-from overlay.link.frames import Delivery, DeliveryPolicies, Refused, Response
-from overlay.link.move_frames import MoveEnded, StandBy
+from overlay.link.frames import Delivery, DeliveryPolicies, MoveEnded, Refused, Response, StandBy
 from tests.onyx.broker.hosting import hosting, publish
 from tests.onyx.broker.test_broker_core import NEWS, SF, Setting
 from tests.registration.test_registration_core import refused

@@ -7,26 +7,24 @@ from dataclasses import replace
 import pytest
 
 from onyx.broker.moves import releases
-from overlay.link.delivery_frames import SHARED
 from overlay.link.frames import (
+    SHARED,
     CatalogWanted,
     Delivery,
+    HandedOver,
+    HandoverWanted,
     LiveMarker,
     LiveReached,
     Missed,
+    MoveEnded,
+    ProfileReleased,
     ProfilesChanged,
     ProfilesLive,
     ProfilesMoving,
-    Response,
-    RoutingDelta,
-)
-from overlay.link.move_frames import (
-    HandedOver,
-    HandoverWanted,
-    MoveEnded,
-    ProfileReleased,
     ProfileTaken,
     ReleaseProfile,
+    Response,
+    RoutingDelta,
     StandBy,
     StandingBy,
     WatershedMarker,

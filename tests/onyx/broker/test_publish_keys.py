@@ -12,11 +12,10 @@ import pytest
 from onyx.broker.messages.publish_keys import BLOCKS_AN_AGE, PUBLISH_KEYS, PublishKeys
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
-from overlay.link.catalog_frames import KEYS_MAX
 from overlay.link.errors import StoreError
 from overlay.link.events import Put
-from overlay.link.frames import AcceptedBefore, Message, Publish, PublishOnce, Refused
-from overlay.link.publish_key import DIGEST_BYTES, digest
+from overlay.link.frames import KEYS_MAX, AcceptedBefore, Message, Publish, PublishOnce, Refused
+from overlay.link.message_headers import DIGEST_BYTES, digest
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from tests.onyx.broker.test_broker_core import Setting, delta

@@ -7,10 +7,11 @@ from random import Random
 
 import pytest
 
-from onyx.broker.deliveries import mailbox_rows as mailbox_rows_module
+from onyx.broker.deliveries import mailboxes as mailbox_rows_module
 from onyx.broker.deliveries.delivery_log import DELIVERIES
 from onyx.broker.deliveries.mailbox import OPEN_MAX, SHARERS_MAX
-from overlay.link.delivery_frames import (
+from overlay.link.errors import ProtocolError
+from overlay.link.frames import (
     SHARED,
     Detached,
     Missed,
@@ -18,7 +19,6 @@ from overlay.link.delivery_frames import (
     packed_numbers,
     packed_slots,
 )
-from overlay.link.errors import ProtocolError
 from overlay.link.limits import LinkLimits
 from tests.onyx.broker.test_mailboxes import SMALL, User, World
 

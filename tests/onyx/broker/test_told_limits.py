@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from overlay.link.delivery_frames import Delivery
-from overlay.link.frames import Publish
+from overlay.link.frames import Delivery, Publish
 from tests.beside import Peer
 from tests.onyx.broker.hosting import hosting
 from tests.onyx.broker.test_broker_core import Setting, message

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from formats import WireFormat, decode, encode, parse_text, to_text
-from onyx.broker.profiles import former_versions, transformation
-from onyx.broker.profiles.former_versions import FORMER
+from onyx.broker.profiles import transformation
+from onyx.broker.profiles import transformation as former_versions
+from onyx.broker.profiles.transformation import FORMER
 from overlay.link.frames import (
     Delivery,
     LiveMarker,

@@ -9,8 +9,13 @@ import pytest
 from onyx.broker.broker_core import BrokerCore, Rows
 from overlay.link.core_context import Surroundings
 from overlay.link.events import TimePassed
-from overlay.link.frames import PlaceProfiles, ProfilesChanged, Request
-from overlay.link.move_frames import ProfileReleased, ReleaseProfile
+from overlay.link.frames import (
+    PlaceProfiles,
+    ProfileReleased,
+    ProfilesChanged,
+    ReleaseProfile,
+    Request,
+)
 from tests.onyx.broker.test_broker_core import FIGURE4, SF, Setting
 from tests.onyx.broker.test_profile_moves import stand_by
 

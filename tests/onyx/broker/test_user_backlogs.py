@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from onyx.broker.deliveries.mailbox import Mailbox, append_to_all
-from onyx.broker.deliveries.user_backlogs import UserBacklogs
+from onyx.broker.deliveries.overflow import UserBacklogs
 from overlay.link.frames import Delivery, Missed, PlaceProfile, Publish
 from tests.onyx.broker.test_broker_core import FIGURE4, Setting
 

@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from onyx import DataSource, User
 from onyx.gateway.api import OPERATIONS
-from onyx.gateway.app import application
 from onyx.gateway.call import Gateway
+from onyx.gateway.gateway_process import application
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.sessions import Sessions

@@ -12,7 +12,7 @@ import trio
 from onyx.errors import RequestFailed
 from onyx.gateway.backtests import KEPT_MAX, RUNNING_MAX, Backtest, Backtests, State
 from onyx.gateway.refusals import Refused
-from onyx.gateway.replay import Replay
+from onyx.gateway.trial_process import Replay
 from tests.onyx.gateway.browsing import Client
 from yfilter import Matcher
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from onyx.gateway.event_stream import event_text
-from onyx.gateway.overlay_map import OverlayMap
+from onyx.gateway.map_feed import OverlayMap
 from overlay.topology import Topology, parse_topology
 
 BYTES_MAX = 200_000

@@ -19,12 +19,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from onyx import DataSource, User, launch
 from onyx.broker.messages.message_latency import LATENCY_EVERY
 from onyx.registration_client import NetworkClient
-from onyx.telemetry.metric_table import METRICS
-from onyx.telemetry.metrics import Metrics
-from overlay.admin import AdminOptions
+from onyx.telemetry.metrics import METRICS, Metrics
 from overlay.archive import ArchiveOptions
 from overlay.link.histogram import BOUNDS, Histogram
 from overlay.link.vitals import Vitals
+from overlay.topology import AdminOptions
 from tests.onyx.networks import small_topology
 
 RULES = Path(__file__).resolve().parents[3] / "docs" / "alerts.yml"

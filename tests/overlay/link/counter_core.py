@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import trio
 
-from overlay.link.delivery_frames import columns, packed_numbers, packed_slots
 from overlay.link.events import Action, Event, Flow, Put
 from overlay.link.frames import (
     Attach,
@@ -22,6 +21,9 @@ from overlay.link.frames import (
     Request,
     Response,
     Taken,
+    columns,
+    packed_numbers,
+    packed_slots,
 )
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer

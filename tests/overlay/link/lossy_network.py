@@ -24,9 +24,9 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.flow_scheduler import FlowScheduler
 from overlay.link.frames import LiveMarker, Message
 from overlay.link.limits import LinkLimits
+from overlay.link.link_io import FlowScheduler
 from overlay.link.link_layer import LinkLayer
 from tests.beside import rows_read
 

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link.carried_message import CarriedMessage
-from overlay.link.catalog_frames import KEYS_MAX
-from overlay.link.delivery_frames import packed_numbers, packed_slots
 from overlay.link.frame import FRAME_TYPES, OLDEST_VERSION, PROTOCOL_VERSION, Frame
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import (
+    KEYS_MAX,
     AcceptedBefore,
     AccessAnnounced,
     Ack,
@@ -28,6 +27,8 @@ from overlay.link.frames import (
     DictionaryHeld,
     DictionaryTrained,
     ErrorFrame,
+    HandedOver,
+    HandoverWanted,
     Hello,
     KeysReleased,
     LinkReported,
@@ -36,6 +37,7 @@ from overlay.link.frames import (
     Message,
     MessageAgain,
     Missed,
+    MoveEnded,
     NeedsDelta,
     Observed,
     PartitionsMatched,
@@ -45,16 +47,19 @@ from overlay.link.frames import (
     PlaceProfiles,
     PlanInForce,
     Pong,
+    ProfileReleased,
     ProfilesChanged,
     ProfilesHosted,
     ProfilesLive,
     ProfilesMoving,
     ProfilesPlaced,
+    ProfileTaken,
     Publish,
     PublishOnce,
     Refused,
     Rejected,
     Relayed,
+    ReleaseProfile,
     Request,
     Response,
     RoutingDelta,
@@ -69,6 +74,8 @@ from overlay.link.frames import (
     SourceReady,
     SourceReleased,
     SourceRemoved,
+    StandBy,
+    StandingBy,
     Taken,
     TaxonomiesAnnounced,
     TaxonomiesInForce,
@@ -76,20 +83,12 @@ from overlay.link.frames import (
     TreeEnded,
     TreeReady,
     Undecoded,
-)
-from overlay.link.move_frames import (
-    HandedOver,
-    HandoverWanted,
-    MoveEnded,
-    ProfileReleased,
-    ProfileTaken,
-    ReleaseProfile,
-    StandBy,
-    StandingBy,
     WatershedMarker,
     WatershedReached,
+    packed_numbers,
+    packed_slots,
 )
-from overlay.link.publish_key import DIGEST_BYTES
+from overlay.link.message_headers import DIGEST_BYTES
 
 SAMPLES: tuple[Frame, ...] = (
     Hello(

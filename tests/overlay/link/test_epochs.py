@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from overlay.link.epochs import CODE
 from overlay.link.errors import Fenced
 from overlay.link.events import CloseConnection
 from overlay.link.frame import Frame
 from overlay.link.frames import ErrorFrame, Hello
-from overlay.link.link_layer import ANYONE
+from overlay.link.link_layer import ANYONE, CODE
 from overlay.link.principal import NOBODY, Principal
 from tests.overlay.link.pair import Hand, hello, make_links
 

@@ -6,8 +6,8 @@ import trio
 
 from formats.limits import DEFAULT_LIMITS
 from formats.text import parse_text
-from overlay.link.evaluation_desk import EvaluationDesk
 from overlay.link.events import AskEvaluation, Evaluated, Event
+from overlay.link.node import EvaluationDesk
 from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
 from yfilter.late_evaluation import question_about
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 
 from overlay.link import frame_codec
 from overlay.link.errors import ProtocolError
-from overlay.link.exact_headers import NOT_EXACT, ExactHeaders
 from overlay.link.frame import FRAME_TYPES, Frame
-from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
+from overlay.link.frame_codec import LENGTH_BYTES, NOT_EXACT, ExactHeaders, decode, encode
 from overlay.link.frames import Ack, Hello, Request, SourceAnnounced, SourceChanged
 from tests.overlay.link.samples import ANY_FRAME, SAMPLES, place
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overlay.link.events import Flow
-from overlay.link.flow_scheduler import FlowScheduler, SchedulerLimits
+from overlay.link.link_io import FlowScheduler, SchedulerLimits
 
 QUANTA = {Flow.CATALOG: 16 * 1024, Flow.QUERY: 32 * 1024, Flow.MESSAGE: 64 * 1024}
 

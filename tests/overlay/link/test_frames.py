@@ -13,18 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overlay.link.carried_message import CarriedMessage
-from overlay.link.delivery_frames import SLOTS_MAX, columns, packed_numbers, packed_slots
 from overlay.link.errors import ERROR_CODES, ProtocolError
 from overlay.link.events import Flow
 from overlay.link.frame import FRAME_TYPES, PROTOCOL_VERSION, Frame, on_the_wire
 from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX, MAP_DEPTH_MAX, SEQUENCE_MAX
 from overlay.link.frames import (
+    SLOTS_MAX,
     AccessAnnounced,
     Ack,
     Attach,
     Deliveries,
     Detached,
+    HandedOver,
     Hello,
     KeysReleased,
     Missed,
@@ -38,8 +39,10 @@ from overlay.link.frames import (
     SourceAnnounced,
     SourceChanged,
     Taken,
+    columns,
+    packed_numbers,
+    packed_slots,
 )
-from overlay.link.move_frames import HandedOver
 from tests.overlay.link.samples import ANY_FRAME, SAMPLES, place
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())

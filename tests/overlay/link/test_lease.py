@@ -14,9 +14,7 @@ from onyx.errors import UserError
 from onyx.trial_postgres import TrialServer
 from overlay.link.errors import Fenced, StoreError, StoreUnreachable
 from overlay.link.events import Put
-from overlay.link.lease import Lease
-from overlay.link.postgres import FORMAT_VERSION
-from overlay.link.postgres_store import PostgresStore
+from overlay.link.postgres_store import FORMAT_VERSION, Lease, PostgresStore
 from tests.postgres import LEASE_SECONDS, Postgres, running_postgres
 
 

@@ -6,8 +6,7 @@ import trio
 import trio.testing
 
 from overlay.link.events import ConnectionLost, DataReceived, Event, Flow
-from overlay.link.flow_scheduler import SchedulerLimits
-from overlay.link.link_io import Connection, ConnectionLimits
+from overlay.link.link_io import Connection, ConnectionLimits, SchedulerLimits
 
 
 async def test_bytes_both_ways_and_the_end() -> None:

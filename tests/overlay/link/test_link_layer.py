@@ -35,8 +35,7 @@ from overlay.link.frames import (
     TreeReady,
 )
 from overlay.link.limits import WINDOW_FRAMES_CEILING, LinkLimits
-from overlay.link.link_layer import ANYONE, TICKED_AT_ONCE
-from overlay.link.link_statistics import SHOWN_MAX
+from overlay.link.link_layer import ANYONE, SHOWN_MAX, TICKED_AT_ONCE
 from overlay.link.slices import SLICE_SECONDS, Slice
 from tests.overlay.link.pair import LIMITS, Hand, closed, hello, make_links, sent
 

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from overlay.link.delivery_frames import Deliveries, packed_numbers, packed_slots
 from overlay.link.errors import ProtocolError
 from overlay.link.frame_codec import ResultsEncoder, encode
+from overlay.link.frames import Deliveries, packed_numbers, packed_slots
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -8,7 +8,7 @@ from formats import SchemaRefused
 from formats.schema import Schema
 from formats.schema_questions import CheckMessages, ReadSchema, SchemaFound
 from overlay.link.events import AskSchemaWorker, Event, SchemaAnswered
-from overlay.link.schema_desk import SchemaDesk
+from overlay.link.node import SchemaDesk
 from tests.formats.test_schema_worker import GOOD, PATTERN, TRIED, doubling
 
 

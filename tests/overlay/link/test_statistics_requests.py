@@ -7,17 +7,17 @@ from typing import Any
 import msgpack
 import pytest
 
-from overlay.link.frames import Request
-from overlay.link.limits import LinkLimits
-from overlay.link.link_layer import LinkLayer
-from overlay.link.request_server import RequestRefused
-from overlay.link.statistics_requests import (
+from overlay.link.core import (
     ENTRIES_MAX,
     PAGE_MAX,
     SUMMARY_BYTES_MAX,
     StatisticsRequests,
     summary,
 )
+from overlay.link.frames import Request
+from overlay.link.limits import LinkLimits
+from overlay.link.link_layer import LinkLayer
+from overlay.link.request_server import RequestRefused
 
 FEW = {"broker": "B1", "data": {"published": 3, "crossings": {"B2": 1}}, "list": [1, 2]}
 MANY: dict[str, Any] = {

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from overlay.link.client_limits import RemoteError
-from overlay.link.delivery_frames import (
+from overlay.link.errors import ProtocolError
+from overlay.link.frames import (
     SHARED,
     SLOTS_MAX,
     Attach,
@@ -22,7 +23,6 @@ from overlay.link.delivery_frames import (
     packed_numbers,
     packed_slots,
 )
-from overlay.link.errors import ProtocolError
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.limits import WINDOW_FRAMES_CEILING
 from overlay.link.subscription import Attachment, Subscription

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from overlay.link.turns import MINUTE, Turns
+from overlay.link.vitals import MINUTE, Turns
 
 
 def test_the_longest_is_kept_with_what_took_most_of_it() -> None:

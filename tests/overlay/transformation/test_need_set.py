@@ -9,12 +9,11 @@ from random import Random
 
 import pytest
 
-from overlay.transformation.need_set import NeedDelta, NeedSet
+from overlay.transformation.need_set import NeedDelta, NeedSet, weaker
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.language.query_parser import parse_profile
 from yfilter.projection.needs import EVERYTHING, Kept, Need
 from yfilter.projection.profile_needs import needs_of
-from yfilter.projection.wider_needs import weaker
 
 ROOMY = 1_000_000
 

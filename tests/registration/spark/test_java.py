@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from registration.spark import java
-from registration.spark.java import Java, JavaNotFound, find_java, packaged_java, wrapped
+from registration.spark import session as java
+from registration.spark.session import Java, JavaNotFound, find_java, packaged_java, wrapped
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -62,7 +62,7 @@ def test_the_wrapper_leaves_out_one_argument_and_keeps_the_others(tmp_path: Path
 
 
 PACKAGED = """
-from registration.spark.java import packaged_java
+from registration.spark.session import packaged_java
 from registration.spark.session import SparkOptions, spark_session
 settings = {"spark.driver.memory": "500m"}
 with spark_session(SparkOptions(settings=settings, java=packaged_java())) as session:

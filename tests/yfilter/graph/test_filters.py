@@ -6,7 +6,6 @@ import pytest
 
 from tests.yfilter.graph.messages import turtle
 from yfilter.graph.graph_query import parse_graph_query
-from yfilter.graph.graph_results import has_solution
 from yfilter.graph.join import MessageGraph
 from yfilter.graph.join_program import JoinProgram
 from yfilter.graph.query_ast import (
@@ -14,6 +13,7 @@ from yfilter.graph.query_ast import (
     Iri,
     LiteralTerm,
 )
+from yfilter.graph_answers import has_solution
 from yfilter.language.budget import Budget
 from yfilter.language.profile_limits import EvaluationLimits
 

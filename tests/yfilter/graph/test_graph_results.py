@@ -17,9 +17,8 @@ from tests.yfilter.graph.messages import turtle
 from tests.yfilter.graph.solution_sets import are_equal, solutions_of_json, solutions_of_xml
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.graph_query import parse_graph_query
-from yfilter.graph.graph_results import graph_results, has_solution
 from yfilter.graph.join import MessageGraph
-from yfilter.graph_answers import GraphAnswers
+from yfilter.graph_answers import GraphAnswers, graph_results, has_solution
 from yfilter.language.profile_limits import EvaluationLimits
 
 LIMITS = EvaluationLimits()

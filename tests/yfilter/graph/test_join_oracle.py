@@ -22,10 +22,10 @@ from tests.yfilter.graph.solution_sets import (
 )
 from yfilter.errors import ProfileRefused
 from yfilter.graph.graph_query import parse_graph_query
-from yfilter.graph.graph_results import graph_results, has_solution
 from yfilter.graph.group_variables import possible
 from yfilter.graph.query_ast import GraphQuery, Group, QueryForm, ResultSyntax
 from yfilter.graph.query_text import unparse
+from yfilter.graph_answers import graph_results, has_solution
 from yfilter.language.profile_limits import EvaluationLimits
 
 LIMITS = EvaluationLimits()

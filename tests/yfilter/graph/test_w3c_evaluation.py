@@ -17,8 +17,8 @@ from tests.yfilter.graph.solution_sets import (
 from tests.yfilter.graph.w3c_suite import ARCHIVE, BASE, Case, cases, files, quads_of, result_set
 from yfilter.errors import ProfileRefused
 from yfilter.graph.graph_query import parse_graph_query
-from yfilter.graph.graph_results import graph_results, has_solution
 from yfilter.graph.query_ast import GraphQuery, QueryForm
+from yfilter.graph_answers import graph_results, has_solution
 from yfilter.language.profile_limits import EvaluationLimits
 
 LIMITS = EvaluationLimits()

@@ -13,11 +13,11 @@ from tests.yfilter.random_cases import (
     random_message,
     random_profile,
 )
+from yfilter.compiled_matcher import indexed_part
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.automaton import ROOTS
 from yfilter.index.index import Index
-from yfilter.index.indexed_part import indexed_part
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import PathExpression, Profile
 from yfilter.language.query_parser import parse_profile

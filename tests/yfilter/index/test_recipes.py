@@ -14,9 +14,9 @@ from tests.yfilter.random_cases import (
     random_message,
     random_profile,
 )
+from yfilter.compiled_matcher import indexed_part
 from yfilter.engine.readings import Readings
 from yfilter.index.index import Index
-from yfilter.index.indexed_part import indexed_part
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse

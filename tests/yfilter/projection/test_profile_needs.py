@@ -23,9 +23,9 @@ from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
-from yfilter.projection.need_table import projector_of
 from yfilter.projection.needs import Need
 from yfilter.projection.profile_needs import needs_of
+from yfilter.projection.transformations import projector_of
 
 
 def results(profile: Profile, stream: ElementStream) -> list[bytes]:

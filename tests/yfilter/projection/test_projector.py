@@ -20,9 +20,9 @@ from yfilter.engine.targets import LinkTarget
 from yfilter.index.index import Index
 from yfilter.language.query_ast import NameTest
 from yfilter.matcher import Matcher
-from yfilter.projection.need_table import NeedTable, bits_of, projector_of
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 from yfilter.projection.projector import Left, Projector
+from yfilter.projection.transformations import NeedTable, bits_of, projector_of
 
 NAMES = "abcd"
 

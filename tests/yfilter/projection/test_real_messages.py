@@ -18,8 +18,8 @@ from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
-from yfilter.projection.need_table import projector_of
 from yfilter.projection.profile_needs import needs_of
+from yfilter.projection.transformations import projector_of
 
 PROFILES = Path(__file__).resolve().parents[2] / "profiles_for_real_messages"
 MESSAGES, GROUPS = 4, 8
