@@ -115,13 +115,6 @@ def parts_of(lines: Sequence[Line]) -> tuple[float, float]:
 def longest_source(clone: Path) -> Path:
     """Of the hot modules."""
     sources = [file for package in HOT_PACKAGES for file in (clone / package).rglob("*.pyx")]
-    # The former form, to be deleted when no hot module has it: Python with types in a .pxd.
-    sources += [
-        types.with_suffix(".py")
-        for package in HOT_PACKAGES
-        for types in (clone / package).rglob("*.pxd")
-        if types.with_suffix(".py").exists()
-    ]
     if not sources:
         raise BenchmarkError("there is no hot module")
     return max(sources, key=lambda file: file.stat().st_size)

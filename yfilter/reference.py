@@ -27,7 +27,6 @@ from typing import TypeAlias
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text, to_text
-from yfilter.compiled_matcher import QueryCosts
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.readings import Derive, Readings, graph_meant, reading_of, readings_of
@@ -60,6 +59,7 @@ from yfilter.matches import (
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts
+from yfilter.query_costs import QueryCosts
 
 PAUSE_QUERIES = 16  # asked between two pauses
 DUMP_NODES_MAX = 2_000

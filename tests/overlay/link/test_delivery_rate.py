@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from overlay.link.delivery_rate import BYTES_LEAST, KEPT, SECONDS_MAX, DeliveryRate
 from overlay.link.frames import Ack, Message
+from overlay.link.journal import BYTES_LEAST, KEPT_RATES, SECONDS_MAX, DeliveryRate
 from tests.overlay.link.pair import Hand, make_links
 
 BURST = 2 * BYTES_LEAST
@@ -40,7 +40,7 @@ def test_a_link_that_is_never_idle_is_measured_all_the_time() -> None:
 
 def test_the_best_of_the_last_few_counts() -> None:
     rate = DeliveryRate()
-    for number, seconds in enumerate([0.1] + [1.0] * (KEPT - 1)):
+    for number, seconds in enumerate([0.1] + [1.0] * (KEPT_RATES - 1)):
         rate.sent(BURST, 10.0 * number)
         rate.acknowledged(BURST, 10.0 * number + seconds)
     assert rate.bytes_per_second == pytest.approx(BURST / 0.1)
