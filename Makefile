@@ -25,7 +25,7 @@ help:
 	@echo "make fast    the tests that start no process, in about a minute on two cores"
 	@echo "make test    the tests on all cores"
 	@echo "             make test JOBS=0 does it in one process"
-	@echo "make check   ruff and mypy"
+	@echo "make check   ruff, cython-lint and mypy"
 	@echo "make bench   a quick version of the benchmarks (results: docs/benchmarks.md)"
 	@echo "make campaign  hours of faults, seeds, damage and conformance: CAMPAIGN_SECONDS=$(CAMPAIGN_SECONDS)"
 	@echo "make docs    the documents as a site, in build/site (installs zensical)"
@@ -75,6 +75,7 @@ test: $(BUILT) $(DEV)
 check: $(DEV)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
+	PATH="$(BIN):$$PATH" $(BIN)/cython-lint --max-line-length 100 formats yfilter  # it calls pycodestyle
 	$(BIN)/mypy
 
 format: $(DEV)

@@ -8,7 +8,7 @@ SubtreeWriter writes elements as XML.
 import string
 from array import array
 from bisect import bisect_left
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from formats.characters import UTF_8_DECLARATION, is_utf_8
 from formats.element_stream import NO_PIECES, ElementStream

@@ -2,7 +2,7 @@
 
 A broker is gone round when nobody has heard of it for ``link_down_after_s``, this service itself
 included, everybody else is there and reached without it, and each of its neighbours has what it may
-have taken and not passed on (onyx/broker/shape/parts.py).  It keeps its profiles and its
+have taken and not passed on (onyx/broker/shape/shape_parts.py).  It keeps its profiles and its
 sources, and its place in the network: what is for them waits at its neighbours.  When it is back,
 and has had that, the trees lead through it again.  One at a time; where there is no other way all
 waits for it.

@@ -14,7 +14,7 @@ hosts say::
     knows nothing parts from it     none: it stays
 
 Where a profile is coming to several, all moves but the last were given up.  Both say once more what
-was on its way between them, behind that (parts.py).
+was on its way between them, behind that (onyx/broker/requests/request_parts.py).
 """
 
 from __future__ import annotations

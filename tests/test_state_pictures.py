@@ -26,7 +26,7 @@ PICTURES = {
     "onyx.broker.moves.watersheds:Watersheds": "docs/planning.md",
     "onyx.broker.shape.shape_stages:ShapeStages": "docs/protocol.md",
     "onyx.broker.shape.tree_versions:TreeVersions": "docs/protocol.md",
-    "onyx.broker.users.parts:UserBudgets": "docs/topologies.md",
+    "onyx.broker.users.user_parts:UserBudgets": "docs/topologies.md",
 }
 
 

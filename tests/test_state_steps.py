@@ -25,7 +25,7 @@ from onyx.broker.moves.watersheds import WatershedEvent, Watersheds
 from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.shape.shape_stages import ShapeStage, ShapeStages, StageEvent
 from onyx.broker.shape.tree_versions import TreeEvent, TreeVersions
-from onyx.broker.users.parts import BURST_SECONDS, AccountEvent, UserBudgets
+from onyx.broker.users.user_parts import BURST_SECONDS, AccountEvent, UserBudgets
 from overlay.link.events import PlannerAnswered, Put, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (

@@ -1,6 +1,6 @@
 """BrokerCore: a whole broker without I/O (Figure 10 of the paper).
 
-Its parts are made folder by folder: each has a ``parts.py``, which says what of it depends on
+Its parts are made folder by folder: each has a ``…_parts.py``, which says what of it depends on
 what, and hands out what others need.  The link layer is packet listener and packet sender; this
 file looks whether a peer may send a frame, and hands it to the part that takes it::
 
@@ -22,23 +22,23 @@ from collections.abc import Callable, Iterator, Mapping
 
 from formats import WireFormat
 from onyx.broker.deliveries.delivery_log import ReadStore
-from onyx.broker.deliveries.parts import DeliveryParts
+from onyx.broker.deliveries.delivery_parts import DeliveryParts
 from onyx.broker.messages.data_plane import not_evaluated
 from onyx.broker.messages.local_deliveries import DEFERRED_BYTES_MAX
+from onyx.broker.messages.message_parts import MessageParts
 from onyx.broker.messages.message_spans import MessageSpans, TellSpan
 from onyx.broker.messages.observers import Observers
-from onyx.broker.messages.parts import MessageParts
 from onyx.broker.messages.source_announcements import REMOVED
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.network.parts import NetworkParts
-from onyx.broker.packing.parts import PackingParts
-from onyx.broker.profiles.parts import ProfileParts
+from onyx.broker.network.network_parts import NetworkParts
+from onyx.broker.packing.packing_parts import PackingParts
+from onyx.broker.profiles.profile_parts import ProfileParts
 from onyx.broker.requests.broker_requests import CHANGING
-from onyx.broker.requests.parts import RequestParts
-from onyx.broker.shape.parts import ShapeParts
+from onyx.broker.requests.request_parts import RequestParts
 from onyx.broker.shape.senders import ORDERED, OVER, place_of_sender
+from onyx.broker.shape.shape_parts import ShapeParts
 from onyx.broker.shape.source_releases import MOVED
-from onyx.broker.users.parts import UserParts
+from onyx.broker.users.user_parts import UserParts
 from overlay.link.arrival import Arrival
 from overlay.link.core import Core, Rows
 from overlay.link.core_context import STILL, CoreContext, Surroundings

@@ -452,7 +452,7 @@ class LinkLayer:
         self._holder = holder
         self._epochs = Epochs(epoch)
         self.is_anew: Callable[[str], bool] = lambda peer: False  # whether its hello says so
-        # See parts.py of brokers: whether what is taken is kept, and what is passed on.
+        # See shape_parts.py of brokers: whether what is taken is kept, and what is passed on.
         self.keeps: Callable[[str, Flow, str], bool] = lambda peer, flow, key: False
         self.keeps_all: Callable[[str], bool] = lambda peer: False
         self._limits = limits

@@ -18,7 +18,7 @@ from overlay.topology import Topology
 PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
 
 TINY: dict[str, tuple[float, ...]] = {
-    "onyx.broker.deliveries.parts.LATE_MESSAGES": (1,),
+    "onyx.broker.deliveries.delivery_parts.LATE_MESSAGES": (1,),
     "onyx.broker.profiles.transformation.FORMER_MAX": (0, 1),
     "onyx.broker.messages.local_deliveries.DEFERRED_BYTES_MAX": (0,),
     "onyx.broker.messages.local_deliveries.LARGE_BYTES": (1,),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from onyx.broker.shape.parts import KeptMessages
+from onyx.broker.shape.shape_parts import KeptMessages
 from overlay.routing.broadcast_tree import broadcast_tree
 from tests.simulation.scenario import PATIENCE
 from tests.simulation.seeds import seeds

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from onyx.broker.messages.last_numbers import LastNumbers
-from onyx.broker.shape.parts import LinkBacklogs
+from onyx.broker.shape.shape_parts import LinkBacklogs
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.journal import Journal

@@ -1,11 +1,12 @@
 """Joins over the graph of one message.
 
-MessageGraph reads the terms and triples of a striped stream into tables that are indexed by subject,
-property and object (TripleTable).  A query is a chain of operators (made by join_program.py), each of
-which extends a row of bindings and hands it to the next; hash joins collect rows in tables.
+MessageGraph reads the terms and triples of a striped stream into tables that are indexed by
+subject, property and object (TripleTable).  A query is a chain of operators (made by
+join_program.py), each of which extends a row of bindings and hands it to the next; hash joins
+collect rows in tables.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from formats.element_stream import ElementStream
@@ -354,7 +355,7 @@ cdef class MessageGraph:
         is the property stated."""
         cdef int member
         if self._above is None:
-            rows: dict[tuple[int, ...], None] = {}
+            rows: dict = {}
             between: dict[object, list[int]] = {}
             for graph, subject, prop, thing in self.stated.statements():
                 rows[graph, subject, prop, thing, prop] = None

@@ -458,7 +458,7 @@ cdef class StateTable:
 
     cdef int look_at(self, SymbolTable symbols) except -1
     cdef int append(self, int loops, int[::1] nodes, int count) except -1
-    cdef int touch(self, int[::1] states, int count) except -1
+    cdef int touch_states(self, int[::1] states, int count) except -1
     cdef int outdated(self, int state) except -1
     cdef int lean(self, int state, int other) except -1
     cdef bint leans(self, int state) noexcept

@@ -587,7 +587,7 @@ cdef class RecordPool:
 # What is read for every match of every message, so that it is no object::
 #
 #     first of a query    0: nobody   n > 0: registration n alone   -p: the run at place p
-#     run at p            count << RUN_SHIFT | b, n0 n1 n2 …                in a block of 2^b numbers
+#     run at p            count << RUN_SHIFT | b, n0 n1 n2 …                a block of 2^b numbers
 #
 # A short run is one cache miss: its length stands before it, and a block of up to 16 numbers begins
 # at a multiple of its size, so that it lies in one line.  A block that is given up is used again
@@ -1232,7 +1232,7 @@ def _rounded(length: int) -> int:
 # The NFA of the paper, where one predicate of each query, its access predicate, is an edge in two
 # levels, so that a query is touched only where its predicate holds::
 #
-#     /nitf/head[@id = "x"]//series       1 ─nitf─▶ 2 ─head─▶ 3 ─@id─▶ 4 ─"x"─▶ 5 ─ε─▶ 6⟲ ─series─▶ 7
+#     /nitf/head[@id = "x"]//series       1 ─nitf▶ 2 ─head▶ 3 ─@id▶ 4 ─"x"▶ 5 ─ε▶ 6⟲ ─series▶ 7
 #
 # An edge is a number: ``symbol << EDGE_SHIFT | EDGE_NAME`` a name test, EDGE_LOOP the ε-move to a
 # state that stays; EDGE_ATTRIBUTE is made so of an attribute, EDGE_ATOM of an atom of that
@@ -1661,8 +1661,6 @@ cdef enum:
     _SLOTS = 2048  # for names that are the same objects; a power of 2
 
 
-  # only_label of a symbol with more labels than one
-
 Name: TypeAlias = "tuple[str, str]"  # as NameTest: namespace, local
 
 _NAMES_REMEMBERED = 100_000
@@ -1931,7 +1929,7 @@ cdef class TextTests:
     cpdef int add(self, int attribute, bytes key, int atom) except -1:
         """A test that is not there yet."""
         cdef Trie trie = self._trie
-        cdef const unsigned char* octets = key
+        cdef const unsigned char* data = key
         cdef int node, i
         if key[1] == MATCHES:
             if attribute not in self._patterns:
@@ -1941,7 +1939,7 @@ cdef class TextTests:
             return 0
         node = trie.extend(1, attribute << EDGE_SHIFT)
         for i in range(2, len(key)):
-            node = trie.extend(node, octets[i] << EDGE_SHIFT)
+            node = trie.extend(node, data[i] << EDGE_SHIFT)
         self._queries[attribute, key] = trie.add_query(node, key[1], atom)
         return 0
 
@@ -1957,7 +1955,7 @@ cdef class TextTests:
 
     cdef int find(self, int attribute, bytes values, int first, int last) except -1:
         """How many tests hold for ``values[first:last]``."""
-        cdef const unsigned char* octets = values
+        cdef const unsigned char* data = values
         cdef Trie trie = self._trie
         cdef int root = trie.child(1, attribute << EDGE_SHIFT)
         cdef int start, at, node, query, kind
@@ -1972,9 +1970,9 @@ cdef class TextTests:
             at = start
             # PERF: the bits of a node's edges spare nearly all look-ups.
             while at < last and trie.nodes[NODE_WIDTH * node + NODE_NAMES] & name_bit(
-                octets[at] << EDGE_SHIFT
+                data[at] << EDGE_SHIFT
             ):
-                node = trie.child(node, octets[at] << EDGE_SHIFT)
+                node = trie.child(node, data[at] << EDGE_SHIFT)
                 if node == 0:
                     break
                 at += 1
@@ -2347,7 +2345,7 @@ cdef class StateTable:
         self._derive(state)
         return state
 
-    cdef int touch(self, int[::1] states, int count) except -1:
+    cdef int touch_states(self, int[::1] states, int count) except -1:
         """Of so many states some are going to be put right."""
         # PERF: loads that nothing waits for, so that what follows is in the cache.
         cdef int i, row
@@ -3643,7 +3641,7 @@ cdef class Moves:
                 rows[STATE_WIDTH * self.target[i] + STATE_TIME] != clock
             )
         if stale:
-            states.touch(self.target, self.count)
+            states.touch_states(self.target, self.count)
             for i in range(self.count):
                 if (
                     self.target[i]

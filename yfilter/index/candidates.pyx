@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.automaton import Name, number_key
+from yfilter.index.automaton import number_key
 from yfilter.index.columns import doubles, grown, ints, longs
 from yfilter.index.target_groups import TargetGroups
 from yfilter.language.query_ast import Expression
@@ -2182,7 +2182,7 @@ cdef class Run:
 #     recipe      2   ATOM 0 ~0 0 1   NESTED 1  False ~1 2 0       constants "", ""
 #
 #     step        DESCENDANT SYMBOL CONDITION NEXT                 conditions and ways are chains
-#     condition   KIND A VALUE NEXT CHECK_A CHECK_B               A: attribute, or first step of a way
+#     condition   KIND A VALUE NEXT CHECK_A CHECK_B            A: attribute, or first step of a way
 #
 # Numbers in a recipe, in the order of the tree::
 #

@@ -612,7 +612,6 @@ cdef class Operator:
     """``is_costly``: its answer for a node is worth remembering.  ``uses_context``: it depends on
     the context node.  ``free``: the variables bound around it that it depends on."""
 
-
     def __init__(self, parts: Iterable[Operator] = ()) -> None:
         parts = tuple(parts)
         self.is_costly = any(part.is_costly for part in parts)

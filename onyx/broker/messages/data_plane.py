@@ -51,8 +51,8 @@ from onyx.broker.messages.publish_quota import PublishQuota
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import wire_format_of
+from onyx.broker.packing.packing_parts import PackingParts
 from onyx.broker.packing.parcel import Parcel
-from onyx.broker.packing.parts import PackingParts
 from onyx.broker.profiles.match_shares import MatchShares
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.profiles.transformation import Cut

@@ -17,7 +17,7 @@ from yfilter.language.query_parser import parse_accepted
 
 class HostedProfile(NamedTuple):
     """A profile whose host broker this is; ``unclaimed_since``: the second of the calendar since
-    when nobody has claimed it (parts.py), 0 if somebody has."""
+    when nobody has claimed it (user_parts.py), 0 if somebody has."""
 
     profile: str
     user: str

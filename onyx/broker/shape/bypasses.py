@@ -3,7 +3,7 @@
 On the trees of before, the next broker above such a one takes its place::
 
     B1 ─Message─> B2 ✗ ─ ─ ─> B3        B1 keeps on disk what B2 has not acknowledged or not passed
-     └──── tunnel, or link ────^        on (parts.py), and what is still to come down the
+     └──── tunnel, or link ────^        on (shape_parts.py), and what is still to come down the
                                         tree; B3 gets all of that from B1
 
 B3 has had some of it from B2, and passes over what it has by its numbers (last_numbers.py).  From

@@ -2,7 +2,7 @@
 
 A link counts as down when its neighbour could not be talked to over it for so long
 (``link_down_after_s``), and as up again when it could for as long; that with a broker which is gone
-round (parts.py) only when what waits for it has gone there.  One over which both ends never
+round (shape_parts.py) only when what waits for it has gone there.  One over which both ends never
 met has ten times as long: most likely the network is being started.  Both ends say so; what follows
 from it is decided where both reports come together (registration/link_reports.py, going_round.py).
 """
@@ -40,7 +40,7 @@ NEVER_MET_TIMES = 10
 
 class LinkWatch(Part):
     """Looks now and then.  Which links it has reported down is durable: as long as one is, all is
-    kept that its neighbour may not pass on, as the report has said (parts.py)."""
+    kept that its neighbour may not pass on, as the report has said (shape_parts.py)."""
 
     section = "trees"
 

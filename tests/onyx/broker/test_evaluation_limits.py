@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from onyx.broker.users import parts as user_budgets
+from onyx.broker.users import user_parts as user_budgets
 from overlay.link.events import TimePassed
 from overlay.link.frames import Delivery
 from tests.beside import Peer, SubscriberPeer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formats import parse_text
-from onyx.broker.requests.parts import why_not, why_taken
+from onyx.broker.requests.request_parts import why_not, why_taken
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.language.query_parser import parse_profile
 

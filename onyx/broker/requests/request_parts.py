@@ -12,28 +12,28 @@ from itertools import islice
 
 from formats import ElementStream, FormatError, MessageRefused, WireFormat, trained_version
 from onyx.broker.messages.data_plane import DataPlane, urgent_of
+from onyx.broker.messages.message_parts import MessageParts
 from onyx.broker.messages.observers import Figures, Observers
-from onyx.broker.messages.parts import MessageParts
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.access_rules import AccessRules
 from onyx.broker.network.control_plane import ControlPlane
-from onyx.broker.network.parts import NetworkParts
+from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.network.taxonomies import Taxonomies
 from onyx.broker.packing.codebook import is_media_type, wire_format_of
 from onyx.broker.packing.link_formats import LinkFormats
+from onyx.broker.packing.packing_parts import PackingParts
 from onyx.broker.packing.parcel import Parcel
-from onyx.broker.packing.parts import PackingParts
 from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.profiles.match_shares import MatchShares
-from onyx.broker.profiles.parts import ProfileParts
+from onyx.broker.profiles.profile_parts import ProfileParts
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.profiles.transformation import Transformation
 from onyx.broker.requests.broker_requests import BrokerRequests
 from onyx.broker.shape.link_watch import LinkWatch
-from onyx.broker.shape.parts import ShapeParts
+from onyx.broker.shape.shape_parts import ShapeParts
 from onyx.broker.shape.shape_stages import ShapeStages
-from onyx.broker.users.parts import UserParts
 from onyx.broker.users.policy_changes import PolicyChanges
+from onyx.broker.users.user_parts import UserParts
 from overlay.access import Right
 from overlay.delivery_policy import USUAL
 from overlay.limits import Limits

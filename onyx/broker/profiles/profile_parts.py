@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onyx.broker.deliveries.parts import DeliveryParts
+from onyx.broker.deliveries.delivery_parts import DeliveryParts
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.profiles.match_shares import MatchShares
 from onyx.broker.profiles.query_plane import QueryPlane

@@ -12,9 +12,9 @@ from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.source_announcements import SourceAnnouncements
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
-from onyx.broker.packing.parts import PackingParts
-from onyx.broker.profiles.parts import ProfileParts
-from onyx.broker.shape.parts import ShapeParts
+from onyx.broker.packing.packing_parts import PackingParts
+from onyx.broker.profiles.profile_parts import ProfileParts
+from onyx.broker.shape.shape_parts import ShapeParts
 from overlay.link.core_context import CoreContext
 from overlay.topology import Topology
 

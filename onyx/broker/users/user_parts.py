@@ -16,7 +16,7 @@ from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
 from onyx.broker.network.access_rules import AccessRules
-from onyx.broker.network.parts import NetworkParts
+from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.users.policy_changes import PolicyChanges
 from overlay.access import Right

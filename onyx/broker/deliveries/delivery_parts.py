@@ -6,7 +6,7 @@ from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
-from onyx.broker.packing.parts import PackingParts
+from onyx.broker.packing.packing_parts import PackingParts
 from overlay.limits import taken_limits
 from overlay.link.core_context import CoreContext
 from overlay.link.slices import SLICE_SECONDS

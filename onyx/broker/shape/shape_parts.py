@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
-from onyx.broker.network.parts import NetworkParts
+from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.give_backs import GiveBacks
-from onyx.broker.packing.parts import PackingParts
+from onyx.broker.packing.packing_parts import PackingParts
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.bypasses import Bypasses
 from onyx.broker.shape.link_watch import LinkWatch
