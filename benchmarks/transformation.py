@@ -26,7 +26,6 @@ from formats.kernel import build_info
 from overlay.topology import parse_topology
 
 OFF, PROJECTION, FULL = "off", "projection", "full"
-NEEDS_ADDED = 20_000
 KINDS = ("batches", "feeds", "finance", "pictures")
 
 
@@ -50,6 +49,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kinds", nargs="+", choices=KINDS, default=KINDS, help="of messages (default: all)"
+    )
+    parser.add_argument(
+        "--needs",
+        metavar="N",
+        type=positive,
+        default=20_000,
+        help="added to a link, which is timed (default: 20000)",
     )
     parser.add_argument("--seed", metavar="N", type=count, default=1)
 
@@ -210,8 +216,8 @@ def _tell_links(report: Report, options: argparse.Namespace) -> None:
         report.figure(f"links_{links}_us", label, found[f"links_{links}_us"], "us")
     each = found["links_different_each_us"]
     report.figure("links_different_each_us", "each link more, with other needs", each, "us")
-    for key, seconds in measure_added(NEEDS_ADDED).items():
-        report.figure(key, f"{NEEDS_ADDED:,} needs added", seconds, "s")
+    for key, seconds in measure_added(options.needs).items():
+        report.figure(key, f"{options.needs:,} needs added", seconds, "s")
 
 
 def _bytes_ratios(rows: Sequence[_Row]) -> list[float]:

@@ -1,8 +1,9 @@
-"""One Spark session for all tests that need one, its JVM ends with it; what ``pytest -n`` and
-``pytest --fast`` do."""
+"""One Spark session for all tests that need one, its JVM ends with it; how ``pytest -n`` and
+``pytest --fast`` share and choose tests; the garbage collector leaves the suite itself alone."""
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -82,6 +83,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="the fast layer only (tests/layers.py)")
     parser.addoption("--seeds", type=int, metavar="N", help="of tests with seeds the first N each")
+
+
+def pytest_configure() -> None:
+    """Modules and tests are kept: the collector would look at them in vain, again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """PERF: a quarter of a process's time goes into looking at all tests, for each test's garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -8,7 +8,8 @@ from benchmarks.transformation import TRANSFORMATION
 
 
 def test_a_tenth_of_the_content_is_a_fraction_of_the_bytes() -> None:
-    words = ["--messages", "2", "--rounds", "1", "--hops", "2", "--kinds", "batches", "pictures"]
+    words = ["--messages", "2", "--rounds", "1", "--hops", "2", "--needs", "500"]
+    words += ["--kinds", "batches", "pictures"]
     report = TRANSFORMATION.run(_parser().parse_args(["transformation", *words])).to_json()
     for key in ("bytes_ratio_10_percent", "bytes_ratio_restructured"):
         ratio = report[key]

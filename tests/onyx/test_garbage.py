@@ -21,12 +21,13 @@ class Ring:
 
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
-    """As it was before."""
+    """As in a process of its own, and then as it was before (tests/conftest.py)."""
     callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
+    gc.unfreeze()
     yield
     gc.callbacks[:] = callbacks
     gc.set_threshold(*thresholds)
-    gc.unfreeze()
+    gc.freeze()
 
 
 def test_a_cycle_that_is_new_is_found() -> None:
