@@ -91,7 +91,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """PERF: a quarter of a process's time goes into looking at all tests, for each test's garbage."""
+    """PERF: looking at all tests again and again takes a quarter of the time of most of them."""
     gc.collect()
     gc.freeze()
     gc.enable()

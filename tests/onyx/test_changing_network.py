@@ -17,6 +17,7 @@ from overlay.nodes import Address, BrokerNode, Link, Place
 from overlay.topology import Topology, parse_topology, to_toml
 from tests.onyx.networks import is_running
 
+PAUSE_SECONDS = 0.01  # from message to message
 NORTH, SOUTH, FAR = (10.0, 0.0), (30.0, 0.0), (-60.0, 0.0)  # where B1, B3 and B4 are
 
 
@@ -75,6 +76,7 @@ class Traffic:
             outcome = await self.source.publish(f"<n>{self.published + 1}</n>".encode())
             assert outcome.accepted
             self.published += 1
+            await trio.sleep(PAUSE_SECONDS)
 
     async def take(self, profile: str) -> None:
         self.got[profile] = []

@@ -11,11 +11,18 @@ import pytest
 
 from onyx import DataSource, NewProfile, ProfilesNotAccepted, User, launch
 from onyx.blocking import User as BlockingUser
-from onyx.profile_batches import BATCH_PROFILES, cut
+from onyx.profile_batches import cut
 from tests.onyx.networks import small_topology
 from tests.onyx.test_cli_network import Shell, shell, write
 
 __all__ = ["shell"]
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Profiles in a batch, so that few of them are several."""
+    monkeypatch.setattr("onyx.profile_batches.BATCH_PROFILES", 50)
+    return 50
 
 
 def test_cut_by_number_length_and_kind() -> None:
@@ -24,22 +31,23 @@ def test_cut_by_number_length_and_kind() -> None:
     assert list(cut([1, 1, 2, 1], lambda item: 1, lambda item: item)) == [[1, 1], [2], [1]]
 
 
+@pytest.mark.usefixtures("small_batches")
 async def test_many_are_added_changed_and_removed(registration: str) -> None:
     async with User(registration, "many") as user:
-        texts = [f"//many/n{number}" for number in range(2_500)]
+        texts = [f"//many/n{number}" for number in range(125)]
         ids = [i async for batch in user.add_profiles(texts) for i in batch.ids]
         shown = await user.profiles()
         assert [profile.id for profile in shown] == ids
         assert all(profile.live for profile in shown)
-        assert (await user.profile(ids[1_234])).text == texts[1_234]
-        changes = [(profile, f"//other/n{n}") for n, profile in enumerate(ids[:1_500])]
+        assert (await user.profile(ids[62])).text == texts[62]
+        changes = [(profile, f"//other/n{n}") for n, profile in enumerate(ids[:75])]
         changed = [batch async for batch in user.update_profiles(changes)]
-        assert [profile for batch in changed for profile in batch.ids] == ids[:1_500]
+        assert [profile for batch in changed for profile in batch.ids] == ids[:75]
         again = [batch async for batch in user.update_profiles(changes)]
         assert again == changed
-        assert (await user.profile(ids[1_499])).version == 2
+        assert (await user.profile(ids[74])).version == 2
         gone = [batch async for batch in user.remove_profiles([*ids, "p0"])]
-        assert [place for batch in gone for place in batch.refused] == [2_500]
+        assert [place for batch in gone for place in batch.refused] == [125]
         assert await user.profiles() == []
 
 
@@ -69,8 +77,10 @@ async def test_each_may_have_a_user_and_a_place_of_its_own(registration: str) ->
             pass
 
 
-async def test_the_same_key_adds_once_whatever_dies_meanwhile(tmp_path: Path) -> None:
-    texts = [f"//n{number}" for number in range(6 * BATCH_PROFILES)]
+async def test_the_same_key_adds_once_whatever_dies_meanwhile(
+    tmp_path: Path, small_batches: int
+) -> None:
+    texts = [f"//n{number}" for number in range(6 * small_batches)]
     async with (
         launch(small_topology(tmp_path, brokers=1), write_line=lambda line: None) as network,
         User(network.registration, "ada") as user,
@@ -120,16 +130,17 @@ def test_the_same_without_trio(registration: str) -> None:
         assert user.profiles() == []
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_a_file_of_many_on_the_command_line(shell: Shell, tmp_path: Path) -> None:
-    texts = [f"//file/n{number}" for number in range(1_200)]
+    texts = [f"//file/n{number}" for number in range(120)]
     lines = write(tmp_path / "queries.txt", "\n".join(texts) + "\n\n")
     ids = shell.lines("profile", "add", lines, "--lines", "--user", "eva")
-    assert len(ids) == 1_200
-    assert "1,200 of 1,200 profiles added" in shell.err
+    assert len(ids) == 120
+    assert "120 of 120 profiles added" in shell.err
     key = shell.err.split("--resume ")[1].split()[0]
     resumed = ("profile", "add", lines, "--lines", "--user", "eva", "--resume", key)
     assert shell.lines(*resumed) == ids
-    assert len(shell.lines("profile", "list", "--user", "eva")) == 1 + 1_200
+    assert len(shell.lines("profile", "list", "--user", "eva")) == 1 + 120
     changes = "\n".join(json.dumps({"profile": p, "text": "//changed"}) for p in ids[:2])
     assert shell.lines("profile", "update", write(tmp_path / "new.jsonl", changes)) == ids[:2]
     assert "//changed" in "\n".join(shell.lines("profile", "show", ids[1]))

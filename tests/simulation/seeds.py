@@ -1,7 +1,8 @@
 """Seeds: which seeds the tests of the simulation take.
 
-The suite takes a few of each scenario.  A campaign by hand takes TIMES as many, from seed FIRST
-on, and says at its end how many were lived through (``conftest.py``)::
+CI takes a third of the usual seeds of each scenario, the first ones.  A campaign by hand takes
+TIMES as many as usual, from seed FIRST on if that is set, and says at its end how many were lived
+through (``conftest.py``)::
 
     ONYX_SIMULATION_TIMES=50 ONYX_SIMULATION_FIRST=100000 pytest -n auto tests/simulation
 """
@@ -10,18 +11,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from fractions import Fraction
+from math import ceil
 
-TIMES = int(os.environ.get("ONYX_SIMULATION_TIMES", "1"))
+TIMES = Fraction(os.environ.get("ONYX_SIMULATION_TIMES", "1/3"))
 FIRST = os.environ.get("ONYX_SIMULATION_FIRST")
+LEAST = 2
 
 lived: set[tuple[str, int]] = set()
 """(test, seed) of the scenarios of this process."""
 
 
 def seeds(usual: int, first: int = 1) -> range:
-    """``usual`` seeds from ``first`` on, or what a campaign asks for."""
+    """``usual`` seeds from ``first`` on, as many of them as CI or a campaign asks for."""
     begin = first if FIRST is None else int(FIRST)
-    return range(begin, begin + usual * TIMES)
+    return range(begin, begin + max(LEAST, ceil(usual * TIMES)))
+
+
+def known_seeds(usual: int) -> range:
+    """The same of a scenario whose seeds are known to show something: never others than usual."""
+    return range(1, 1 + min(usual, max(LEAST, ceil(usual * TIMES))))
+
+
+def batch(these: range, first: int, count: int) -> range:
+    """The seeds of one test, which begin at ``first``: ``count``, or as many as are left."""
+    return these[first - these.start :][:count]
 
 
 def until_seen(these: range, seen: Mapping[str, int], rare: Collection[str]) -> Iterator[int]:

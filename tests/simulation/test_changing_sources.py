@@ -10,7 +10,7 @@ import pytest
 
 from overlay.link.events import Flow
 from overlay.link.frames import Response
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import batch, seeds
 from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_exactly_once import change_something, random_message
 from tests.simulation.test_moves import TEXTS, MovingAndChanging
@@ -129,7 +129,7 @@ def run(seed: int) -> ChangingSources:
 @pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_sources_change_and_go_and_what_they_published_arrives_once(first: int) -> None:
     updates = removals = moved = 0
-    for seed in range(first, first + RUNS_PER_TEST):
+    for seed in (these := batch(SEEDS, first, RUNS_PER_TEST)):
         scenario = run(seed)
         answers = list(scenario.answers())
         wrong = [answer for answer in answers if answer is None or not answer.ok]
@@ -156,4 +156,4 @@ def test_sources_change_and_go_and_what_they_published_arrives_once(first: int) 
         updates += len(scenario.updates)
         removals += len(scenario.removals)
         moved += scenario.moved()
-    assert updates > RUNS_PER_TEST and removals > RUNS_PER_TEST and moved > RUNS_PER_TEST
+    assert min(updates, removals, moved) > len(these)

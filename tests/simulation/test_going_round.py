@@ -14,7 +14,7 @@ import pytest
 from onyx.broker.shape.shape_parts import KeptMessages
 from overlay.routing.broadcast_tree import broadcast_tree
 from tests.simulation.scenario import PATIENCE
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import batch, known_seeds, seeds
 from tests.simulation.test_leaving_brokers import LeavingScenario
 
 SEEDS = seeds(10)
@@ -114,7 +114,7 @@ def check(scenario: AwayScenario) -> None:
 @pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_nobody_else_waits_for_a_broker_that_is_dead(first: int) -> None:
     versions = 0
-    for seed in range(first, first + RUNS_PER_TEST):
+    for seed in batch(SEEDS, first, RUNS_PER_TEST):
         print(f"seed {seed}")
         scenario = run(seed)
         check(scenario)
@@ -151,7 +151,7 @@ def cut_off(seed: int) -> AwayScenario:
     return scenario
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", known_seeds(2))
 def test_what_a_dead_broker_had_not_passed_on_its_parent_has(seed: int) -> None:
     check(cut_off(seed))
 
@@ -202,12 +202,12 @@ def seen_again(seed: int) -> AwayScenario:
     return scenario
 
 
-@pytest.mark.parametrize("seed", range(1, 9))
+@pytest.mark.parametrize("seed", known_seeds(8))
 def test_a_broker_that_was_seen_for_a_moment_takes_nothing_with_it(seed: int) -> None:
     check(seen_again(seed))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", known_seeds(2))
 def test_without_what_its_parent_keeps_it_would_show(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from registration.released_keys import ReleasedKeys
 from tests.simulation import test_exactly_once
 from tests.simulation.crashing_ends import CrashingEnds
 from tests.simulation.following import FollowingScenario
+from tests.simulation.seeds import known_seeds
 from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_changing_shapes import ChangingScenario
 
@@ -75,7 +76,7 @@ class LeavingScenario(FollowingScenario, ChangingScenario):
         self.check()
 
 
-@pytest.mark.parametrize("seed", range(1, 9))
+@pytest.mark.parametrize("seed", known_seeds(8))
 def test_a_root_broker_that_is_drained_leaves_and_nobody_misses_anything(seed: int) -> None:
     scenario = LeavingScenario(seed, brokers=3 + seed % 4)
     if seed % 2:
@@ -137,14 +138,14 @@ def keys_moved(seed: int) -> CrashingRoots | None:
 
 def test_publish_keys_go_along_with_their_source() -> None:
     again = moved = 0
-    for seed in range(1, 13):
+    for seed in (these := known_seeds(12)):
         scenario = keys_moved(seed)
         if scenario is not None:
             assert scenario.faults() == [], f"seed {seed}"
             again += sum(disk.again for disk in scenario.publishers.values())
             moved += 1
-    assert moved > 3
-    assert again > 50
+    assert moved > len(these) // 4
+    assert again > 4 * len(these)
 
 
 def test_keys_that_stay_behind_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +154,7 @@ def test_keys_that_stay_behind_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(scenario is not None and scenario.faults() for scenario in scenarios)
 
 
-@pytest.mark.parametrize("seed", range(1, 9))
+@pytest.mark.parametrize("seed", known_seeds(8))
 def test_a_lost_root_broker_takes_with_it_only_what_waited_there(seed: int) -> None:
     scenario = LeavingScenario(seed, brokers=3 + seed % 4)
     net = scenario.net

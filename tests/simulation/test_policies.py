@@ -20,10 +20,10 @@ from overlay.link.frames import Deliveries, Detached, Missed, contents, cut
 from overlay.link.limits import LinkLimits
 from tests.simulation.crashing_ends import DyingSubscriber
 from tests.simulation.scenario import Scenario
-from tests.simulation.seeds import seeds, until_seen
+from tests.simulation.seeds import batch, seeds, until_seen
 
 SEEDS = seeds(40)
-RUNS_PER_TEST = 10
+RUNS_PER_TEST = 20
 MESSAGE = b'<m a="1"/>'
 CALENDAR = 1_800_000_000.0
 NOT_KEPT = re.compile(rb"(at least )?(\d+) results? (?:was|were) not kept")
@@ -170,7 +170,7 @@ def test_what_comes_and_what_is_missing_is_all_there_was(first: int) -> None:
     """In more seeds if something rare has not happened."""
     rare = DROP_OLDEST, DROP_NEWEST, DISCONNECT, "expired"
     seen: Counter[str] = Counter()
-    for seed in until_seen(range(first, first + RUNS_PER_TEST), seen, rare):
+    for seed in until_seen(batch(SEEDS, first, RUNS_PER_TEST), seen, rare):
         scenario = run(seed)
         for disk in scenario.users.values():
             said = f"seed {seed}: {disk}"

@@ -7,7 +7,7 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Scenario
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import batch, seeds
 
 SEEDS = seeds(12)
 RUNS_PER_TEST = 6
@@ -86,7 +86,7 @@ def taken(scenario: Scenario) -> dict[str, list[set[tuple[str, int]]]]:
 @pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_equal_profiles_get_the_same_wherever_they_are(first: int) -> None:
     shares = []
-    for seed in range(first, first + RUNS_PER_TEST):
+    for seed in batch(SEEDS, first, RUNS_PER_TEST):
         scenario = run(seed)
         found = taken(scenario)
         for text, all_got in found.items():

@@ -6,7 +6,7 @@ import pytest
 
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Scenario
-from tests.simulation.seeds import seeds
+from tests.simulation.seeds import batch, seeds
 
 SEEDS = seeds(12)
 RUNS_PER_TEST = 6
@@ -58,7 +58,7 @@ def trained(scenario: Scenario) -> list[dict[str, list[str]]]:
 @pytest.mark.parametrize("first", SEEDS[::RUNS_PER_TEST])
 def test_messages_arrive_once_and_all_brokers_hold_the_same_version(first: int) -> None:
     numbers = []
-    for seed in range(first, first + RUNS_PER_TEST):
+    for seed in batch(SEEDS, first, RUNS_PER_TEST):
         scenario = run(seed)
         assert not scenario.missing(), f"seed {seed}"
         assert not scenario.wrong(), f"seed {seed}"

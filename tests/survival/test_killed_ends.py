@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.survival.killed_ends import KilledEnds
 
-KILLS = int(os.environ.get("ONYX_KILLS", "4"))
+KILLS = int(os.environ.get("ONYX_KILLS", "2"))
 SEED = int(os.environ.get("ONYX_KILLS_SEED", "1"))
 
 
