@@ -17,6 +17,7 @@ from math import ceil
 TIMES = Fraction(os.environ.get("ONYX_SIMULATION_TIMES", "1/3"))
 FIRST = os.environ.get("ONYX_SIMULATION_FIRST")
 LEAST = 2
+FURTHER = 48
 
 lived: set[tuple[str, int]] = set()
 """(test, seed) of the scenarios of this process."""
@@ -39,9 +40,9 @@ def batch(these: range, first: int, count: int) -> range:
 
 
 def until_seen(these: range, seen: Mapping[str, int], rare: Collection[str]) -> Iterator[int]:
-    """These seeds, and up to three times as many behind them until each rare thing was seen, which
-    the caller counts meanwhile."""
-    for seed in range(these.start, these.start + 4 * len(these)):
+    """These seeds, and behind them up to three times as many, or FURTHER, until each rare thing was
+    seen, which the caller counts meanwhile."""
+    for seed in range(these.start, these.stop + max(3 * len(these), FURTHER)):
         if seed >= these.stop and all(seen[each] for each in rare):
             return
         yield seed

@@ -15,8 +15,8 @@ from tests.simulation.sim_clients import SourceClient
 from tests.simulation.test_exactly_once import change_something, random_message
 from tests.simulation.test_moves import TEXTS, MovingAndChanging
 
-SEEDS = seeds(6, first=7)
-RUNS_PER_TEST = 6
+SEEDS = seeds(9, first=7)
+RUNS_PER_TEST = 9
 
 # Each has words that the other has not.
 SCHEMAS = (
@@ -156,4 +156,4 @@ def test_sources_change_and_go_and_what_they_published_arrives_once(first: int) 
         updates += len(scenario.updates)
         removals += len(scenario.removals)
         moved += scenario.moved()
-    assert min(updates, removals, moved) > len(these)
+    assert min(updates, removals, moved) >= len(these)

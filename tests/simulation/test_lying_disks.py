@@ -172,6 +172,7 @@ def test_a_lie_shows_where_nobody_looks(
     mending: str, lies: Collection[str], seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"overlay.link.{mending}", lambda *arguments: None)
+    monkeypatch.setattr("tests.simulation.scenario.PATIENCE", 60.0)
     assert any(shows(seed, lies) for seed in seeds)
 
 
