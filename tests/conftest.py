@@ -14,8 +14,9 @@ import pytest
 import trio
 import trio.testing
 
+from registration.spark.java import packaged_java
 from registration.spark.session import SparkOptions, spark_session
-from tests.layers import FAST_SEEDS, Seeds, is_slow, is_slow_place, no_processes
+from tests.layers import FAST_SEEDS, OWN_SEEDS, SEEDS, Seeds, is_slow, is_slow_place, no_processes
 from tests.postgres import Postgres, running_postgres
 
 
@@ -67,8 +68,8 @@ SETTINGS = {
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """On the Java that is found first: the one of the system where there is one."""
-    with spark_session(SparkOptions(settings=SETTINGS)) as session:
+    """On the packaged Java, where there is one."""
+    with spark_session(SparkOptions(settings=SETTINGS, java=packaged_java())) as session:
         yield session
 
 
@@ -82,7 +83,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="the fast layer only (tests/layers.py)")
-    parser.addoption("--seeds", type=int, metavar="N", help="of tests with seeds the first N each")
+    parser.addoption(
+        "--seeds", type=int, metavar="N", help="of tests with seeds the first N each; 0: all"
+    )
 
 
 def pytest_configure() -> None:
@@ -109,9 +112,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker("slow")
     is_fast, count = config.option.fast, config.option.seeds
     wanted = [each for each in items if not (is_fast and each.get_closest_marker("slow"))]
-    if is_fast or count is not None:
-        seeds = Seeds(FAST_SEEDS if count is None else count)
-        wanted = list(filter(seeds.takes, wanted))
+    if count is None:
+        seeds = Seeds(FAST_SEEDS if is_fast else SEEDS)
+        wanted = [each for each in wanted if each.nodeid.startswith(OWN_SEEDS) or seeds.takes(each)]
+    elif count:
+        wanted = list(filter(Seeds(count).takes, wanted))
     config.hook.pytest_deselected(items=list(set(items).difference(wanted)))
     items[:] = wanted
 

@@ -2,8 +2,8 @@
 
 A test is *slow* where it stands in a slow place, uses a fixture that runs something, or is one of
 ``slow_tests.txt``; it has the marker ``slow`` then.  Of a test with seeds the fast layer takes the
-first.  A test of it that starts a process fails, by the audit events of CPython, which
-multiprocessing does not send when it spawns.
+first, a whole run SEEDS; the simulation says itself how many.  A test of the fast layer that starts
+a process fails, by the audit events of CPython, which multiprocessing does not send when it spawns.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ SINGLE = {
 }
 SEED_NAMES = ("seed", "first")
 FAST_SEEDS = 1  # of each test
+SEEDS = 12  # the same, in a whole run; all in a campaign
+OWN_SEEDS = "tests/simulation/"  # which says itself how many
 
 # Of CPython's audit events, those of a process that begins.
 _STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"}

@@ -1,9 +1,10 @@
 """Which tests stay together when several processes share them (``pytest -n``, ``make test``).
 
 A file's tests run in one process, in order, as they do without ``-n``.  Files that need Spark or a
-network of processes are one process's work: each is started once, and no two networks are up side
-by side.  Simulations, whose tests are long, few and each from its own seed, go wherever there is
-time.
+network of processes are one process's work: each is started once, and no two of these networks are
+up side by side.  So are those of faults, which wait more than they work, and go on beside the
+others.  Simulations, whose tests are short and each from its own seeds, come last and go wherever
+there is time, so that all processes are done at the same time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from __future__ import annotations
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-TOGETHER = ("tests/registration/spark/", "tests/onyx/test_", "tests/benchmarks/test_network.py")
+TOGETHER = {
+    "processes": (
+        *("tests/registration/spark/", "tests/onyx/test_"),
+        "tests/benchmarks/test_network.py",
+    ),
+    "faults": ("tests/survival/",),
+}
 APART = ("tests/simulation/",)
 
 
@@ -22,7 +29,8 @@ class SideBySide(LoadScopeScheduling):
         if nodeid.startswith(APART):
             return nodeid
         file = nodeid.partition("::")[0]
-        return "processes" if file.startswith(TOGETHER) else file
+        groups = (group for group, begins in TOGETHER.items() if file.startswith(begins))
+        return next(groups, file)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """A test that ended its process is not run again, as it would most likely end the next."""

@@ -22,7 +22,7 @@ def run_demo(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_demo_with_a_few_messages() -> None:
-    finished = run_demo("--limit", "5")
+    finished = run_demo("--limit", "2")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     out = finished.stdout
     assert "106 profiles, until each is live" in out

@@ -1,6 +1,6 @@
 """Every target on seeded damage; ``python -m tests.fuzz`` runs more, and is guided by coverage.
 
-ONYX_FUZZ_RUNS multiplies how many inputs there are.
+ONYX_FUZZ_RUNS multiplies how many inputs there are, of which CI takes half.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.fuzz.targets import TARGETS
 from yfilter import MatchLimits
 from yfilter.language.profile_limits import EvaluationLimits
 
-TIMES = int(os.environ.get("ONYX_FUZZ_RUNS", "1"))
+TIMES = float(os.environ.get("ONYX_FUZZ_RUNS", "0.5"))
 INPUTS = {
     "frame": 4_000,
     "peer": 2_000,
@@ -52,7 +52,7 @@ WITHOUT_END = MatchLimits(
 @pytest.mark.parametrize("name", INPUTS)
 def test_whatever_comes_in_is_read_or_refused(name: str) -> None:
     target = TARGETS[name]
-    for number in range(TIMES * INPUTS[name]):
+    for number in range(round(TIMES * INPUTS[name])):
         data = target.an_input(Random(f"test.{number}"))
         try:
             target.run(data)
@@ -68,15 +68,15 @@ def test_the_oracle_sees_what_stalls_a_broker() -> None:
 
 
 def test_the_cost_fuzzer_finds_such_a_profile_where_nothing_is_bounded() -> None:
-    found = []
     for number in range(60):
         chance = ByteChance(TARGETS["cost"].an_input(Random(f"test.{number}")))
         profile, message = a_profile(chance), a_message(chance)
         try:
             evaluate(profile, message, WITHOUT_END, Meter(FEW_CALLS))
         except TooCostly:
-            found.append(profile)
-    assert [each for each in found if re.search(r"(some|every) .*100000.*100000", each)], found
+            if re.search(r"(some|every) .*100000.*100000", profile):
+                return
+    pytest.fail("none was found")
 
 
 def test_values_cost_when_they_are_written() -> None:

@@ -91,7 +91,7 @@ def test_random_profiles(body: PathExpression | Flwor | Constructor) -> None:
     check(Profile.of_parts(take_apart(body)))
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=100, derandomize=True, deadline=None)
 @given(profiles(), st.data())
 def test_random_words_of_one_shape(
     body: PathExpression | Flwor | Constructor, data: st.DataObject

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from registration.spark import session as java
-from registration.spark.session import Java, JavaNotFound, find_java, packaged_java, wrapped
+from registration.spark import java
+from registration.spark.java import Java, JavaNotFound, find_java, packaged_java, wrapped
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -61,24 +62,16 @@ def test_the_wrapper_leaves_out_one_argument_and_keeps_the_others(tmp_path: Path
     assert ran.stdout.splitlines() == ["-Xmx1g", "-Da=b c", ""]
 
 
-PACKAGED = """
-from registration.spark.session import packaged_java
-from registration.spark.session import SparkOptions, spark_session
-settings = {"spark.driver.memory": "500m"}
-with spark_session(SparkOptions(settings=settings, java=packaged_java())) as session:
-    frame = session.range(10, numPartitions=1)
-    rows = frame.mapInArrow(lambda batches: batches, "id long").collect()
-    system = session._jvm.java.lang.System
-    print(sum(row.id for row in rows), system.getProperty("java.version"))
-"""
+def _same(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
 
 
-def test_spark_runs_on_the_packaged_java() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", PACKAGED], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert ran.returncode == 0, ran.stderr
-    total, version = ran.stdout.split()
-    assert total == "45"
-    assert version.startswith("21.")
-    assert not ran.stderr
+def test_spark_runs_on_the_packaged_java(spark: Any) -> None:
+    """As all tests of one session do; networks and the demo run it on the Java that is found."""
+    rows = spark.range(10, numPartitions=1).mapInArrow(_same, "id long").collect()
+    assert sum(row.id for row in rows) == 45
+    packaged = packaged_java()
+    assert packaged is not None
+    system = spark._jvm.java.lang.System
+    assert system.getProperty("java.version").startswith("21.")
+    assert Path(system.getProperty("java.home")).resolve() == packaged.home.resolve()
