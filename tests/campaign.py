@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "campaign"
 CHECKED = ROOT / "build" / "checked"
-PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "8")
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "8", "--seeds", "0")
 CHAOS_SECONDS = 120  # of a round
 ODD_RUNS = 400
 RANDOM_PROFILES = 300
@@ -87,6 +87,7 @@ def _faults(seed: int) -> list[Command]:
             *("tests/survival/test_chaos.py", "tests/survival/test_lying_disks.py"),
             *("tests/survival/test_killed_ends.py", "tests/survival/test_takeover.py"),
             ONYX_CHAOS_SECONDS=CHAOS_SECONDS,
+            ONYX_CHAOS_STANDBYS=1,
             ONYX_CHAOS_SEED=seed,
             ONYX_KILLS=20,
             ONYX_KILLS_SEED=seed,
@@ -130,6 +131,7 @@ def _former_release(seed: int) -> list[Command]:
             *("tests/survival/test_upgrade.py", "tests/simulation/test_two_versions.py"),
             ONYX_FORMER_RELEASE="require",
             ONYX_UPGRADE_SEED=seed,
+            ONYX_SIMULATION_TIMES=1,
             ONYX_SIMULATION_FIRST=seed,
         )
     ]

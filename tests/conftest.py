@@ -14,8 +14,7 @@ import pytest
 import trio
 import trio.testing
 
-from registration.spark.java import packaged_java
-from registration.spark.session import SparkOptions, spark_session
+from registration.spark.session import SparkOptions, packaged_java, spark_session
 from tests.layers import FAST_SEEDS, OWN_SEEDS, SEEDS, Seeds, is_slow, is_slow_place, no_processes
 from tests.postgres import Postgres, running_postgres
 

@@ -13,7 +13,7 @@ from formats.dictionary import EMPTY_DICTIONARY, Dictionary, make_dictionary, on
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError, MessageRefused
 from formats.grammar import Grammar
-from formats.graph import literal_forms, literal_values
+from formats.graph import literal_forms, striping
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.graph_limits import GraphLimits
 from formats.graph.plain_striping import plain_stripes
@@ -192,10 +192,10 @@ def test_literals_have_the_same_numbers() -> None:
     others = ("2024-02-29", "2024-02-29T12:30:15.250+01:00", "1969-12-31T23:59:59.5Z")
     for datatype in literal_forms._KINDS:
         kind = literal_forms.value_kind(datatype)
-        assert kind == literal_values.value_kind(datatype)
-        assert literal_forms.is_seconds(kind) == literal_values.is_seconds(kind)
+        assert kind == striping.value_kind(datatype)
+        assert literal_forms.is_seconds(kind) == striping.is_seconds(kind)
         for text in (*numbers, *times, *others):
-            compiled = literal_values.derived_value(text.encode(), kind)
+            compiled = striping.derived_value(text.encode(), kind)
             assert literal_forms.derived_value(text.encode(), kind) == compiled, (text, datatype)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from registration.spark import java
-from registration.spark.java import Java, JavaNotFound, find_java, packaged_java, wrapped
+from registration.spark import session as java
+from registration.spark.session import Java, JavaNotFound, find_java, packaged_java, wrapped
 
 
 def fake_java(home: Path, version: str) -> Path:
