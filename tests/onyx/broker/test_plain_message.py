@@ -37,8 +37,7 @@ from overlay.link.frames import (
 from tests.onyx.broker.test_broker_core import Setting, delta
 
 FUNCTIONS_MAX, CALLS_MAX = 205, 308  # four of them, of readings and element stream, were compiled
-"""The last counts; they are lowered with the way, and never raised.  The build in Python calls some
-functions that compiled code has within itself."""
+"""The last counts; they are lowered with the way, and never raised."""
 
 ROOT = Path(__file__).parents[3]
 PROJECT = ("formats", "yfilter", "overlay", "registration", "onyx")
