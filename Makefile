@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-JOBS   ?= auto
+# One more than cores, since tests of processes wait now and then.
+JOBS   ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 CAMPAIGN_SECONDS ?= 7200
 STAMP  := $(VENV)/.set-up
 DEV    := $(VENV)/.set-up-dev

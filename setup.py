@@ -1,7 +1,8 @@
 """Compiles the hot modules with Cython where that can be done; all else is in pyproject.toml.
 
 A hot module is a ``.pyx`` file; a ``.pxd`` without one is a header.  Each is a task of its own,
-from Cython to the linker, on all cores, the longest first.
+from Cython to the linker, on all cores, the longest first.  One more extension has no source: it
+has the code that Cython would put into each of them.
 
 ``ONYX_COMPILE`` says whether modules are compiled: ``auto`` (the default: where there are Cython
 and a C compiler; without them setup.py says so and goes on), ``require`` (fail otherwise) or
@@ -41,6 +42,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
 PACKAGES = ("formats", "yfilter")  # those with hot modules
+SHARED = "formats.compiled_support"  # the code of memoryviews, once for all modules
 GENERATED = Path("build", "cython")  # the C sources; never part of a distribution
 KEPT_BUILDS = 20  # of each extension, in the cache
 
@@ -182,7 +184,7 @@ class BuildHotModules(build_ext):
         started = time.monotonic()
         cache, toolchain = Cache(), self.toolchain()
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            keys = [self.key(Path(one.sources[0]), toolchain) for one in self.extensions]
+            keys = [self.key(one, toolchain) for one in self.extensions]
             tasks = [
                 pool.submit(self.build, one, key, cache)
                 for one, key in zip(self.extensions, keys, strict=True)
@@ -218,27 +220,22 @@ class BuildHotModules(build_ext):
             )
         )
 
-    def key(self, source: Path, toolchain: str) -> str:
-        _refuse_checks_of_its_own(source)
-        made_from = [f"{file}: {digest_of(file)}" for file in _all_sources(source)]
+    def key(self, extension: Extension, toolchain: str) -> str:
+        made_from: list[str] = []
+        if extension.name != SHARED:
+            source = Path(extension.sources[0])
+            _refuse_checks_of_its_own(source)
+            made_from = [f"{file}: {digest_of(file)}" for file in _all_sources(source)]
         return hashlib.sha256("\n".join([toolchain, *made_from]).encode()).hexdigest()
 
     def build(self, extension: Extension, key: str, cache: Cache) -> bool:
         """True if it had to be compiled."""
-        source = Path(extension.sources[0])
         built = Path(self.get_ext_fullpath(extension.name))
         if cache.take(extension.name, key, built):
             return False
-        in_c = (GENERATED / source).with_suffix(".c")
+        in_c = GENERATED.joinpath(*extension.name.split(".")).with_suffix(".c")
         in_c.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            [
-                *(sys.executable, "-m", "cython", "--module-name", extension.name),
-                *(f"--directive={name}={value}" for name, value in DIRECTIVES.items()),
-                *(str(source), "--output-file", str(in_c)),
-            ],
-            check=True,
-        )
+        subprocess.run([sys.executable, "-m", "cython", *_arguments(extension, in_c)], check=True)
         extension.sources = [str(in_c)]
         extension.extra_compile_args = FLAGS.get(self.compiler.compiler_type, [])
         self.build_extension(extension)
@@ -257,15 +254,26 @@ class BuildHotModules(build_ext):
 
     def write_manifest(self, reason: str) -> None:
         manifest = Path(self.get_ext_fullpath("formats.any")).with_name("compiled.json")
-        sources = {module_of(file): file for file in hot_sources()} if self.extensions else {}
+        sources = {module_of(file): digest_of(file) for file in hot_sources() if self.extensions}
         headers = [file for package in PACKAGES for file in Path(package).rglob("*.pxd")]
         content = {
-            "sources": {module: digest_of(file) for module, file in sources.items()},
+            "sources": sources and {**sources, SHARED: ""},
             "types": {module_of(file): digest_of(file) for file in headers if sources},
             "reason": reason,
             "checks": IS_CHECKED,
         }
         _write_whole(manifest, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _arguments(extension: Extension, in_c: Path) -> list[str]:
+    """Of Cython."""
+    directives = [f"--directive={name}={value}" for name, value in DIRECTIVES.items()]
+    if extension.name == SHARED:
+        return [*directives, "--generate-shared", str(in_c)]
+    return [
+        *("--module-name", extension.name, *directives, "--shared", SHARED),
+        *(extension.sources[0], "--output-file", str(in_c)),
+    ]
 
 
 def _all_sources(source: Path) -> list[Path]:
@@ -297,7 +305,8 @@ def _say_loudly(reason: str) -> None:
 def hot_extensions() -> list[Extension]:
     if MODE == "skip":
         return []  # without extensions the wheel is one for every platform
-    return [Extension(module_of(source), [str(source)]) for source in hot_sources()]
+    hot = [Extension(module_of(source), [str(source)]) for source in hot_sources()]
+    return [*hot, Extension(SHARED, [])]
 
 
 if __name__ == "__main__":

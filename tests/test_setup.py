@@ -88,9 +88,9 @@ class Project:
 
 @pytest.fixture(scope="module")
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache after the first build, which had to compile both."""
+    """A cache after the first build, which had to compile both and what they share."""
     directory = tmp_path_factory.mktemp("first")
-    assert Project(directory / "project", directory / "cache").compiled() == 2
+    assert Project(directory / "project", directory / "cache").compiled() == 3
     return directory / "cache"
 
 
@@ -105,7 +105,8 @@ def test_the_cache_knows_what_was_compiled(project: Project, tmp_path: Path) -> 
     assert project.compiled() == 0
     assert project.call("hot.four([3])") == "7"
     manifest = project.manifest()
-    assert set(manifest["sources"]) == {"formats.hot", "formats.other"}  # type: ignore[call-overload]
+    modules = {"formats.hot", "formats.other", "formats.compiled_support"}
+    assert set(manifest["sources"]) == modules  # type: ignore[call-overload]
     assert (manifest["reason"], manifest["checks"]) == ("", False)
 
     # One source has changed, and then a header of one.
@@ -125,12 +126,12 @@ def test_the_cache_knows_what_was_compiled(project: Project, tmp_path: Path) -> 
     (project.directory / "formats" / "other.pyx").unlink()
     project.write("formats/other.py", "")
     assert project.compiled() == 0
-    assert project.extensions() == {"hot"}
+    assert project.extensions() == {"hot", "compiled_support"}
 
 
 def test_a_build_with_checks_is_another_one(project: Project) -> None:
     (project.directory / "formats" / "other.pyx").unlink()
-    assert project.compiled(ONYX_COMPILE_CHECKS="1") == 1
+    assert project.compiled(ONYX_COMPILE_CHECKS="1") == 2
     assert project.call("hot.four([])") == "IndexError: list index out of range"
     assert project.manifest()["checks"] is True
     assert project.compiled() == 0
@@ -142,9 +143,9 @@ def test_a_build_with_checks_is_another_one(project: Project) -> None:
 
 def test_without_a_cache_builds_are_kept_in_the_project(project: Project) -> None:
     (project.directory / "formats" / "hot.pyx").unlink()
-    assert project.compiled(ONYX_BUILD_CACHE="") == 1
+    assert project.compiled(ONYX_BUILD_CACHE="") == 2
     assert project.compiled(ONYX_BUILD_CACHE="") == 0
-    assert len(list((project.directory / "build" / "compiled").rglob("*"))) == 2
+    assert len(list((project.directory / "build" / "compiled").rglob("*"))) == 4
 
 
 def test_without_a_compiler_it_is_said_and_nothing_is_compiled(project: Project) -> None:

@@ -1,4 +1,4 @@
-# What the projection uses of candidates.pyx: see there.
+# The part of candidates.pyx that the projection uses.
 cimport cython
 from yfilter.index.automaton cimport (
     AcceptLists, AtomTable, LazyStates, RecordPool, SymbolTable, TextTests, Trie,
