@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+from inspect import CO_GENERATOR
 from random import Random
 from types import FrameType
 
@@ -31,6 +32,7 @@ class Meter:
     def __init__(self, calls_max: int = CALLS_MAX, bytes_max: int = BYTES_MAX) -> None:
         self.calls = 0
         self.peak_bytes = 0
+        self._is_due = False
         self._calls_max = calls_max
         self._bytes_max = bytes_max
 
@@ -56,7 +58,10 @@ class Meter:
     def _note(self, frame: FrameType, what: str, argument: object) -> None:
         if what in ("call", "c_call"):
             self.calls += 1
-            if self.calls % LOOK_CALLS == 0:
+            self._is_due |= self.calls % LOOK_CALLS == 0
+            # A generator that is given up by an error from outside has no one to tell of it.
+            if self._is_due and not frame.f_code.co_flags & CO_GENERATOR:
+                self._is_due = False
                 self._look()
                 self.check()
 
