@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from formats.binary import decode_binary, decode_dictionary, encode_binary, encode_dictionary
 from formats.compression import Compression, compress, decompress
 from formats.compression_dictionary import (
     CompressionDictionary,
@@ -20,19 +20,8 @@ from formats.compression_dictionary import (
 from formats.dictionary import EMPTY_DICTIONARY, ONLY_EMPTY, Dictionary, DictionaryLookup
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError
-from formats.kernel import AVAILABLE
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import parse_text, to_text
-
-if TYPE_CHECKING or AVAILABLE:
-    from formats.binary import decode_binary, decode_dictionary, encode_binary, encode_dictionary
-else:
-    from formats.plain_binary import (
-        decode_binary,
-        decode_dictionary,
-        encode_binary,
-        encode_dictionary,
-    )
 
 
 class WireFormat(StrEnum):

@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from formats import ElementStream
+from formats.binary import BinaryForms
 from formats.columns import scan
 from formats.limits import DEFAULT_LIMITS, MessageLimits
+from formats.plain_wire import PlainModel, read_form, write_form
 from formats.text import parse_with_expat
 from tests.formats.stream_checks import check_stream
+
+PLAIN_FORMS = BinaryForms(
+    read_form, write_form, lambda known: PlainModel(known.strings, known.values, known.grammar)
+)
 
 SHARED_DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 

@@ -7,7 +7,12 @@ from random import Random
 import pyoxigraph
 import pytest
 
-from formats.binary import decode_binary, decode_dictionary, encode_binary, encode_dictionary
+from formats.binary import (
+    decode_binary,
+    decode_dictionary,
+    encode_binary,
+    encode_dictionary,
+)
 from formats.columns import declaration, subtree_writer
 from formats.dictionary import EMPTY_DICTIONARY, Dictionary, make_dictionary, only
 from formats.element_stream import ElementStream
@@ -23,12 +28,9 @@ from formats.graph.syntaxes import GraphSyntax
 from formats.graph.taxonomy import Taxonomy
 from formats.graph.writer import FORMATS
 from formats.limits import MessageLimits
-from formats.plain_binary import decode_binary as plain_decode
-from formats.plain_binary import decode_dictionary as plain_decode_dictionary
-from formats.plain_binary import encode_binary as plain_encode
-from formats.plain_binary import encode_dictionary as plain_encode_dictionary
 from formats.plain_writer import plain_declaration, plain_writer
 from formats.text import parse_text
+from tests.formats.support import PLAIN_FORMS
 from tests.yfilter.graph.random_graphs import RandomCase
 from tests.yfilter.random_cases import random_message
 from yfilter.index.automaton import KeyTable
@@ -75,11 +77,11 @@ def test_the_plain_writer_writes_the_same_octets() -> None:
 def test_wire_forms_are_the_same_in_both_ways(dictionary: Dictionary) -> None:
     for stream in messages():
         form = encode_dictionary(stream, dictionary)
-        assert plain_encode_dictionary(stream, dictionary) == form
-        read = plain_decode_dictionary(form, dictionaries=only(dictionary))
+        assert PLAIN_FORMS.encode_dictionary(stream, dictionary) == form
+        read = PLAIN_FORMS.decode_dictionary(form, dictionaries=only(dictionary))
         assert columns(read) == columns(decode_dictionary(form, dictionaries=only(dictionary)))
-        assert plain_encode(stream) == encode_binary(stream)
-        assert columns(plain_decode(encode_binary(stream))) == columns(stream)
+        assert PLAIN_FORMS.encode_binary(stream) == encode_binary(stream)
+        assert columns(PLAIN_FORMS.decode_binary(encode_binary(stream))) == columns(stream)
 
 
 def test_a_damaged_form_is_an_error_and_nothing_else() -> None:
@@ -92,14 +94,14 @@ def test_a_damaged_form_is_an_error_and_nothing_else() -> None:
             form[rng.randrange(len(form))] = rng.randrange(256)
         data = bytes(form[: rng.choice((len(form), rng.randrange(len(form))))])
         try:
-            stream = plain_decode(data, MessageLimits(expansion_max=4096))
+            stream = PLAIN_FORMS.decode_binary(data, MessageLimits(expansion_max=4096))
         except DecodeError:
             refused += 1
             continue
         assert columns(stream) == columns(parse_text(plain_writer(stream).document()))
     assert refused > 1_000
     with pytest.raises(DecodeError) as error:
-        plain_decode_dictionary(encode_dictionary(parse_text(b"<a/>"), KNOWN))
+        PLAIN_FORMS.decode_dictionary(encode_dictionary(parse_text(b"<a/>"), KNOWN))
     assert error.value.code == "unknown-dictionary"
 
 
@@ -107,7 +109,7 @@ def test_a_form_that_says_its_values_again_and_again_is_bounded() -> None:
     text = b"<a>" + b"".join(b"<b k='%s'/>" % (b"x" * 60) for _ in range(5_000)) + b"</a>"
     form = encode_binary(parse_text(text))
     with pytest.raises(DecodeError) as error:
-        plain_decode(form, MessageLimits(expansion_max=10_000))
+        PLAIN_FORMS.decode_binary(form, MessageLimits(expansion_max=10_000))
     assert error.value.code == "entity-expansion"
     with pytest.raises(DecodeError):
         decode_binary(form, MessageLimits(expansion_max=10_000))
@@ -227,5 +229,5 @@ def test_a_name_or_a_value_in_one_tag_again_and_again_is_bounded() -> None:
     ):
         form = encode_binary(parse_text(text))
         with pytest.raises(DecodeError) as error:
-            plain_decode(form, MessageLimits(expansion_max=5_000))
+            PLAIN_FORMS.decode_binary(form, MessageLimits(expansion_max=5_000))
         assert error.value.code == "entity-expansion"

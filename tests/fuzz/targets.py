@@ -19,7 +19,6 @@ from formats import (
     compress,
     decode,
     only,
-    plain_binary,
     read_graph,
     write_graph,
 )
@@ -45,7 +44,7 @@ from overlay.link.principal import MAY_SAY, PROCESS_ROLES, Principal
 from overlay.oidc import OidcOptions
 from overlay.topology import parse_topology
 from tests.formats.graph.support import SCANNED, canonical_stream, scanned
-from tests.formats.support import assert_invariants, outcome
+from tests.formats.support import PLAIN_FORMS, assert_invariants, outcome
 from tests.fuzz.chance import ByteChance
 from tests.fuzz.cost import Meter, a_message, a_profile, evaluate
 from tests.fuzz.decoders import DICTIONARY, DOCUMENTS, damage
@@ -196,9 +195,9 @@ def _plain_binary(data: bytes, wire_format: WireFormat) -> bytes | None:
     """The text of a message as plain Python reads it; it may refuse more."""
     try:
         if wire_format is WireFormat.BINARY:
-            stream = plain_binary.decode_binary(data, LIMITS)
+            stream = PLAIN_FORMS.decode_binary(data, LIMITS)
         elif wire_format is WireFormat.DICTIONARY:
-            stream = plain_binary.decode_dictionary(data, LIMITS, only(DICTIONARY))
+            stream = PLAIN_FORMS.decode_dictionary(data, LIMITS, only(DICTIONARY))
         else:
             return None
     except DecodeError as refusal:
