@@ -8,7 +8,7 @@ reference engine and pyoxigraph.  It gives the same answers and is slow, so the 
 These modules choose, and no other; programs ask only for their warning::
 
     formats/markup.py, formats/text.py          XML in and out
-    formats/codec.py, formats/dictionary.py     binary forms
+    formats/binary.py, formats/dictionary.py    binary forms
     formats/graph/reader.py                     graphs
     yfilter/matcher.py, yfilter/keys.py         the engine; numbers by short keys
 """
@@ -53,9 +53,9 @@ def _reason() -> str:
         return "not compiled; see ONYX_COMPILE in setup.py"
     if not manifest["sources"]:
         return str(manifest["reason"]) or "nothing to compile"
-    for part, suffixes in (("sources", (".pyx", ".py")), ("types", (".pxd",))):
+    for part, suffix in (("sources", ".pyx"), ("types", ".pxd")):
         for module, digest in manifest.get(part, {}).items():
-            if not _is_unchanged(module, suffixes, digest):
+            if not _is_unchanged(module, suffix, digest):
                 return f"{module} changed after it was compiled; make setup compiles it again"
     for module in manifest["sources"]:
         if not any(_file(module, suffix).exists() for suffix in EXTENSION_SUFFIXES):
@@ -63,10 +63,10 @@ def _reason() -> str:
     return ""
 
 
-def _is_unchanged(module: str, suffixes: tuple[str, ...], digest: str) -> bool:
+def _is_unchanged(module: str, suffix: str, digest: str) -> bool:
     """Whether the source is the one that was compiled; an installation need not have it."""
-    files = [file for suffix in suffixes if (file := _file(module, suffix)).exists()]
-    return not files or hashlib.sha256(files[0].read_bytes()).hexdigest() == digest
+    file = _file(module, suffix)
+    return not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() == digest
 
 
 def _file(module: str, suffix: str) -> Path:

@@ -18,26 +18,13 @@ from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, val
 from formats.graph.oxigraph_faults import refusal_of
 from formats.graph.property_names import property_name
 from formats.graph.striped import Closure
-from formats.graph.vocabulary import RDF, RDF_TYPE, RDFS, XSD
+from formats.graph.vocabulary import RDF, RDF_TYPE, XSD
 from formats.names import QualifiedName
 
 _Node: TypeAlias = "NamedNode | BlankNode"
 _Term: TypeAlias = "NamedNode | BlankNode | Literal"
 _Group: TypeAlias = "tuple[_Node | DefaultGraph, _Node]"  # a graph and a subject
 _Attributes: TypeAlias = "list[tuple[QualifiedName, str]]"
-
-_PREFIXES = {
-    RDF: "rdf",
-    RDFS: "rdfs",
-    "http://www.w3.org/2002/07/owl#": "owl",
-    "http://purl.org/dc/elements/1.1/": "dc",
-    "http://purl.org/dc/terms/": "dcterms",
-    "http://purl.org/rss/1.0/": "rss",
-    "http://www.w3.org/ns/dcat#": "dcat",
-    "http://www.w3.org/2004/02/skos/core#": "skos",
-    "http://xmlns.com/foaf/0.1/": "foaf",
-    "http://schema.org/": "schema",
-}
 
 
 def plain_stripes(
@@ -213,7 +200,7 @@ class _Striper:
             if count == self._limits.namespaces_max:
                 reason = f"properties of more than {self._limits.namespaces_max} namespaces"
                 raise MessageRefused("too-many-namespaces", reason)
-            self._prefixes[namespace] = _PREFIXES.get(namespace) or f"n{count + 1}"
+            self._prefixes[namespace] = striped.PREFIXES.get(namespace) or f"n{count + 1}"
         return QualifiedName(self._prefixes[namespace], namespace, local)
 
     def _open(

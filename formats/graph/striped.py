@@ -30,6 +30,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from formats.graph.vocabulary import RDF, RDFS
+
 GRAPH_NAMESPACE = "urn:onyx:graph"
 
 GRAPH = "g"  # the root element
@@ -56,6 +58,20 @@ NUMBER = "n"
 SECONDS = "w"
 PROPERTY_IRI = "i"
 OWN = "o"
+
+# How namespaces are abbreviated where people look at a striped graph; all others are n1, n2, ..
+PREFIXES = {
+    RDF: "rdf",
+    RDFS: "rdfs",
+    "http://www.w3.org/2002/07/owl#": "owl",
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://purl.org/dc/terms/": "dcterms",
+    "http://purl.org/rss/1.0/": "rss",
+    "http://www.w3.org/ns/dcat#": "dcat",
+    "http://www.w3.org/2004/02/skos/core#": "skos",
+    "http://xmlns.com/foaf/0.1/": "foaf",
+    "http://schema.org/": "schema",
+}
 
 
 class Closure(Protocol):

@@ -29,7 +29,7 @@ from formats.graph.literal_forms import (
 )
 from formats.graph.property_names import known_property_name
 from formats.graph.syntaxes import GraphSyntax
-from formats.graph.vocabulary import RDF, RDFS, RDF_TYPE, XSD
+from formats.graph.vocabulary import RDF, RDF_TYPE, XSD
 from formats.graph.xml_literal import xml_literal
 from formats.limits import MessageLimits
 from formats.names import XML_NAMESPACE, QualifiedName
@@ -385,19 +385,6 @@ cdef list _OWN_NAMES = [
     *(QualifiedName("", striped.GRAPH_NAMESPACE, local) for local in _OWN_ELEMENTS),
     *(QualifiedName("", "", local) for local in _OWN_ATTRIBUTES),
 ]
-# How namespaces are abbreviated where people look at a striped graph; all others are n1, n2, ..
-_PREFIXES = {
-    RDF: "rdf",
-    RDFS: "rdfs",
-    "http://www.w3.org/2002/07/owl#": "owl",
-    "http://purl.org/dc/elements/1.1/": "dc",
-    "http://purl.org/dc/terms/": "dcterms",
-    "http://purl.org/rss/1.0/": "rss",
-    "http://www.w3.org/ns/dcat#": "dcat",
-    "http://www.w3.org/2004/02/skos/core#": "skos",
-    "http://xmlns.com/foaf/0.1/": "foaf",
-    "http://schema.org/": "schema",
-}
 _Element: TypeAlias = tuple[int, int, int]  # its name, a property, an object
 _NAMES_KEPT_MAX = 8_192
 cdef dict _known_names = {}  # prefix, name, its size
@@ -580,7 +567,7 @@ cdef class StripedWriter:
                 "too-many-namespaces",
                 f"properties of more than {self._limits.namespaces_max} namespaces",
             )
-        prefix = _PREFIXES.get(namespace) or f"n{len(self._namespaces) + 1}"
+        prefix = striped.PREFIXES.get(namespace) or f"n{len(self._namespaces) + 1}"
         self._namespaces[namespace] = prefix
         self._out.declare_on(0, (prefix, namespace))
         self._written += len(prefix) + len(namespace.encode())

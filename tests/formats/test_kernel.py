@@ -21,7 +21,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     digests: dict[str, dict[str, str]] = {"sources": {}, "types": {}}
     for name, suffix, part in (
         ("scanner", ".pyx", "sources"),
-        ("wire", ".py", "sources"),
+        ("wire", ".pyx", "sources"),
         ("scanner", ".pxd", "types"),
     ):
         source = tmp_path / "formats" / f"{name}{suffix}"
@@ -43,7 +43,7 @@ def test_the_compiled_modules_run_unless_told_otherwise(
     assert kernel._reason() == "ONYX_REFERENCE is set"
 
 
-@pytest.mark.parametrize("file", ["scanner.pyx", "wire.py", "scanner.pxd"])
+@pytest.mark.parametrize("file", ["scanner.pyx", "wire.pyx", "scanner.pxd"])
 def test_a_stale_module_leaves_all_of_them_out(root: Path, file: str) -> None:
     (root / file).write_text("# changed")
     module = f"formats.{file.partition('.')[0]}"
@@ -51,7 +51,7 @@ def test_a_stale_module_leaves_all_of_them_out(root: Path, file: str) -> None:
 
 
 def test_an_installation_needs_no_sources(root: Path) -> None:
-    for file in ("scanner.pyx", "wire.py", "scanner.pxd"):
+    for file in ("scanner.pyx", "wire.pyx", "scanner.pxd"):
         (root / file).unlink()
     assert kernel._reason() == ""
 

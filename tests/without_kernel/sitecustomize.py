@@ -8,12 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
-from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).parent.parent.parent
-PLAIN = {"formats.element_stream", "yfilter.engine.readings"}
 
 
 class Refuse:
@@ -26,8 +24,6 @@ class Refuse:
         if name.partition(".")[0] not in {"formats", "yfilter"}:
             return None
         source = ROOT.joinpath(*name.split("."))
-        if name in PLAIN:
-            return spec_from_file_location(name, source.with_suffix(".py"))
         spec = PathFinder.find_spec(name, path, target)
         is_extension = spec is not None and isinstance(spec.loader, ExtensionFileLoader)
         if is_extension or any(source.with_suffix(end).exists() for end in (".pxd", ".pyx")):
