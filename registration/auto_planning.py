@@ -2,7 +2,7 @@
 
 Section 3.1 of the paper: the registration service places profiles, by PEP where it can (4.4).
 About once a second this part looks at counts: is there a reason for a plan, and nothing against it?
-Once that has been so for a while, a plan is made by a process of its own (spark/planner_desk.py),
+Once that has been so for a while, a plan is made by a process of its own (planner_desk.py),
 put in force as by ``plan use``, and applied as by ``plan apply``.  Where merely many profiles have
 changed, the plan in force is compared with them first (plan_census.py): one that is still good
 stays, so that nothing moves for nothing.

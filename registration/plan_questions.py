@@ -1,4 +1,4 @@
-"""What the registration service asks its planner (spark/planner_desk.py), and what that answers."""
+"""What the registration service asks its planner (planner_desk.py), and what that answers."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ from overlay.link.stored_rows import Progress
 from overlay.link.vitals import Vitals
 from overlay.link.work_mark import WorkMark
 from overlay.topology import Topology
+from registration.planner_desk import PlannerDesk, what_it_lacks
 from registration.registration_core import RegistrationCore
-from registration.spark.planner_desk import PlannerDesk, what_it_lacks
 
 log = logging.getLogger("onyx.registration")
 

@@ -46,6 +46,8 @@ SHELLS = {
     "overlay/link/store_repair.py",
     "overlay/state_directory.py",
     "overlay/topology.py",
+    "registration/planner_desk.py",
+    "registration/planner_process.py",
     "registration/service.py",
     "yfilter/late_process.py",
 }

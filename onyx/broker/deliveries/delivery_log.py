@@ -32,6 +32,7 @@ import msgpack
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
 from onyx.broker.deliveries.late_spaces import BODY_SPACE
+from onyx.broker.packing.parcel import KeptMessage
 from overlay.link.errors import StoreDamaged, StoreError
 from overlay.link.events import ReadRows, RowsRead
 from overlay.link.frame_codec import ResultsEncoder
@@ -94,20 +95,6 @@ def without_results(code: str, reason: str) -> Results:
 
 NOTHING = Results([], b"")
 """Of a profile that gets nothing of a message after all."""
-
-
-class KeptMessage(NamedTuple):
-    """A message as it is kept: on the tree of ``root``, in a format that needs no dictionary that
-    may be gone when it is read.  ``is_late``: it may not match at all."""
-
-    root: str
-    format: str
-    payload: bytes
-    pieces: bytes
-    is_late: bool = False
-
-    def kept(self) -> KeptMessage:
-        return self
 
 
 class Message(Protocol):

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from formats import DecodeError, ElementStream, MessageRefused
-from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
+from onyx.broker.deliveries.delivery_log import Results, without_results
 from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.packing.codebook import Codebook, wire_format_of
-from onyx.broker.packing.parcel import Parcel
+from onyx.broker.packing.parcel import KeptMessage, Parcel
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.frames import with_media_type
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits

@@ -27,13 +27,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from formats import DecodeError, MessageRefused
-from onyx.broker.deliveries.delivery_log import KeptMessage, Results, without_results
+from onyx.broker.deliveries.delivery_log import Results, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.messages.message_latency import MessageLatency
 from onyx.broker.messages.observers import Observers
 from onyx.broker.moves.profile_moves import ProfileMoves
-from onyx.broker.packing.parcel import Parcel
+from onyx.broker.packing.parcel import KeptMessage, Parcel
 from onyx.broker.profiles.match_shares import MatchShares
 from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.core_context import CoreContext

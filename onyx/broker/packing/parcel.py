@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from formats import ElementStream, MessageRefused, WireFormat, trained_version
-from onyx.broker.deliveries.delivery_log import KeptMessage
 from onyx.broker.packing.codebook import Codebook
 from overlay.link.message_headers import Headers
 from overlay.transformation.reflection import WHOLE
@@ -27,6 +26,20 @@ class Span(Protocol):
     def child(self, name: str) -> Span: ...
 
     def end(self, **attributes: str | int) -> None: ...
+
+
+class KeptMessage(NamedTuple):
+    """A message as it is kept: on the tree of ``root``, in a format that needs no dictionary that
+    may be gone when it is read.  ``is_late``: it may not match at all."""
+
+    root: str
+    format: str
+    payload: bytes
+    pieces: bytes
+    is_late: bool = False
+
+    def kept(self) -> KeptMessage:
+        return self
 
 
 @dataclass(frozen=True, slots=True)

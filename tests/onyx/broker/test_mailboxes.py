@@ -18,7 +18,6 @@ from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
     DELIVERIES,
     RECORD_BYTES,
-    KeptMessage,
     Results,
     pack_ascending,
     unpack_ascending,
@@ -33,6 +32,7 @@ from onyx.broker.deliveries.mailboxes import (
     Mailboxes,
 )
 from onyx.broker.deliveries.overflow import MailboxLimits
+from onyx.broker.packing.parcel import KeptMessage
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Flow, Put, ReadRows

@@ -26,7 +26,7 @@ from registration.plan_questions import (
     PlannerTask,
     PlanWanted,
 )
-from registration.spark.planner_desk import PlannerDesk, what_it_lacks
+from registration.planner_desk import PlannerDesk, what_it_lacks
 from tests.registration.test_auto_planning import TOPOLOGY
 
 NetworkMaker = Callable[[str], Topology]
@@ -96,7 +96,7 @@ def test_it_ends_when_the_service_is_killed(network: NetworkMaker, tmp_path: Pat
     task = PlannerDesk(TOPOLOGY)._task(WANTED)
     (directory / TASK_FILE).write_bytes(msgspec.msgpack.encode(task))
     (directory / PROFILES_FILE).touch()
-    command = [sys.executable, "-m", "registration.spark.planner_process", str(directory)]
+    command = [sys.executable, "-m", "registration.planner_process", str(directory)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0) as process:
         with alive.open() as there:
             assert process.stdin is not None

@@ -2,7 +2,7 @@
 
 Profiles, schemas and measures go there as files of a directory, and the plan comes back as one.
 The process and all that Spark starts are a group of low priority, which goes first when memory is
-short (spark/planner_process.py).
+short (planner_process.py).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _write_profiles(path: Path, question: PlanWanted) -> None:
 async def _run(directory: Path, said: int) -> int:
     """The planning process to its end, or to that of this task; its exit code."""
     process = await trio.lowlevel.open_process(
-        [sys.executable, "-P", "-m", "registration.spark.planner_process", str(directory)],
+        [sys.executable, "-P", "-m", "registration.planner_process", str(directory)],
         stdin=subprocess.PIPE,  # its end is ours
         stdout=said,
         stderr=said,

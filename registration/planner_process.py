@@ -1,4 +1,4 @@
-"""``python -m registration.spark.planner_process DIRECTORY``: makes one plan; not for people.
+"""``python -m registration.planner_process DIRECTORY``: makes one plan; not for people.
 
 What it is to plan is in the directory, where it leaves the plan (plan_questions.py).  It ends with
 whoever started it, at the end of its standard input, and takes with it what Spark has started.
