@@ -96,8 +96,8 @@ cdef inline int copy_octets(
 # What ElementStreamBuilder does with Python values, this does with bytes of the message and scratch
 # rows that live across messages; ``finish`` cuts the columns of one message out of them.
 #
-# Text is copied piece by piece (``copy_content``, ``put_content``); what has come since the last
-# piece of content becomes one with ``close_content``.
+# Text is copied piece by piece (``copy_content``, ``put_content``); ``close_content`` makes one
+# piece of content of all bytes copied since the last one.
 
 
 _Declaration: TypeAlias = tuple[str, str]  # prefix, namespace
@@ -110,7 +110,7 @@ _BYTES_KEPT_MAX = 1 << 20
 
 
 cdef class ColumnWriter:
-    """The rows of one message after the other; what the caller reads, it must not change.
+    """The rows of one message after the other; a caller may read them, and must not change them.
 
     ``parent`` is the innermost open element (-1 for none), ``depth`` the number of open ones.  The
     columns are as in ElementStream, with room behind.
@@ -172,14 +172,14 @@ cdef class ColumnWriter:
         self.declarations += 1
 
     cdef int close_attribute(self) except -1:
-        """What was copied since the last attribute is the value of the next one."""
+        """Make the bytes copied since the last attribute the value of the next one."""
         if self.attributes + 2 >= self._attribute_rows:
             self._grow_attributes(2 * self._attribute_rows)
         self.attributes += 1
         self.attribute_offset[self.attributes] = self.attribute_bytes
 
     cdef bytes take_value(self):
-        """What was copied since the last attribute, which is no attribute's value after all."""
+        """The bytes copied since the last attribute, taken back: they are no attribute's value."""
         start = self.attribute_offset[self.attributes]
         value = bytes(self._attribute_buffer[start : self.attribute_bytes])
         self.attribute_bytes = start
@@ -241,12 +241,12 @@ cdef class ColumnWriter:
             self._content_bytes += _width(code)
 
     cdef int close_text(self) except -1:
-        """What was copied since the last piece of content is a text node, if there is any."""
+        """Make a text node of the bytes copied since the last piece of content, if any."""
         if self._content_bytes > self.content_offset[self.contents]:
             self.close_content(0)  # ContentKind.TEXT
 
     cdef int close_content(self, int kind) except -1:
-        """What was copied since the last piece of content is one of a ContentKind."""
+        """Make a piece of a ContentKind of the bytes copied since the last piece of content."""
         cdef int content = self.contents
         if content + 2 >= self._content_rows:
             self._grow_content(2 * self._content_rows)
@@ -367,7 +367,7 @@ cdef Py_ssize_t _copy_plain(
     const unsigned char* data, Py_ssize_t start, Py_ssize_t end, unsigned char mark,
     unsigned char* values, Py_ssize_t place
 ) noexcept:
-    # PERF: what is copied too much is overwritten by what comes next.
+    # PERF: the next copy overwrites the bytes that this one copies too much.
     cdef Py_ssize_t at = start
     cdef unsigned long long word, marks
     while at + 8 <= end:
@@ -403,8 +403,8 @@ def _longer(column: array[int], rows: int) -> array[int]:
 # the table remembers for each name its number in the message that used it last.
 #
 # Bounded whatever strangers send: at most NAMES_MAX names, BINDINGS_MAX bindings, RAW_MAX bytes; a
-# look-up looks at PROBES_MAX slots at most.  A table beyond a bound is ``worn``: what is not in it
-# is not found any more (the message goes another way), and the next message begins with an empty
+# look-up looks at PROBES_MAX slots at most.  A table beyond a bound is ``worn``: it takes no new
+# entries (a message that needs one goes another way), and the next message begins with an empty
 # one.
 #
 # ::
@@ -414,7 +414,7 @@ def _longer(column: array[int], rows: int) -> array[int]:
 #     name    2:  binding 3, bytes "p:b"  ->  QualifiedName("p", "urn:p", "b"), meaning 2,
 #                 number 5 in message 17
 #
-# What is asked of a name is a row of NAME_WIDTH numbers, a cache line::
+# The answers about a name are a row of NAME_WIDTH numbers, a cache line::
 #
 #     FIRST, SECOND     its first 16 bytes
 #     SHAPE             length << 32 | binding
@@ -805,7 +805,7 @@ cdef bint _is_character(int code) noexcept:
 
 
 # -------------------------------------------------------------------------------------------------
-# The kinds of bytes: what a byte of XML in UTF-8 may be, as bits, and the table of them.
+# The kinds of bytes: the roles that a byte of XML in UTF-8 may have, as bits, and their table.
 #
 # Bytes from 0x80 count as plain in every value, since the scanner has checked that the whole is
 # UTF-8, and as nothing in names, since names beyond ASCII are not ordinary.
@@ -1306,7 +1306,7 @@ cdef class Scanner:
 #     taken     BARE WHOLE          -     ->
 #     parent    -1    0    1    2    0          -1    0    1    2
 #
-# What is written costs what it keeps, however large the message is.  Names that nothing is called
+# A cut costs as much as it keeps, however large the message is.  Names that nothing is called
 # any more leave the table where they are many; else it stays the same object, whose head in the
 # binary forms is known.
 #
@@ -1464,7 +1464,7 @@ cdef class StreamSelection:
             self._copy_declarations(result)
         return result
 
-    # -- what is taken
+    # -- selected elements
 
     cdef int _count_attributes(self, int element, int last, int kind) except -1:
         cdef int first, attribute
@@ -1662,7 +1662,7 @@ cdef class StreamSelection:
 #
 #     <a x="1">t<b/>u</a>       inside of a:  t<b/>u
 #
-# What a name can be in a tag lies ready, one after the other: ``<a``, ``</a>``, `` a="``.
+# The forms of a name in a tag lie ready, one after the other: ``<a``, ``</a>``, `` a="``.
 
 cdef enum:
     _SLACK = 8  # bytes behind the end: a word is written where only its first bytes count
@@ -1739,7 +1739,7 @@ cdef class SubtreeWriter:
         return self.taken(start)
 
     cpdef bytes inside(self, int element, int first, int last):
-        """What stands between the tags of an element; its content is that from first to last."""
+        """The bytes between the tags of an element with the content from first to last."""
         cdef Py_ssize_t start = self.used
         self._put_inside(element, first, last)
         return self.taken(start)
@@ -1751,12 +1751,12 @@ cdef class SubtreeWriter:
         return self.taken(start)
 
     cpdef bytes taken(self, Py_ssize_t start):
-        """What was written from a place on, which is then no longer in use."""
+        """The bytes written from a place on; the place is then free again."""
         self.used, start = start, self.used
         return bytes(self._data[self.used : start])
 
     cpdef bytes part(self, Py_ssize_t first, Py_ssize_t last):
-        """What was written between two places."""
+        """The bytes written between two places."""
         return bytes(self._data[first:last])
 
     cpdef int put(self, bytes octets) except -1:
@@ -1765,7 +1765,7 @@ cdef class SubtreeWriter:
         return self._put_run(data, 0, len(octets))
 
     cpdef int put_again(self, Py_ssize_t first, Py_ssize_t size) except -1:
-        """What was written before at a place."""
+        """Write the bytes at an earlier place once more."""
         self._reserve(size)
         copy_run(self._data, self.used, self._data, first, size)
         self.used += size

@@ -211,7 +211,7 @@ cdef class WireNames:
         self.is_xmlns[number] = is_xmlns
 
     cdef tuple _check(self, name):
-        """What is to be known of a name that was not seen before."""
+        """The facts about a name that was not seen before."""
         fault = name_fault(name, self.limits.name_bytes_max, self.limits.namespace_bytes_max)
         if fault is not None:
             raise DecodeError(*fault, self._offset + self._at)
@@ -439,8 +439,8 @@ def _word(word: str, words: WireWords) -> bytes:
 # WireModel: what both ends of a link expect of a message before its first byte (docs/formats.md).
 #
 # The arrays behind a Dictionary, as the reader and the writer of the binary forms use them: which
-# *event* to expect in which *context*, which attributes to expect on which element, and the values
-# that have a number.
+# *event* to expect in which *context*, which attributes to expect on which element, and the numbers
+# of frequent values.
 
 cdef enum:
     VALUE_BYTES_MAX = 256  # longer values are not looked up
@@ -475,7 +475,7 @@ cdef class WireModel:
         self._written: dict[object, WireHead] = {}  # by names and declarations
 
     cdef WireNames names_in(self, bytes head, Py_ssize_t offset, limits):
-        """What a head says, which begins at ``offset``; read once for all messages that have it."""
+        """The names of a head, which begins at ``offset``; read once for all its messages."""
         names = self._read.get(head)
         if names is None or names.limits is not limits:
             names = WireNames(self.words, head, offset, limits)
@@ -500,7 +500,7 @@ cdef class WireModel:
             kept.clear()
 
     cdef int expect(self, int[::1] predicted, int[::1] set_of, int count) noexcept:
-        """Begin a message of so many names: what is expected in each context and of each name."""
+        """Begin a message of so many names with the predictions for each context and name."""
         cdef int i
         cdef int known = self.words.name_count
         for i in range(4 * (known + 1)):
@@ -662,7 +662,7 @@ cdef class WireScope:
         self.announced += 1
 
     cdef Py_ssize_t open(self, int element, ColumnWriter out) except -1:
-        """What was announced is declared on an element; the bytes that it takes."""
+        """Declare the announced prefixes on an element; the bytes that the declarations take."""
         cdef int binding, prefix
         cdef Py_ssize_t size = 0
         self._tag += 1

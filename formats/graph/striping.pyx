@@ -134,7 +134,7 @@ cdef int _days_since_1970(int year, int month, int day) noexcept:
 # -------------------------------------------------------------------------------------------------
 # Terms: the IRIs, blank nodes and literals of one graph, each once, numbered from 0.
 #
-# Whoever reads a graph, from whatever syntax, asks here for the number of each term that it meets
+# The reader of each syntax asks here for the number of each term that it meets
 # and gives the numbers to a GraphBuilder.  Values are bytes of UTF-8.  Term equality is RDF's: the
 # same kind, characters, datatype and language (in lower case), so ``"5"^^xsd:integer`` and
 # ``"05"^^xsd:integer`` are two terms.
@@ -161,7 +161,7 @@ cdef bytes _XSD_STRING = (XSD + "string").encode()
 
 @cython.final
 cdef class Terms:
-    """What a term is, by its number.
+    """The terms of a graph by their numbers.
 
     ``values``: IRI, label or lexical form.  ``extras``: the language of a TEXT; of a LITERAL that
     is a valid number or time this as a number (``literal_values``); nothing otherwise.  ``kind``,
@@ -593,7 +593,7 @@ def refuse_expansion(limits: MessageLimits) -> None:
 # -------------------------------------------------------------------------------------------------
 # GraphBuilder: the triples of a graph, one after the other, into a striped ElementStream.
 #
-# What is striped, and how, says ``striped.py``.  Whoever reads a graph asks ``terms`` for the
+# ``striped.py`` defines the striped form.  The reader of a syntax asks ``terms`` for the
 # numbers of its terms and adds triples of these; the columns are written at the end, when it is
 # known which triples a subject has.
 #
@@ -632,7 +632,7 @@ _NUMBER_BYTES = 11  # of a blank node, at most
 
 
 class Closure(Protocol):
-    """What taxonomies make of a graph's types and properties; all are IRIs."""
+    """The types and properties that taxonomies add to a graph's own; all are IRIs."""
 
     def classes(self, subject: bytes, types: list[bytes]) -> list[bytes]:
         """The types of a subject ("" for a blank node), those that are listed of it, and all
@@ -838,7 +838,7 @@ cdef class GraphBuilder:
                 self._close_group(group, closure)
 
     cdef int _role_of(self, bytes name, closure) except -1:
-        """What a property asks for, below CLOSURE above all; nothing: 0."""
+        """The role of a property, by the taxonomies (CLOSURE) first; 0 for none."""
         cdef int role = 0
         if name.startswith(_RDF):
             if name == _TYPE:
@@ -936,7 +936,7 @@ cdef _longer(object column, Py_ssize_t rows):
 
 
 # -------------------------------------------------------------------------------------------------
-# What a name of an RDF/XML document is there for (RDF 1.1 XML Syntax, sections 5.1 and 6.1).
+# The roles of names in an RDF/XML document (RDF 1.1 XML Syntax, sections 5.1 and 6.1).
 #
 # Of an element::
 #
@@ -1329,7 +1329,7 @@ def graph_of_document(
     """The striped graph (``striped.py``) of an RDF/XML document, whose root may be a node, too.
 
     ``base``: the IRI that relative references are relative to where no xml:base says another one;
-    without either they are refused.  ``closure``: what taxonomies make of types and properties.
+    without either they are refused.  ``closure``: the types and properties that taxonomies add.
 
     Raises MessageRefused where the document means no graph, which says nothing against it as a
     document: ``rdf-syntax``, ``duplicate-id``, ``relative-iri``, ``bad-iri``, ``bad-language``;
@@ -1380,7 +1380,7 @@ cdef class RdfXmlReader:
         self._content_octets = stream.content_values
         self._content_values = stream.content_values
         self._content = 0  # the first piece that is not read
-        # Of each name of the message, as it is met: what it is there for, and its term.
+        # Of each name of the message, as it is met: its role and its term.
         self._kind_of_name = array("i", bytes(4 * len(stream.names)))
         self._term_of_name = array("i", [_NONE]) * len(stream.names)
         # A row for each open element.
@@ -1447,7 +1447,7 @@ cdef class RdfXmlReader:
         return element + 1
 
     cdef _refer_to(self, int node):
-        """What the element around a node says of it."""
+        """State the triple by which the element around a node refers to it."""
         cdef int cell
         cdef int top = self._top
         if self._kind[top] == PROPERTY:
@@ -1630,7 +1630,7 @@ cdef class RdfXmlReader:
         return found if len(parts) < 2 else b"".join(parts)
 
     cdef _check_content(self, int element):
-        """What is before the start of an element, and is not read yet, is white space."""
+        """Refuse text before the start of an element that is neither read yet nor white space."""
         cdef int piece = self._content
         cdef Py_ssize_t at
         while piece < len(self._content_next) and self._content_next[piece] <= element:
@@ -1894,7 +1894,7 @@ cdef class TurtleTerms:
         return self._terms.string(text)
 
     cdef bytes _read_string(self):
-        """What is between quotes, of whichever kind."""
+        """The text of a string in single or double quotes, short or long."""
         cdef const unsigned char* data = self._data
         cdef unsigned char quote = data[self._at]
         cdef Py_ssize_t start = self._at + 1
@@ -2224,7 +2224,7 @@ cdef class TurtleScanner(TurtleTerms):
         self._at += 1
         self._skip_space()
         start = self._at + 1
-        # What is behind a host only could go on with it.
+        # More bytes could continue a host that stands alone.
         if data[self._at] != ord("<") or self._skip_iri() != 1:
             return False
         self._namespaces[prefix] = self._data[start : self._at - 1]

@@ -55,8 +55,8 @@ from yfilter.index.value_hash cimport value_hash
 #     following  of each kind of chain:  row -> row + 1
 #
 # A chain is by any of subject, property and object, and always by the graph (0: the default graph).
-# Chains of a kind are made when the first is asked for.  Those of one bucket share a chain, so who
-# goes along one compares what it meets; that is counted as a visit each, whatever strangers send.
+# Chains of a kind are made when the first is asked for.  Keys of one bucket share a chain, so a
+# walk along it compares each row, counted as a visit each, whatever strangers send.
 # Rows of a chain come in their order in the message.
 
 cpdef enum:
@@ -68,7 +68,7 @@ cpdef enum:
     TRIPLE_BELOW = 4
     TRIPLE_WIDTH = 5
 
-    # What a chain is by, added up; its graph is always given.
+    # The key of a chain, added up; its graph is always given.
     BY_SUBJECT = 1
     BY_PROPERTY = 2
     BY_OBJECT = 4
@@ -184,8 +184,8 @@ cdef inline unsigned int _mixed(int graph, int subject, int property, int object
 #                                                      form; tag: the term of its language, datatype
 #     buckets   hash of kind, tag and bytes -> the first term, ``next`` the others
 #
-# What is stated is in ``stated``.  What the taxonomies make of it is in tables of its own, made
-# when they are asked for: ``classes`` (each subject with its classes and those above),
+# Stated triples are in ``stated``.  Triples that the taxonomies add are in tables of their own,
+# made when they are asked for: ``classes`` (each subject with its classes and those above),
 # ``own_classes`` (without those above) and ``above`` (each triple with its property and with those
 # above).  Only patterns that ask for a closure see these.
 #
@@ -208,7 +208,7 @@ cpdef enum:
     KIND_TYPED = 5
     KIND_LANGUAGE = 6
 
-    # What a name of the message is; those of properties follow.
+    # The role of a name of the message; the roles of properties follow.
     ROLE_NONE = 0
     ROLE_SUBJECT = 1
     ROLE_NAMED_SUBJECT = 2
@@ -267,8 +267,8 @@ _NUMBERED = (RDF + "_").encode()  # rdf:_1 and on
 
 @cython.final
 cdef class MessageGraph:
-    """``graphs``: the terms that name graphs; ``terms_kept`` and ``values_kept``: what others made
-    of terms, by their numbers; ``written``: by the syntax of a result, likewise; ``stores``:
+    """``graphs``: the terms that name graphs; ``terms_kept`` and ``values_kept``: objects
+    made of terms, by their numbers; ``written``: by the syntax of a result, likewise; ``stores``:
     what pyoxigraph has of it, without and with its classes."""
 
     cdef readonly object stream
@@ -591,7 +591,7 @@ cdef class MessageGraph:
         return self._intern(kind, 0, first, first + len(data))
 
     cpdef object key(self, int number):
-        """What a term is, as ``key_of`` gives it; the label of a blank node without its letter."""
+        """The key of a term, as ``key_of`` gives it; a blank node's label without its letter."""
         cdef Py_ssize_t at = TERM_WIDTH * <Py_ssize_t>(number)
         cdef int kind = self._terms[at + TERM_KIND]
         lexical = self.values[self._terms[at + TERM_FIRST] : self._terms[at + TERM_LAST]]
@@ -617,7 +617,7 @@ cdef class MessageGraph:
 
 
 def key_of(term: GroundTerm) -> TermKey:
-    """What a term is found by: its kind, the kind of its tag (0: none), the tag, its bytes."""
+    """The key of a term: its kind, the kind of its tag (0: none), the tag, its bytes."""
     if isinstance(term, Iri):
         return KIND_IRI, 0, b"", term.value.encode()
     if isinstance(term, BlankNode):
@@ -640,15 +640,15 @@ def key_of(term: GroundTerm) -> TermKey:
 #
 #     MatchTriple ?c rss:items ?s -> MatchTriple ?s ?li ?i -> Test ?n < 5 -> Emit ?c ?i
 #
-# What is bound is in slots, one a variable and one a constant: a term's number in the message, 0 if
-# nothing.  Terms that an expression makes and the message does not have are numbered from -2 down,
+# Bindings are in slots, one a variable and one a constant: a term's number in the message, 0 if
+# unbound.  Terms that an expression makes and the message does not have are numbered from -2 down,
 # for the run; -1 is a constant that the message does not have.
 #
 # Everything met is a visit, charged to the budget that a profile has for a message.
 
 cpdef enum:
     # Slots of every run: one that is never bound, which stands for the default graph, too, and one
-    # that takes what nobody asks for.
+    # for terms that no expression reads.
     SLOT_UNBOUND = 0
     SLOT_ANY = 1
     SLOTS_FIRST = 2
@@ -747,7 +747,7 @@ cdef class Run:
         return 0
 
     cpdef object value(self, int slot):
-        """What a slot has, or None."""
+        """The term in a slot, or None."""
         cdef int number = self.slots[slot]
         if number == 0:
             return None

@@ -93,7 +93,7 @@ cpdef enum:
     MODE_ON_PATH = 1
     MODE_BELOW = 2
 
-    # What is required: a number << REQUIRED_SHIFT, an atom's | REQUIRED_ATOM.
+    # A requirement: a number << REQUIRED_SHIFT, an atom's | REQUIRED_ATOM.
     REQUIRED_ATOM = 1
     REQUIRED_SHIFT = 1
 
@@ -151,7 +151,7 @@ cpdef enum:
     AT_LEAST = 4
     RANGES = 4
 
-    # What the keys of text tests, and of equalities with numbers, begin with: no text does.
+    # The first byte of the keys of text tests, and of equalities with numbers: no text has it.
     TEXT_TEST = 0xFE
     NUMBER_KEY = 0xFF
 
@@ -252,7 +252,7 @@ cpdef enum:
     EDGE_KIND = 3
     EDGE_SHIFT = 2
 
-    # What the log has for an edge where none was made.
+    # The entry of the log where no edge was made.
     LOG_QUERIES = -1
     LOG_REUSED = -2
     LOG_SIZE = 4096
@@ -436,7 +436,7 @@ cpdef enum:
     FLAG_ASKED = 4
     FLAGS_ASKED = 29
 
-    # What a state accepts, or where it leads elsewhere, while nobody has asked.
+    # The accepted list, or the other target, of a state before the first request.
     NOT_YET = -1
 
 

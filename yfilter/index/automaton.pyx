@@ -244,7 +244,7 @@ cdef class IntCache:
         return 0
 
     cdef int retire(self, long long key) except -1:
-        """Say that a key is absent; what it had is told by ``former``."""
+        """Mark a key as absent; ``former`` tells its last value."""
         cdef int value = self.recall(key)
         if value >= 0:
             self.put(key, RETIRED - value)
@@ -277,7 +277,7 @@ cdef class IntCache:
 
 
 cdef int former(int value) noexcept:
-    """What a key had before it was retired, given what it is said to have now; or 0."""
+    """The value of a key before it was retired, from its value now; or 0."""
     return RETIRED - value if value <= RETIRED else 0
 
 
@@ -459,7 +459,7 @@ cdef class KeyTable:
 # record, 4 a number, and 6 to 12 in the table.
 
 
-# What makes the table's order unknown to those who choose what is stored.
+# A seed that hides the table's order from authors of profiles.
 _RECORD_SEED = hash("yfilter.index.record_pool") & 0xFFFFFFFF
 
 
@@ -584,7 +584,7 @@ cdef class RecordPool:
 # -------------------------------------------------------------------------------------------------
 # SubscriberRuns: the registrations of each query as a run of numbers.
 #
-# What is read for every match of every message, so that it is no object::
+# Read for every match of every message, hence no object::
 #
 #     first of a query    0: nobody   n > 0: registration n alone   -p: the run at place p
 #     run at p            count << RUN_SHIFT | b, n0 n1 n2 …                a block of 2^b numbers
@@ -739,7 +739,7 @@ cdef class SubscriberRuns:
 
 
 # -------------------------------------------------------------------------------------------------
-# Residuals as numbers: what is left to verify of a query whose access predicate holds.
+# Residuals as numbers: the rest to verify of a query whose access predicate holds.
 #
 # A residual is 0 for nothing; a number above 0 for one equality or twig of an element whose depth
 # is known::
@@ -808,7 +808,7 @@ _ATOM_SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
 
 
 class TextTestTable(Protocol):
-    """Who finds text tests in values: see TextTests."""
+    """A finder of text tests in values: see TextTests."""
 
     def add(self, attribute: int, key: bytes, atom: int) -> int: ...
     def remove(self, attribute: int, key: bytes) -> int: ...
@@ -1450,7 +1450,7 @@ cdef class Trie:
         return edges
 
     def restart_clock(self) -> None:
-        """Begin at time 1 again; whoever remembers a time has to forget it."""
+        """Begin at time 1 again; every caller has to forget the times that it remembers."""
         for node in range(self._node_bound):
             self.nodes[NODE_WIDTH * node + NODE_CHANGED] = 0
         self.clock = 1
@@ -1858,7 +1858,7 @@ cdef class SymbolTable:
         return 0
 
     def _forget_names(self) -> None:
-        """What names mean has changed."""
+        """Forget the remembered names, since their meaning has changed."""
         if self._remembered:
             self._remembered.clear()
             self._slots = array("Q", bytes(8 * KNOWN_WIDTH * _SLOTS))
@@ -1873,7 +1873,7 @@ cdef class SymbolTable:
         )
         label = self._labels.get(triple) or (any(triple) and self._new_label(triple)) or ELSEWHERE
         known = label, self._attributes.of.get((name.namespace, name.local), 0)
-        # Messages may hold any names; what is remembered of them has a bound.
+        # Messages may hold any names, so the memory of names has a bound.
         if len(self._remembered) >= _NAMES_REMEMBERED:
             self._forget_names()
         self._remembered[name] = known
@@ -2112,7 +2112,7 @@ cdef class LoopSets:
 
     cdef int union(self, int loops, int[::1] nodes, int first, int count) except -1:
         """The set with some nodes more, which stand in order from ``first`` on."""
-        # PERF: what is known of the set is taken from it; of its nodes each is a cache miss.
+        # PERF: facts are taken from the set, since each of its nodes is a cache miss.
         cdef int merged = 0
         cdef int node
         cdef int i = self.sets[LOOPS_WIDTH * loops + LOOPS_FIRST]
@@ -2153,7 +2153,7 @@ cdef class LoopSets:
         )
 
     cdef int last_change(self, int loops) except -1:
-        """The time of the last change of a member; what is known of them is right from now on."""
+        """The time of the last change of a member; facts about the members are up to date then."""
         cdef Trie trie = self.trie
         cdef int row = LOOPS_WIDTH * loops
         cdef int change = self.sets[row + LOOPS_TIME] + 1
@@ -2631,12 +2631,12 @@ cdef int asked_bit(int edge) noexcept:
 #     /a[@s = "A"]/b[c/@m < 5]                                second  @m < of a c below
 #                                                             bounds  5
 #
-# That a comparison holds is necessary for its query and no more: what is taken is verified as any
-# other.  A comparison stands at an element of known position, or somewhere in a path below one, or
-# in a path anywhere in the message, however deep in nested paths.
+# A comparison is necessary for its query, not sufficient: candidates taken by it are verified as
+# all others.  A comparison stands at an element of known position, or somewhere in a path below
+# one, or in a path anywhere in the message, however deep in nested paths.
 #
-# Those whose records differ in nothing but the bound are *alike* and have a group of their own:
-# where one of them holds, all hold whose bounds say less, so a few are verified and not each.
+# Queries whose records differ in nothing but the bound are *alike* and have a group of their own:
+# where one of them holds, all with a looser bound hold, so a few are verified and not each.
 
 cpdef enum:
     CROWD_MIN = 64  # so many queries that share a comparison are worth a group
@@ -2650,8 +2650,8 @@ cdef class SecondAccess:
 
     Of each group ``position``, ``symbol`` (0: the element there itself), ``attribute`` and
     ``operator`` of the comparison, and its ``size``: 0, or at least CROWD_MIN; ``position`` is
-    POSITION_UNKNOWN for a path anywhere.  ``template``: what its queries have in common but for
-    their bounds, 0 where they are not alike.  ``group_of`` a query is -1 where nothing divides it.
+    POSITION_UNKNOWN for a path anywhere.  ``template``: the common form of its queries but for
+    their bounds, 0 where they are not alike.  ``group_of`` a query is -1 where it is undivided.
     """
 
     def __init__(self, records: RecordPool, atoms: AtomTable) -> None:
@@ -2766,7 +2766,7 @@ cdef class SecondAccess:
         return 0
 
     cdef int _made_template(self) except -1:
-        """What a query has beside its bound: the records down to it, without the bound and the
+        """The form of a query beside its bound: the records down to it, without the bound and the
         numbers of records on the way; 0 where hardly any are equal."""
         cdef int[::1] words = self._records.words
         cdef int first, count, level, i
@@ -3261,7 +3261,7 @@ cdef class Steps:
     cdef int by_edge(
         self, int[::1] members, int[::1] edges, int first, int count, int edge
     ) except -1:
-        """What is behind an attribute or an atom."""
+        """Follow the edges of an attribute or an atom."""
         cdef NodeSet nodes = self.found
         cdef int node
         cdef int row = ATOM_WIDTH * (edge >> EDGE_SHIFT)
@@ -3293,8 +3293,8 @@ cdef class Steps:
 # still use is carried over, so that no message pays for all.  With the one before, which is then
 # dropped, there are two generations at most.
 #
-# A change makes another set of few states only (see StateTable): what it does not concern is
-# kept, and a new set leans on the one whose place it takes.
+# A change makes another set of few states only (see StateTable): states that it does not concern
+# stay, and a new set leans on the one whose place it takes.
 
 
 cdef class LazyStates(StateTable):
@@ -3606,7 +3606,7 @@ cdef class Moves:
         self.cover(256)
 
     cdef int cover(self, int room) except -1:
-        """Make room for so many; what is there is lost."""
+        """Make room for so many; the present entries are lost."""
         if room > self._room:
             self._room = 2 * room
             self.key = longs(2 * room)

@@ -436,7 +436,7 @@ cdef bint _compared(double value, int operator, double number) noexcept:
 # about.
 
 cpdef enum:
-    # What is known of a path.
+    # The state of the knowledge about a path.
     ANSWER_NO = 0
     ANSWER_YES = 1
     ANSWER_PERHAPS = 2
@@ -445,7 +445,7 @@ cpdef enum:
     NAMES_BELOW = 4
     NAMES_WIDTH = 8
 
-    # What a path needs, by its first and its last step: a word, and a bit in it.
+    # The requirement of a path, by its first and its last step: a word, and a bit in it.
     NEED_FIRST_WORD = 0
     NEED_FIRST_BIT = 3
     NEED_LAST_WORD = 9
@@ -517,7 +517,7 @@ cdef class NamesBelow:
 
 
 cpdef int needs_of(int first, bint first_descends, int last, int steps) except -1:
-    """What a path of names asks for: the symbols of its first and last step, 0 for any name."""
+    """The requirement of a path of names: symbols of its first and last step, 0 for any name."""
     cdef int first_word = (first & 255) >> 6
     cdef int last_word = NAMES_BELOW + ((last & 255) >> 6)
     cdef int asked
@@ -787,7 +787,7 @@ cdef class Twigs:
 
 
 # -------------------------------------------------------------------------------------------------
-# Residuals: what is left to verify of a candidate, a query whose access predicate holds.
+# Residuals: the rest to verify of a candidate, a query whose access predicate holds.
 #
 # See automaton.pxd for what a residual is.
 #
@@ -826,7 +826,7 @@ cdef class Residuals:
         self.number = 0.0
         self.symbols = symbols
         self.exact = self.in_namespace = self.any_namespace = self.symbol_seen = symbols.exact
-        self._anywhere: dict[int, bool] = {}  # what is known of CHECK_ANYWHERE, by record
+        self._anywhere: dict[int, bool] = {}  # answers of CHECK_ANYWHERE, by record
         self._nested: dict[int, bool] = {}  # of CHECK_NESTED in CHECK_NESTED, by record and element
         self.words = records.words
         self._cover(64)
@@ -1100,7 +1100,7 @@ cdef class Residuals:
             self.visits += 1
             if self.visits > self.visits_max:
                 return False
-            at = row + self.view.depth[child]  # what is known above the child
+            at = row + self.view.depth[child]  # the states above the child
             possible = ((self._reached[at] << 1) & ~descendant) | (
                 (self._passed[at] << 1) & descendant
             )
@@ -1181,7 +1181,7 @@ cdef class Residuals:
 
 
 # -------------------------------------------------------------------------------------------------
-# Offers: what a run meets, accept lists at elements, for whoever makes something of them.
+# Offers: the accept lists that a run meets at elements, for a taker.
 #
 # ``Candidates`` finds which queries hold, each once a message; ``Locations`` finds at which
 # elements.
@@ -1829,8 +1829,8 @@ cdef class Locations(Offers):
 # So what a profile asks for besides its access predicate is looked at only where that holds.  Heads
 # of an element in the same state do the same, so that each is kept once.
 #
-# A run is about one priority class, whose root of the trie it starts from.  Whoever takes the lists
-# that are met (``taker``) can end it: where queries lead to links, that is when none of these is
+# A run is about one priority class, whose root of the trie it starts from.  The ``taker`` of the
+# lists that are met can end it: where queries lead to links, that is when none of these is
 # wanted any more (see target_groups.py).
 #
 # Elements are taken level by level and in groups, each step for a whole group before the next one,
@@ -1960,7 +1960,7 @@ cdef class Run:
         self.states = self._new_states(None)
 
     cdef int _move(self, int position) except -1:
-        """Give a group of elements, from a position in the order on, its heads; what follows it."""
+        """Give a group of elements, from ``position`` on, its heads; the position of the next."""
         cdef int end = self._ask_down(position)
         self._down.resolve(self.states, self.trie.clock)
         self._ask_attributes()
@@ -2214,12 +2214,12 @@ cpdef enum:
     CONDITION_WIDTH = 6
 
 
-# What a recipe has of its own: words, keys of text tests, what fills verified conditions.
+# The constants of a recipe: words, keys of text tests, and fillers of verified conditions.
 Constant: TypeAlias = Word | bytes | Callable[[tuple[Word, ...]], Expression]
 
 
 cdef class Recipe:
-    """What is asked of an element, for all words; see above."""
+    """The conditions on an element, for all words; see above."""
 
     cdef int[::1] codes
     cdef list constants
@@ -2388,7 +2388,7 @@ cdef class Draft:
 
 
 # -------------------------------------------------------------------------------------------------
-# ResidualParts: what residuals name, and how they give it up.
+# ResidualParts: the parts that residuals name, and their release.
 #
 # Symbols, attributes, atoms, numbers, twigs, operators and other records that a record names are
 # held by it, once, as long as it is there (see automaton.pxd for what a record is).
@@ -2426,7 +2426,7 @@ cdef class ResidualParts:
         return 0
 
     cdef int release_parts(self, int record) except -1:
-        """What the numbers of a record name has one use less."""
+        """Count one use less of each part that the numbers of a record name."""
         cdef int[::1] words = self._records.words
         cdef int i, _j, place, count
         for i in range(words[record + RECORD_COUNT]):
@@ -2667,7 +2667,7 @@ cdef class AccessPath:
         return 0
 
     cdef int _change_draft(self) except -1:
-        """What the best spine does not take becomes a condition of its steps."""
+        """Make conditions of the spine's steps out of all that the best spine does not take."""
         cdef Draft draft = self._draft
         cdef int step = self._fork
         cdef int nested = self._nested
@@ -2791,7 +2791,7 @@ cdef class QueryWriter:
         return self._trie.add_query(node, self._write_residual(), number)
 
     cpdef int write_other(self, int root, int query) except -1:
-        """What is in the draft now is another way in which a query is found."""
+        """Write the present draft as another alternative of a query."""
         cdef int other = self.write(root)
         self._trie.set_alias(other, query)
         self._others.setdefault(query, []).append(other)
@@ -2853,7 +2853,7 @@ cdef class QueryWriter:
         return self._trie.extend(node, atom << EDGE_SHIFT | EDGE_ATOM)
 
     cdef int _write_residual(self) except? -1:
-        """What is left to verify."""
+        """Write the rest to verify."""
         cdef AccessPath path = self._path
         cdef int i
         cdef int count = self._collect_left()
@@ -3015,7 +3015,7 @@ cdef class QueryWriter:
         return found
 
     cdef int _quick(self) noexcept:
-        """What is left as one condition without a record, 0 if it needs one."""
+        """The rest as one condition without a record, 0 if it needs one."""
         cdef int row = CONDITION_WIDTH * self._left[LEFT_CONDITION]
         cdef int position = self._left[LEFT_POSITION]
         cdef int depth = position >> POSITION_SHIFT

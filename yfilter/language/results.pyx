@@ -66,13 +66,13 @@ from formats.columns cimport IN_TEXT, IN_VALUES, SubtreeWriter
 # TRUTH              part: condition; "true" or "false"
 # ITEMS              parts, one after the other
 # IF                 parts: condition, then, else
-# FOR                path, slot; part: what is written for each node
+# FOR                path, slot; part: the row written for each node
 # ELEMENT            texts: start tag, end tag; how many parts go into the start tag; parts
 # ATTRIBUTE          text, test of its name; parts: its value
 # TEXT               part; a text node of its strings
 # PART               constant: digest; slot; part: otherwise (projection/parts.py)
-# FOREIGN            what the interpreter is asked
-# EACH               part: what is written for each binding; a: nothing but elements
+# FOREIGN            the question to the interpreter
+# EACH               part: the row written for each binding; a: nothing but elements
 # CONSTANT           whether it holds
 # EXISTS             path
 # NOT, AND, OR       parts
@@ -126,7 +126,7 @@ cpdef enum:
     PREDICATE_LAST = 1
     PREDICATE_CONDITION = 2
 
-    # Kinds of rows: what is written.
+    # Kinds of rows, by their output.
     ROW_STATIC = 0
     ROW_ATOM = 1
     ROW_NODES = 2
@@ -173,7 +173,7 @@ cpdef enum:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """What the interpreter is asked: an expression, the variables in it that are slots (name,
+    """A question to the interpreter: an expression, the variables in it that are slots (name,
     slot, kind of node), and those that are values, in order."""
 
     expression: Expression
@@ -188,7 +188,7 @@ cdef class ResultPlan:
 
     ``binds``: its bindings are the elements of the first ``for`` clause.  ``is_message``: a result
     is the message.  ``around``: the row of a constructor around all results, or -1.  ``stamp``:
-    the writer whose message ``numbers`` are of.  ``repeats``: what a ``let`` says is evaluated
+    the writer whose message ``numbers`` are of.  ``repeats``: the value of a ``let`` is evaluated
     wherever its variable stands, which may be more work than once.
     """
 
@@ -241,7 +241,7 @@ cdef class ResultPlan:
 
 
 # -------------------------------------------------------------------------------------------------
-# PlanPaths: what the paths of a ResultPlan select, on one message.
+# PlanPaths: the nodes that the paths of a ResultPlan select, on one message.
 #
 # Nodes are numbers: of elements, attributes, pieces of content.  A path puts what it selects on a
 # stack, in document order and each once; a slot is a variable that is one node.  Every node looked
@@ -309,7 +309,7 @@ cdef class PlanPaths:
         return 0
 
     cdef int _allow(self) except -1:
-        """What a profile may cost, from here on."""
+        """Begin to count the cost of a profile from here on."""
         self._visits = self.limits.visits_max
         self._look_at = max(self._visits - _FIRST_LOOK, 0)
         self._began = _NOT_BEGUN
@@ -323,7 +323,7 @@ cdef class PlanPaths:
         return 0
 
     cdef int _number(self, test) except? -1:
-        """What a name in this message has to be: its number, or what one of several is told by."""
+        """The test of a name in this message: its number, or the mask of several."""
         if not self._names:
             self._names[ANY, ANY] = _ANY_NAME
             for number, name in enumerate(self.stream.names):
@@ -335,14 +335,14 @@ cdef class PlanPaths:
         return found
 
     cdef object _mask(self, test):
-        """What the names that a test accepts are told by."""
+        """The mask of the names that a test accepts."""
         mask = bytearray(len(self.stream.names))
         for number, name in enumerate(self.stream.names):
             mask[number] = test.accepts(name.namespace, name.local)
         self._masks += mask
         return _ANY_NAME - 1 - (len(self._masks) - len(mask))
 
-    # -- what it costs
+    # -- cost
 
     cdef int _settle(self) except -1:
         """Counts what was written since it was counted last."""
@@ -413,7 +413,7 @@ cdef class PlanPaths:
         return base
 
     cdef int _select(self, int axis, int number, int start) except -1:
-        """What a step gives from one element, or from the document for -1."""
+        """Select the nodes of a step from one element, or from the document for -1."""
         cdef SubtreeWriter xml = self._xml
         cdef int element = start + 1
         cdef int last = xml.element_end[start] if start >= 0 else self._elements
@@ -512,7 +512,7 @@ cdef class PlanPaths:
         return 0
 
     cdef bint _holds(self, int _row) except -1:
-        """Whether a condition holds; whoever stands on top says that."""
+        """Whether a condition holds; defined by the subclass."""
         raise NotImplementedError
 
 
@@ -527,7 +527,7 @@ cdef enum:
 cdef class PlanValues(PlanPaths):
     """Of one plan after the other, for one profile after the other."""
 
-    # -- what the interpreter is asked
+    # -- questions to the interpreter
 
     cdef object _asked(self, foreign):
         """The interpreter, with what is left to this profile."""
@@ -722,11 +722,11 @@ cdef bint _compares(value, int operator, constant) except -1:
 # binding, whoever asks for it.  What a plan asks the interpreter for, and where it cannot go on (an
 # attribute of some namespace among those copied, an error), ``interpreted_result`` does.
 #
-# Each call of ``results`` is one profile and has ``EvaluationLimits`` of its own; what was written
-# for another one costs it the same.  Beyond _WRITTEN_KEPT_MAX bytes, what is kept is forgotten.
+# Each call of ``results`` is one profile and has ``EvaluationLimits`` of its own; text written for
+# another profile costs it the same.  Kept text of more than _WRITTEN_KEPT_MAX bytes is forgotten.
 
 cdef enum:
-    _CONTENT = 0  # what a row is written as
+    _CONTENT = 0  # the modes in which a row is written
     _VALUES = 1
     _STRINGS = 2
     _DOCUMENTS = 3
@@ -858,7 +858,7 @@ cdef class ResultWriter(PlanValues):
         return [self._xml.part(start, self._xml.used)]
 
     cdef list _each(self, int row, int binding, bint again):
-        """What is made of one binding; ``again``: as content, where it is not yet written."""
+        """The output of one binding; ``again``: as content, where it is not yet written."""
         cdef long long visits, tuples
         made: list[bytes]
         document: bytes
@@ -898,10 +898,10 @@ cdef class ResultWriter(PlanValues):
         self._interpreted = {}
         self._copy_columns = []
 
-    # -- what is written
+    # -- output
 
     cdef int _emit(self, int row, int mode) except -1:
-        """What a row says, as documents, content, values or strings of a text, or attributes."""
+        """Write a row as documents, content, values or strings of a text, or attributes."""
         cdef int part, chosen
         cdef int kind = self._plan.rows[ROW_WIDTH * row + ROW_KIND]
         if kind == ROW_STATIC:
@@ -1077,7 +1077,7 @@ cdef class ResultWriter(PlanValues):
         return self._emit(row + 1, mode)
 
     cdef int _emit_bindings(self, int row, int mode) except -1:
-        """What is made of each binding, within a constructor."""
+        """Write the output of each binding, within a constructor."""
         cdef int binding
         cdef long long items = self._items
         for binding in self._bindings:
@@ -1092,7 +1092,7 @@ cdef class ResultWriter(PlanValues):
         return self._spend()
 
     cdef int _emit_foreign(self, int row, int mode) except -1:
-        """What the interpreter makes of an expression."""
+        """Write the value that the interpreter gives to an expression."""
         foreign: Foreign = self._plan.foreign[self._plan.rows[ROW_WIDTH * row + ROW_A]]
         evaluator, focus = self._asked(foreign)
         value = evaluator.value(foreign.expression, focus)

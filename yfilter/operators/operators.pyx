@@ -187,7 +187,7 @@ cdef class MessageColumns:
 
 
 # -------------------------------------------------------------------------------------------------
-# Scratch: what operators share while they work on one message.
+# Scratch: the state that operators share while they work on one message.
 #
 # A node is one number, its own times KINDS and its kind, so that nodes of one kind sort in document
 # order::
@@ -200,7 +200,7 @@ cdef class MessageColumns:
 # last.
 #
 # The names of a message are known by symbols (see yfilter/index/symbols.py), in a table that
-# belongs to the operators: what they ask for makes no new labels in the index.
+# belongs to the operators, so that their names make no new labels in the index.
 
 cdef enum:
     _FIRST_LOOK = 512  # visits, from 10 ns each to several us, where values are compared
@@ -407,7 +407,7 @@ cdef class Scratch:
 
 
 # -------------------------------------------------------------------------------------------------
-# Value tests: what is asked of one string value, on its octets as they stand in the message.
+# Value tests: conditions on one string value, on its octets as they stand in the message.
 #
 # UTF-8 sorts as code points do, so texts are compared without being decoded.  An untyped value
 # becomes an xs:double where it is compared with a number; one that is no number compares with none.
@@ -544,7 +544,7 @@ cdef class EndsWith(ValueTest):
 
 
 cdef class Matches(ValueTest):
-    """A regular expression is found in it; what is known of values is remembered.
+    """A regular expression is found in it; answers are remembered by value.
 
     A search is charged before it is begun, as RE2 cannot be interrupted: MatchLimitExceeded.
     """
@@ -604,8 +604,8 @@ cdef bint compares(double number, int relation, double other) noexcept:
 # Operator: a compiled expression; what every kind of them can be asked about a context node.
 #
 # An operator is made once for a profile, or for all that share it, and asked on message after
-# message.  What it answers is what ``MessageEvaluator`` answers for its expression; whoever has no
-# quicker way says only what its ``value`` is.
+# message.  It answers as ``MessageEvaluator`` does for its expression; an operator without a
+# quicker way defines only its ``value``.
 
 
 cdef class Operator:
@@ -667,7 +667,7 @@ cpdef enum:
     STEP_SEVERAL = 3
     STEP_WIDTH = 4
 
-    # Codes of steps: what they lead to.
+    # Codes of steps, by their axes.
     CHILD = 0
     BELOW = 1
     SELF_AND_BELOW = 2
@@ -965,7 +965,7 @@ cdef class Path(Nodes):
                     code in (BELOW, ATTRIBUTES_BELOW, TEXTS_BELOW)
                     and not self._steps[STEP_WIDTH * at + STEP_POSITIONAL]
                 ):
-                    # What is below a node that is below another one has been found.
+                    # The descendants of a node below another one have been found.
                     if node >= 0 and node >> KIND_SHIFT < covered:
                         continue
                     if node & KIND_MASK == KIND_ELEMENT and node >= 0:
@@ -1073,7 +1073,7 @@ cdef class Path(Nodes):
         return 0
 
     cdef int _push_others(self, int code, int symbol, long long node) except -1:
-        """What the other axes lead to, in their order."""
+        """Push the nodes of the other axes, in their order."""
         cdef Scratch scratch = self.scratch
         cdef MessageColumns columns = scratch.columns
         cdef int element = node >> KIND_SHIFT
@@ -1428,8 +1428,8 @@ cdef class Ranging(Condition):
 # -------------------------------------------------------------------------------------------------
 # Values: the operators whose value is items, and the interpreter as an operator.
 #
-# Numbers, texts and dates are what they are in the interpreter (yfilter/language/atoms.py), and so
-# is what is done with them; what is saved is the way there.
+# Numbers, texts and dates, and functions of them, are those of the interpreter
+# (yfilter/language/atoms.py); an operator saves only the way to them.
 
 
 # How an argument is handed over: as it is, as all its atomic values, or as the first of them.
@@ -1709,7 +1709,7 @@ cdef class CastTo(Operator):
 
 
 cdef class Remembered(Operator):
-    """What a function of many values gives, found out once for each node of a message."""
+    """The value of a function of many values, computed once for each node of a message."""
 
     cdef Scratch _scratch
     cdef Operator _operand
@@ -1943,7 +1943,7 @@ cdef class RangingItems(Operator):
 
 
 cdef class OncePerMessage(Operator):
-    """What depends on the message alone: found out once for each, an error as well."""
+    """A value that depends on the message alone: computed once for each, an error as well."""
 
     cdef Scratch _scratch
     cdef readonly Operator operand
@@ -2060,8 +2060,8 @@ cdef class OperatorTable:
 
     ``over_limit`` counts conditions that cost more than EvaluationLimits on a message, on all its
     elements together: from then on they hold, as far as anybody knows.  ``gave_up``: whether the
-    last answer was such a one, and ``exceeded`` why; whoever asks takes it back.  ``visits`` is
-    what the last answer cost, ``nanos`` what all have taken, about.
+    last answer was such a one, and ``exceeded`` why; the caller resets it.  ``visits``: the cost
+    of the last answer, ``nanos``: the time of all, about.
     """
 
     def __init__(
@@ -2209,7 +2209,7 @@ cdef class OperatorTable:
                 scratch.visits = scratch.visits_max + 1
         if scratch.visits <= scratch.visits_max:
             return False
-        scratch.visits = scratch.visits_max + 1  # what was asked for at once was not done
+        scratch.visits = scratch.visits_max + 1  # the batched question was not answered
         self._why[number] = self.exceeded
         if self._limits.is_final(self.exceeded.code):
             self.over_limit += 1

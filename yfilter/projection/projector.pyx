@@ -23,7 +23,7 @@ from yfilter.index.candidates cimport Locations
 
 
 # -------------------------------------------------------------------------------------------------
-# What a NeedTable is made of: places, bindings, groups, conditions and the questions in them.
+# The parts of a NeedTable: places, bindings, groups, conditions and the questions in them.
 
 
 # The number of a kind, and the attribute or the part.
@@ -150,7 +150,7 @@ cdef class Place:
         return bool(self.binding or self.there or self.kept or self.touched)
 
     def keep(self, looked: Looked, groups: int, wanted: bool) -> None:
-        """What groups keep there, or keep no more."""
+        """Let groups keep nodes there, or keep them no more."""
         kept = self.kept.get(looked, 0) & ~groups | (groups if wanted else 0)
         if kept:
             self.kept[looked] = kept
@@ -168,7 +168,7 @@ cdef class Place:
                 del self.touched[looked]
 
     cpdef dict touched_by(self):
-        """What conditions look at there, and the links whose these are."""
+        """The nodes that conditions read there, with the links of these conditions."""
         if self._touched_by is None:
             self._touched_by = {}
             for looked, sets in self.touched.items():
@@ -277,8 +277,8 @@ cdef class LinkClasses:
 # NeedWalk: from where needs are found on a message to bound elements and what these want.
 #
 # The index says at which elements the queries of needs are found (``Index.locate``); they are taken
-# in document order.  Conditions are decided for all links that are asked for together; what is only
-# for others is passed over.  Where all links keep an element whole, and nothing around it is
+# in document order.  Conditions are decided for all links that are asked for together; those of
+# other links are passed over.  Where all links keep an element whole, and nothing around it is
 # undecided, the walk goes on behind its end.
 
 cdef enum:
@@ -363,7 +363,7 @@ cdef class NeedWalk:
 
     @property
     def visits(self) -> int:
-        """What the last walk has cost, as VISITS_MAX counts it."""
+        """The cost of the last walk, as VISITS_MAX counts it."""
         visits: int = self._visits + self._index.locations.visits()
         return visits
 
@@ -493,10 +493,10 @@ cdef class NeedWalk:
 #
 #     locate   by the index: the elements that needs bind, keep and ask about (Index.locate)
 #     walk     in document order: which groups each bound element wants (NeedWalk)
-#     keep     in document order: what is kept below bound elements, of groups they want
-#     close    backwards: whatever stands above something that is kept
-#     settle   in document order: what conditions look at wherever an element of their paths is
-#              kept, and all of what is kept as a whole
+#     keep     in document order: nodes kept below bound elements, of groups they want
+#     close    backwards: the ancestors of kept nodes
+#     settle   in document order: the nodes that conditions read wherever an element of their paths
+#              is kept, and all nodes of elements kept whole
 #     select   the columns, once for links that keep the same (LinkClasses,
 #              formats/stream_selection.py)
 #
@@ -524,7 +524,7 @@ cdef object _WORD = 0xFFFFFFFFFFFFFFFF
 
 
 class Left:
-    """What is left of a message for the links that keep the same: ``stream``, None for all of it.
+    """The rest of a message for the links that keep the same: ``stream``, None for all of it.
 
     ``parts``: those that are wanted, as (element, its place in what is left, text).
     """
@@ -590,8 +590,8 @@ cdef class Projector:
         self.table.remove(need, link)
 
     cpdef object project(self, object stream, object asked):
-        """What is left of the message for the links of a mask: for those of each mask that is given
-        the same."""
+        """The rest of the message for the links of a mask: the same for the links of each mask in
+        the answer."""
         cdef Py_ssize_t shift
         self._messages += 1
         self._links_asked += asked.bit_count()
@@ -626,7 +626,7 @@ cdef class Projector:
 
     @property
     def visits(self) -> int:
-        """What it cost to decide about the last message, as VISITS_MAX counts it."""
+        """The cost of deciding about the last message, as VISITS_MAX counts it."""
         visits: int = self._walk.visits
         return visits
 
@@ -744,7 +744,7 @@ cdef class Projector:
         return word
 
     cdef _keep_of_document(self):
-        """What is kept of the document node is kept of the root element."""
+        """Keep of the root element all that is kept of the document node."""
         for (kind, _), groups in self.table.root.kept.items():
             wanted = groups & self._walk.document.wanted
             if wanted:

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import attrgetter
 from typing import Protocol
 
 from formats import ElementStream
@@ -682,7 +683,8 @@ class Transformation(Part):
         """As long as this broker says nothing, its parent takes it to need everything."""
         told = self.table.told_about(own)
         if EVERYTHING not in told:
-            self._send_up(own, NeedDelta(tuple(told), (EVERYTHING,)))
+            added = sorted(told, key=attrgetter("text"))
+            self._send_up(own, NeedDelta(tuple(added), (EVERYTHING,)))
 
     def _send_up(self, own: str, delta: NeedDelta) -> None:
         parent = self._control.parent(own)
