@@ -13,13 +13,15 @@ from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.errors import MessageRefused
 from formats.graph import striped
-from formats.graph.graph_limits import GraphLimits
+from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
 from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, value_kind
 from formats.graph.oxigraph_faults import refusal_of
 from formats.graph.property_names import property_name
 from formats.graph.striped import Closure
 from formats.graph.vocabulary import RDF, RDF_TYPE, XSD
+from formats.graph.xml_literal import with_texts
 from formats.names import QualifiedName
+from formats.text import to_text
 
 _Node: TypeAlias = "NamedNode | BlankNode"
 _Term: TypeAlias = "NamedNode | BlankNode | Literal"
@@ -60,6 +62,21 @@ def plain_stripes(
                 if isinstance(thing, NamedNode) and closure.listed(thing.value.encode()):
                     groups.setdefault((graph, thing), {})
     return _Striper(groups, limits).striped(closure)
+
+
+def plain_graph_of_document(
+    stream: ElementStream,
+    limits: GraphLimits = DEFAULT_GRAPH_LIMITS,
+    base: str = "",
+    closure: Closure | None = None,
+) -> ElementStream:
+    """The striped graph of an RDF/XML document; MessageRefused where it means none."""
+    document = to_text(with_texts(stream, limits.literal_bytes_max))
+    try:
+        return plain_stripes(document, pyoxigraph.RdfFormat.RDF_XML, limits, base or None, closure)
+    except MessageRefused as refusal:
+        code = "rdf-syntax" if refusal.code == "malformed" else refusal.code
+        raise MessageRefused(code, refusal.reason) from None
 
 
 def _taken(term: object, limits: GraphLimits) -> _Term:

@@ -17,27 +17,13 @@ from formats.graph.striped import Closure
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import FORMATS
 from formats.kernel import AVAILABLE
-from formats.text import parse_text, to_text
+from formats.text import parse_text
 
 if TYPE_CHECKING or AVAILABLE:
     from formats.graph import oxigraph, striping
     from formats.graph.striping import GraphBuilder, graph_of_document
 else:
-
-    def graph_of_document(
-        stream: ElementStream,
-        limits: GraphLimits = DEFAULT_GRAPH_LIMITS,
-        base: str = "",
-        closure: Closure | None = None,
-    ) -> ElementStream:
-        """The striped graph of an RDF/XML document; MessageRefused where it means none."""
-        kind = FORMATS[GraphSyntax.RDF_XML]
-        try:
-            return plain_stripes(to_text(stream), kind, limits, base or None, closure)
-        except MessageRefused as refusal:
-            code = "rdf-syntax" if refusal.code == "malformed" else refusal.code
-            raise MessageRefused(code, refusal.reason) from None
-
+    from formats.graph.plain_striping import plain_graph_of_document as graph_of_document
 
 __all__ = ["graph_of_document", "read_graph"]
 

@@ -13,10 +13,13 @@ uses it, and nowhere else; attributes stand in order of namespace and name; no t
 from __future__ import annotations
 
 from formats.element_stream import ContentKind, ElementStream
+from formats.element_stream_builder import ElementStreamBuilder
 from formats.errors import MessageRefused
+from formats.graph.vocabulary import RDF
 from formats.names import QualifiedName
 
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
+_BESIDE = {(RDF, "parseType"), (RDF, "ID")}  # with any other attribute it is an error
 _IN_VALUES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#x9;", "\n": "&#xA;", "\r": "&#xD;"}
 )
@@ -44,6 +47,53 @@ def xml_literal(stream: ElementStream, element: int, bytes_max: int) -> bytes:
         writer.open(stream.name_of(current), attributes)
     writer.close_down_to(lineage, element)
     return b"".join(writer.parts)
+
+
+def with_texts(stream: ElementStream, bytes_max: int) -> ElementStream:
+    """An RDF/XML document whose XML literals are texts of that datatype, for a processor that does
+    not write them in canonical form.  Comments and instructions, which mean nothing, go."""
+    out = ElementStreamBuilder()
+    lineage = [-1]
+
+    def close_down_to(parent: int) -> None:
+        while lineage[-1] != parent:
+            lineage.pop()
+            out.end_element()
+
+    element = piece = 0
+    while True:
+        while piece < len(stream.content_kind) and stream.content_next[piece] <= element:
+            if stream.content_kind[piece] == ContentKind.TEXT:
+                close_down_to(stream.content_parent[piece])
+                out.text(stream.content_value(piece))
+            piece += 1
+        if element == len(stream):
+            break
+        close_down_to(stream.element_parent[element])
+        attributes = {
+            stream.names[stream.attribute_name[attribute]]: stream.attribute_value(attribute)
+            for attribute in stream.attributes_of(element)
+        }
+        found = [each for each in attributes if each[1:] == (RDF, "parseType")]
+        others = {each[1:] for each in attributes if each.prefix != "xml"} - _BESIDE
+        is_literal = (
+            bool(found) and not others and attributes[found[0]] not in ("Resource", "Collection")
+        )
+        if is_literal:
+            del attributes[found[0]]
+            attributes[found[0]._replace(local="datatype")] = f"{RDF}XMLLiteral"
+        out.start_element(
+            stream.name_of(element), [*attributes.items()], stream.declarations_of(element)
+        )
+        lineage.append(element)
+        if is_literal:
+            out.text(xml_literal(stream, element, bytes_max).decode())
+            piece = stream.content_within(element).stop
+            element = stream.element_end[element]
+        else:
+            element += 1
+    close_down_to(-1)
+    return out.finish()
 
 
 class _Writer:
