@@ -7,8 +7,18 @@ has a triple for each that the message's closure gives::
     ?s a/^rdfs:subClassOf* <c>                 ?s <urn:onyx:reference:one-of:0> <c>
     ?s ?p ?o . ?p rdfs:subPropertyOf* <q>      ?s ?x ?o, ?x: <urn:onyx:reference:below:0:p>
 
-No other pattern of such a query sees these properties.  pyoxigraph keeps the value of a number and
-not its digits; results have the literal of the message where it is known.
+No other pattern of such a query sees these properties.
+
+Where pyoxigraph does not say what SPARQL 1.1 says, it is asked something else:
+
+- It keeps the value of a number and not its digits.  A literal that it would change has a datatype
+  of its own in the store and in patterns, and filters look at the literal itself.
+- It finds a date with a time zone unequal to one without, and orders terms that are equal whatever
+  they are, where SPARQL has errors.
+- It binds the variable of GRAPH before its group is evaluated.  The group is evaluated with another
+  variable, and a triple with <urn:onyx:reference:graph> joins the two.
+
+Queries of which the whole text is kept are asked as they are, by the compiled engine too.
 """
 
 from __future__ import annotations
@@ -18,10 +28,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyoxigraph
-from pyoxigraph import Literal, NamedNode, Quad, Store
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
 from formats.element_stream import ElementStream
 from formats.escapes import escaped_text, escaped_value
@@ -30,17 +40,27 @@ from formats.graph.vocabulary import RDF, RDF_TYPE, XSD
 from formats.graph.writer import closure_of, triples_of
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.construct import Triple, graph_text, message_text
+from yfilter.graph.group_variables import possible
 from yfilter.graph.oxigraph_terms import from_oxigraph
 from yfilter.graph.query_ast import (
     INSTANCE_PROPERTY,
+    AllOf,
+    AnyOf,
     Bind,
     Closure,
+    Exists,
     Filter,
     FilterCall,
+    FilterComparison,
+    FilterExpression,
     GraphQuery,
     Group,
+    GroupElement,
+    InGraph,
     Iri,
     LiteralTerm,
+    Membership,
+    Minus,
     Not,
     QueryForm,
     ResultSyntax,
@@ -50,13 +70,20 @@ from yfilter.graph.query_ast import (
 from yfilter.graph.query_text import term_text, unparse
 from yfilter.graph.terms import BlankNode, GroundTerm
 from yfilter.language.budget import Budget, too_much_time
+from yfilter.language.comparison import Operator
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.trees import changed, nodes_of
+from yfilter.language.trees import changed, nodes_of, parts_of
 
 AT_ONCE_MAX = 1_000_000  # combinations of triples that a query may look at in a slice of time
 
 _OWN = "urn:onyx:reference:"
 _INSTANCE = f"{_OWN}instance"
+_GRAPH = f"{_OWN}graph"
+_TYPED = f"{_OWN}typed:"
+_MOMENTS = (Iri(XSD + "dateTime"), Iri(XSD + "date"))
+_ORDERED = (*_MOMENTS, Iri(XSD + "string"), Iri(XSD + "boolean"))
+_FALSE = LiteralTerm("false", XSD + "boolean")
+_ERROR = FilterCall("iri", (_FALSE,))
 _TYPE = NamedNode(RDF_TYPE)
 _NO_KEYWORD = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+|\w*:\w*")
 _SERVICE = re.compile(r"\bSERVICE\b", re.IGNORECASE)
@@ -76,8 +103,9 @@ class ReferenceGraph:
             self._closed = list(closure_of(stream))
         except (KeyError, ValueError) as error:  # of a message that somebody has striped by hand
             raise MatchLimitExceeded("not-striped", f"no striped graph: {error}") from None
-        self._literals: dict[Literal, Literal] | None = None  # as they stand, by their values
-        self._stores: dict[tuple[Quad, ...], Store] = {}
+        literals = {quad.object for quad in self._stated if isinstance(quad.object, Literal)}
+        self._coded = _coded(literals)
+        self._stores: dict[tuple[bool, tuple[Quad, ...]], Store] = {}
 
     def holds(self, query: GraphQuery) -> bool:
         """Whether there is a solution; of an ASK its answer."""
@@ -104,9 +132,9 @@ class ReferenceGraph:
         answer = self._answer(query, budget)
         if isinstance(answer, pyoxigraph.QueryTriples):
             triples: dict[Triple, None] = {}
-            for found in answer:
+            for triple in answer:
                 budget.charge_tuple()
-                subject, prop, thing = map(self._term, found)
+                subject, prop, thing = map(_term, triple)
                 assert subject is not None and isinstance(prop, Iri) and thing is not None
                 triples[subject, prop, thing] = None
             return [graph_text(triples, query.results, budget)] if triples else []
@@ -116,15 +144,15 @@ class ReferenceGraph:
                 names = [column.value for column in answer.variables]
             rows = self._rows(answer, names, budget)
             write = _xml_results if query.results is ResultSyntax.XML else _json_results
-            data = write(names, rows) if rows else b""
+            found = [write(names, rows)] if rows else []
         else:
-            data = message_text(self._stream, query.results) if answer else b""
-        budget.charge_bytes(len(data))
-        return [data] if data else []
+            found = [message_text(self._stream, query.results)] if answer else []
+        budget.charge_bytes(sum(map(len, found)))
+        return found
 
     def _answer(self, query: GraphQuery, budget: Budget) -> object:
-        text, closures = _asked(query)
-        more: list[Quad] = []
+        text, closures, has_graphs = _asked(query)
+        more: list[Quad] = self._named() if has_graphs else []
         for pattern, name in closures:
             more += self._made_for(pattern, name)
         if INSTANCE_PROPERTY in query.whole:
@@ -137,20 +165,30 @@ class ReferenceGraph:
             raise too_much_time(budget.limits)
         budget.charge(_VISITS * size)
         try:
-            return self._store(more).query(text)
+            return self._store(more, not query.whole).query(text)
         except (SyntaxError, OSError, RuntimeError, ValueError) as error:
             reason = f"a query cannot be answered: {error}"
             raise MatchLimitExceeded("query-failed", reason) from error
 
-    def _store(self, more: list[Quad]) -> Store:
-        """The triples of the message and some more."""
-        key = tuple(more)
+    def _store(self, more: list[Quad], is_exact: bool) -> Store:
+        """The triples of the message and some more; ``is_exact``: with literals as they stand."""
+        key = is_exact, tuple(more)
         found = self._stores.get(key)
         if found is None:
             found = Store()
-            found.extend((*self._stated, *more))
+            coded = self._coded if is_exact else {}
+            found.extend(
+                Quad(one.subject, one.predicate, coded.get(one.object, one.object), one.graph_name)
+                for one in (*self._stated, *more)
+            )
             self._stores[key] = found
         return found
+
+    def _named(self) -> list[Quad]:
+        """Of each named graph that it is itself, in all graphs."""
+        graphs = dict.fromkeys((DefaultGraph(), *(quad.graph_name for quad in self._stated)))
+        names = [name for name in graphs if not isinstance(name, DefaultGraph)]
+        return [Quad(one, NamedNode(_GRAPH), one, graph) for one in names for graph in graphs]
 
     # -- closures
 
@@ -205,35 +243,10 @@ class ReferenceGraph:
         rows = []
         for solution in answer:
             budget.charge_tuple()
-            rows.append([self._term(solution[name]) for name in names])
+            rows.append([_term(solution[name]) for name in names])
         return rows
 
-    def _term(self, term: object) -> GroundTerm | None:
-        """A term of an answer, a number with the digits that it has in the message."""
-        if isinstance(term, Literal) and term.datatype.value not in _KEPT:
-            if self._literals is None:
-                self._literals = self._as_stored()
-            term = self._literals.get(term, term)
-        return from_oxigraph(term)
 
-    def _as_stored(self) -> dict[Literal, Literal]:
-        """The literals of the message, each by the literal that pyoxigraph makes of it; of several
-        the first."""
-        literals = [quad.object for quad in self._stated if isinstance(quad.object, Literal)]
-        store = Store()
-        store.extend(
-            Quad(NamedNode(f"{_OWN}{place}"), _TYPE, one) for place, one in enumerate(literals)
-        )
-        stored = {str(quad.subject.value): quad.object for quad in store}
-        found: dict[Literal, Literal] = {}
-        for place, one in enumerate(literals):
-            kept = stored[f"{_OWN}{place}"]
-            assert isinstance(kept, Literal)
-            found.setdefault(kept, one)
-        return found
-
-
-_KEPT = frozenset((XSD + "string", RDF + "langString", XSD + "boolean"))
 _Row: TypeAlias = "list[GroundTerm | None]"
 
 
@@ -241,28 +254,163 @@ def _renamed(quad: Quad, name: str) -> Quad:
     return Quad(quad.subject, NamedNode(name), quad.object, quad.graph_name)
 
 
+def _term(term: object) -> GroundTerm | None:
+    """A term of an answer, a literal with its own datatype."""
+    if isinstance(term, Literal) and term.datatype.value.startswith(_TYPED):
+        return LiteralTerm(term.value, term.datatype.value.removeprefix(_TYPED))
+    return from_oxigraph(term)
+
+
+def _coded(literals: Iterable[Literal]) -> dict[object, Literal]:
+    """Those that pyoxigraph would change, with the ones that it keeps instead."""
+    numbered = dict(enumerate(literals))
+    store = Store()
+    store.extend(Quad(NamedNode(f"{_OWN}{number}"), _TYPE, one) for number, one in numbered.items())
+    found: dict[object, Literal] = {}
+    for quad in store:
+        one = numbered[int(str(quad.subject.value).removeprefix(_OWN))]
+        if quad.object != one:
+            found[one] = Literal(one.value, datatype=NamedNode(_TYPED + one.datatype.value))
+    return found
+
+
 @lru_cache(maxsize=4096)
-def _asked(query: GraphQuery) -> tuple[str, tuple[tuple[TriplePattern, str], ...]]:
-    """The text of a query, with the patterns of which each has a property of its own instead."""
+def _asked(query: GraphQuery) -> tuple[str, tuple[tuple[TriplePattern, str], ...], bool]:
+    """The text of a query, with the patterns of which each has a property of its own instead, and
+    whether it asks for the names of graphs."""
     if query.whole:
         if _SERVICE.search(_NO_KEYWORD.sub(" ", query.whole)):
             raise MatchLimitExceeded("query-failed", "SERVICE is not answered")
-        return query.whole, ()
+        return query.whole, (), False
     closures: dict[TriplePattern, str] = {}
+    graphs = 0
     for node in nodes_of(query.where):
         if isinstance(node, TriplePattern) and node.closure is not Closure.NONE:
             closures.setdefault(node, _name_of(node, len(closures)))
-    if not closures:
-        return unparse(query), ()
+    has_own = bool(closures) or any(map(_sees_its_graph, nodes_of(query.where)))
 
     def change(node: object) -> object:
-        if not isinstance(node, TriplePattern):
-            return node
-        if node in closures:
-            return _instead(node, closures[node])
-        return _without_own(node) if isinstance(node.property, Variable) else node
+        nonlocal graphs
+        if isinstance(node, TriplePattern):
+            if node in closures:
+                return _instead(node, closures[node])
+            return _without_own(node) if isinstance(node.property, Variable) else node
+        if isinstance(node, InGraph) and _sees_its_graph(node):
+            graphs += 1
+            hidden = Variable(f"referencegraph{graphs}")
+            return Group(
+                (InGraph(hidden, node.group), TriplePattern(hidden, Iri(_GRAPH), node.graph))
+            )
+        return node
 
-    return unparse(replace(query, where=changed(query.where, change))), tuple(closures.items())
+    where = changed(query.where, _without_disjoint)
+    where = changed(where, change) if has_own else where
+    text = unparse(replace(query, where=_exact(where), template=_exact(query.template)))
+    return text, tuple(closures.items()), bool(graphs)
+
+
+def _sees_its_graph(node: object) -> bool:
+    """Whether a group of GRAPH has the variable of its graph in it."""
+    if not isinstance(node, InGraph) or not isinstance(node.graph, Variable):
+        return False
+    return any(each == node.graph for each in nodes_of(node.group))
+
+
+def _without_disjoint(node: object) -> object:
+    """A group without each MINUS that has no variable in common with what is before it, and so
+    takes nothing away; pyoxigraph finds the variable of GRAPH in common."""
+    if not isinstance(node, Group):
+        return node
+    kept: list[GroupElement] = []
+    for element in node.elements:
+        before = possible(Group(tuple(kept)))
+        if not isinstance(element, Minus) or possible(element.group) & before:
+            kept.append(element)
+    return Group(tuple(kept))
+
+
+# -- literals that have a datatype of their own
+
+
+def _exact(node: Any) -> Any:
+    """A part of a query that asks for literals by their digits, and compares their values."""
+    match node:
+        case LiteralTerm():
+            return _kept(node)
+        case Filter(condition):
+            return Filter(_valued(condition))
+        case Bind(value, variable):
+            return Bind(_termed(value), variable)
+        case tuple():
+            return tuple(map(_exact, node))
+    parts = parts_of(node)
+    return node if parts is None else type(node)(*map(_exact, parts))
+
+
+@lru_cache(maxsize=4096)
+def _kept(term: LiteralTerm) -> LiteralTerm:
+    """The literal that stands for it in the store."""
+    is_plain = term.language or not _coded(
+        [Literal(term.lexical, datatype=NamedNode(term.datatype))]
+    )
+    return term if is_plain else LiteralTerm(term.lexical, _TYPED + term.datatype)
+
+
+def _termed(value: FilterExpression) -> FilterExpression:
+    """An expression that gives the term that a variable has, where it gives one."""
+    match value:
+        case Variable() | LiteralTerm():
+            return _exact(value)
+        case FilterCall("if", (condition, one, other)):
+            return FilterCall("if", (_valued(condition), _termed(one), _termed(other)))
+        case FilterCall("coalesce", arguments):
+            return FilterCall("coalesce", tuple(map(_termed, arguments)))
+    return _valued(value)
+
+
+def _valued(value: Any) -> Any:
+    """An expression in which variables stand for the literals themselves."""
+    match value:
+        case Variable():
+            kind = FilterCall("str", (FilterCall("datatype", (value,)),))
+            own = FilterCall("iri", (FilterCall("strafter", (kind, LiteralTerm(_TYPED))),))
+            literal = FilterCall("strdt", (FilterCall("str", (value,)), own))
+            is_kept = FilterCall("strstarts", (kind, LiteralTerm(_TYPED)))
+            return FilterCall("coalesce", (FilterCall("if", (is_kept, literal, value)), value))
+        case FilterCall("bound" | "str", (Variable(),)):
+            return value
+        case FilterCall("str", (LiteralTerm(lexical),)):
+            return LiteralTerm(lexical)
+        case FilterCall("sameterm", arguments):
+            return FilterCall("sameterm", tuple(map(_termed, arguments)))
+        case Exists(group, is_negated):
+            return Exists(_exact(group), is_negated)
+        case FilterComparison(left, operator, right):
+            return _compared(_valued(left), operator, _valued(right))
+        case tuple():
+            return tuple(map(_valued, value))
+    parts = parts_of(value)
+    return value if parts is None else type(value)(*map(_valued, parts))
+
+
+def _compared(
+    left: FilterExpression, operator: Operator, right: FilterExpression
+) -> FilterExpression:
+    """A comparison; an error of what has no order, and of dates of which nobody knows the order."""
+    compared = FilterComparison(left, operator, right)
+    kind, other = (FilterCall("datatype", (side,)) for side in (left, right))
+    is_same = FilterComparison(kind, Operator.EQ, other)
+    if operator not in (Operator.EQ, Operator.NE):
+        numbers = AllOf((FilterCall("isnumeric", (left,)), FilterCall("isnumeric", (right,))))
+        others = AllOf((is_same, Membership(kind, _ORDERED)))
+        return FilterCall("if", (AnyOf((numbers, others)), compared, _ERROR))
+    ordered = (FilterComparison(left, each, right) for each in (Operator.LT, Operator.GE))
+    moments = FilterCall("coalesce", (AllOf((is_same, Membership(kind, _MOMENTS))), _FALSE))
+    unknown = AllOf((moments, Not(AnyOf(tuple(ordered)))))
+    return FilterCall("if", (unknown, _ERROR, compared))
+
+
+# -- closures
 
 
 def _name_of(pattern: TriplePattern, number: int) -> str:
