@@ -1,13 +1,18 @@
-"""Random profiles on random messages, held against other people's XPath and XQuery.
+"""Random profiles on random messages, or on those of a folder, held against other people's XPath
+and XQuery, and both engines against each other.
 
 ===========  ==============================  =================================================
 level        oracle                          compared
 ===========  ==============================  =================================================
-XPath 1.0    lxml (libxml2)                  whether each message matches
-XPath 2.0    elementpath; Saxon has the       the value, item by item, as strings
-             last word where they differ
+XPath 1.0    lxml (libxml2)                  whether each message matches, and its bindings
+XPath 2.0    elementpath                     the value, item by item, as strings
 XQuery       Saxon, when it is installed     the delivered documents, as canonical XML
 ===========  ==============================  =================================================
+
+Saxon has the last word where another oracle differs.  At each level the reference engine is held
+against the oracle, and the compiled engine delivers what the reference engine does, byte by byte;
+where the compiled modules are not used (``ONYX_REFERENCE=1``), both are the reference engine, on
+what expat has read.
 
 A profile that is served answers no message with an error; where XQuery raises one (which
 ``MessageEvaluator(strict=True)`` does, too) the results are not comparable, and counted apart.
@@ -15,20 +20,24 @@ A profile that is served answers no message with an error; where XQuery raises o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from importlib.util import find_spec
+from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from elementpath import ElementPathError, XPath2Parser, XPathContext
 from elementpath.datatypes import UntypedAtomic
 from lxml import etree
 
-from benchmarks.random_queries import NAMESPACE, Level, QueryWriter, random_message
+from benchmarks.corpus_queries import CorpusWriter, messages_of
+from benchmarks.random_queries import Level, QueryWriter, random_message
+from demo.independent_parse import Element, parse
 from demo.oracle import canonical
-from demo.saxon import Answer, Form, Saxon, SaxonError
+from demo.saxon import Answer, Form, Saxon, SaxonError, prolog_and_body
 from formats.element_stream import ElementStream
 from formats.text import parse_text
 from yfilter import Matcher, ProfileMatch
@@ -40,14 +49,16 @@ from yfilter.language.nodes import DOCUMENT, Construction, DynamicError, Focus
 from yfilter.language.query_ast import Computed, Constructor, UserCall
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
+from yfilter.reference import ReferenceMatcher
 
-_NAMESPACES = {"u": NAMESPACE}
 _BATCH = 50  # profiles on the same messages
 _MESSAGES = 5
+_BYTES_MAX = 6_000  # of a folder's message, for elementpath
 _SHOWN_MAX = 20
+_Node = TypeVar("_Node")
 _COUNTS = (
-    *("profiles", "pairs", "matching", "errors", "one_sided", "overruled", "refused"),
-    "disagreements",
+    *("profiles", "pairs", "matching", "errors", "one_sided", "overruled", "refused", "exceeded"),
+    *("engines", "disagreements"),
 )
 
 
@@ -56,7 +67,8 @@ class Comparison:
     """One level: ``pairs`` of a profile and a message, of which ``matching`` gave something;
     ``errors`` where both sides raised one; ``one_sided`` where one did, as it may (another order
     of evaluation); ``overruled`` where Saxon says that the oracle is wrong; ``refused`` profiles
-    that the generator made and the parser does not take."""
+    that the generator made and the parser does not take; ``exceeded`` where a limit ended an
+    engine; ``engines``: answers of the two engines that were compared."""
 
     oracle: str
     profiles: int = 0
@@ -66,6 +78,8 @@ class Comparison:
     one_sided: int = 0
     overruled: int = 0
     refused: int = 0
+    exceeded: int = 0
+    engines: int = 0
     disagreements: list[str] = field(default_factory=list)
 
     def counts(self) -> dict[str, int]:
@@ -74,9 +88,12 @@ class Comparison:
             for name in _COUNTS
         }
 
-    def disagree(self, profile: str, message: bytes, ours: object, theirs: object) -> None:
+    def disagree(
+        self, profile: str, message: bytes, ours: object, theirs: object, whose: str = ""
+    ) -> None:
+        text = message.decode(errors="replace")
         self.disagreements.append(
-            f"{profile}\n  on {message.decode()}\n  ours: {ours}\n  {self.oracle}: {theirs}"
+            f"{profile}\n  on {text}\n  ours: {ours}\n  {whose or self.oracle}: {theirs}"
         )
 
 
@@ -108,16 +125,37 @@ class RandomResult:
         return {"seed": self.seed, **levels}
 
 
-def compare_at_random(number: int, seed: int) -> RandomResult:
-    """``number`` profiles of each level, each on some messages."""
-    comparisons = {"XPath 1.0": _against_lxml(number, Random(seed))}
-    if find_spec("saxonche") is None:
-        comparisons["XPath 2.0"] = _against_elementpath(number, Random(seed + 1), None)
-        return RandomResult(seed, comparisons)
-    with Saxon() as saxon:
-        comparisons["XPath 2.0"] = _against_elementpath(number, Random(seed + 1), saxon)
-        comparisons["XQuery"] = _against_saxon(number, Random(seed + 2), saxon)
-    return RandomResult(seed, comparisons)
+def compare_at_random(number: int, seed: int, folder: Path | None = None) -> RandomResult:
+    """``number`` profiles of each level, each on some messages: random ones, or a folder's."""
+    draw = _random_messages if folder is None else _messages_of(folder)
+    with Saxon() if find_spec("saxonche") else nullcontext() as saxon:
+        judged = {
+            "XPath 1.0": _against_lxml(number, Random(seed), draw, saxon),
+            "XPath 2.0": _against_elementpath(number, Random(seed + 1), draw, saxon),
+        }
+        if saxon is not None:
+            judged["XQuery"] = _against_saxon(number, Random(seed + 2), draw, saxon)
+    return RandomResult(seed, judged)
+
+
+_Draw: TypeAlias = Callable[[Random, Level], tuple[list[bytes], QueryWriter]]
+"""Some messages, and a writer of profiles for them."""
+
+
+def _random_messages(rng: Random, level: Level) -> tuple[list[bytes], QueryWriter]:
+    return [random_message(rng) for _ in range(_MESSAGES)], QueryWriter(rng, level)
+
+
+def _messages_of(folder: Path) -> _Draw:
+    every = list(messages_of(folder))
+
+    def draw(rng: Random, level: Level) -> tuple[list[bytes], QueryWriter]:
+        most = _BYTES_MAX if level is Level.XPATH_2 else max(map(len, every))
+        few = [message for message in every if len(message) <= most]
+        messages = rng.sample(few, min(len(few), _MESSAGES))
+        return messages, CorpusWriter(rng, level, messages)
+
+    return draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +163,15 @@ class _Batch:
     profiles: list[str]
     messages: list[bytes]
     streams: list[ElementStream]
+    trees: list[etree._ElementTree]
+    namespaces: Mapping[str, str]
 
 
-def _batches(number: int, rng: Random, level: Level, found: Comparison) -> Iterator[_Batch]:
+def _batches(
+    number: int, rng: Random, level: Level, draw: _Draw, found: Comparison
+) -> Iterator[_Batch]:
     while number > 0:
-        messages = [random_message(rng) for _ in range(_MESSAGES)]
-        writer = QueryWriter(rng, level)
+        messages, writer = draw(rng, level)
         profiles = []
         for _ in range(min(number, _BATCH)):
             text = writer.value() if level is Level.XPATH_2 else writer.profile()
@@ -142,55 +183,121 @@ def _batches(number: int, rng: Random, level: Level, found: Comparison) -> Itera
         number -= _BATCH
         found.profiles += len(profiles)
         found.pairs += len(profiles) * len(messages)
-        yield _Batch(profiles, messages, [parse_text(message) for message in messages])
+        streams = [parse_text(message) for message in messages]
+        trees = [etree.ElementTree(parse(message)) for message in messages]
+        yield _Batch(profiles, messages, streams, trees, writer.namespaces)
 
 
-def _delivered(batch: _Batch) -> list[dict[str, ProfileMatch]]:
-    """What the matcher says of each message, by the number of the profile."""
-    matcher = Matcher()
-    for index, profile in enumerate(batch.profiles):
-        matcher.add(profile, str(index))
+# -- the engines
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Bindings and results of a profile; None where a limit ended them."""
+
+    bindings: tuple[int, ...] | None
+    results: list[bytes] | None
+
+
+def deliver_by_both(
+    profiles: Sequence[str], messages: Sequence[bytes], found: Comparison
+) -> list[dict[int, Delivered]]:
+    """For each message what the reference engine delivers, by the number of the profile; where the
+    compiled engine delivers something else they disagree."""
+    streams = [parse_text(message) for message in messages]
+    ours, theirs = (
+        _delivered(matcher, profiles, streams) for matcher in (Matcher(), ReferenceMatcher())
+    )
+    for message, compiled, reference in zip(messages, ours, theirs, strict=True):
+        found.engines += len(profiles)
+        for number in compiled.keys() | reference.keys():
+            one, other = compiled.get(number), reference.get(number)
+            if one == other:
+                continue
+            if any(each is not None and each.results is None for each in (one, other)):
+                found.exceeded += 1
+            else:
+                found.disagree(profiles[number], message, one, other, "reference engine")
+    return theirs
+
+
+def _delivered(
+    matcher: Matcher | ReferenceMatcher, profiles: Sequence[str], streams: Sequence[ElementStream]
+) -> list[dict[int, Delivered]]:
+    for number, profile in enumerate(profiles):
+        matcher.add(profile, str(number))
     return [
         {
-            match.profile_id: match
+            int(match.profile_id): _delivery(match)
             for match in matcher.match(stream)
             if isinstance(match, ProfileMatch)
         }
-        for stream in batch.streams
+        for stream in streams
     ]
+
+
+def _delivery(match: ProfileMatch) -> Delivered:
+    try:
+        return Delivered(match.bindings, match.results())
+    except MatchLimitExceeded:
+        return Delivered(None, None)
 
 
 # -- XPath 1.0
 
 
-def _against_lxml(number: int, rng: Random) -> Comparison:
+def _against_lxml(number: int, rng: Random, draw: _Draw, saxon: Saxon | None) -> Comparison:
     found = Comparison("lxml")
-    for batch in _batches(number, rng, Level.XPATH_1, found):
-        trees = [etree.ElementTree(etree.fromstring(message)) for message in batch.messages]
-        delivered = _delivered(batch)
+    for batch in _batches(number, rng, Level.XPATH_1, draw, found):
+        delivered = deliver_by_both(batch.profiles, batch.messages, found)
+        elements = [_numbers(tree) for tree in batch.trees]
+        if saxon is not None:
+            saxon.load(batch.messages)
         for index, profile in enumerate(batch.profiles):
-            path = profile.partition("; ")[2] or profile
-            select = etree.XPath(f"boolean({path})", namespaces=_NAMESPACES)
-            for message, tree, matches in zip(batch.messages, trees, delivered, strict=True):
-                theirs, ours = bool(select(tree)), str(index) in matches
+            path = prolog_and_body(profile)[1]
+            select = etree.XPath(path, namespaces=batch.namespaces)
+            matches = etree.XPath(f"boolean({path})", namespaces=batch.namespaces)
+            for place, tree in enumerate(batch.trees):
+                match, theirs = delivered[place].get(index), bool(matches(tree))
                 found.matching += theirs
-                if theirs is not ours:
-                    found.disagree(profile, message, ours, theirs)
+                if (match is not None) is not theirs:
+                    if saxon is not None and bool(ask(saxon, profile)[place]) is not theirs:
+                        found.overruled += 1
+                        continue
+                    found.disagree(profile, batch.messages[place], match, theirs)
+                elif match is not None and (nodes := select(tree)):
+                    owners = {_owner(node) for node in nodes}
+                    wanted = tuple(sorted(elements[place][owner] for owner in owners))
+                    if match.bindings not in (wanted, None):
+                        found.disagree(profile, batch.messages[place], match.bindings, wanted)
     return found
+
+
+def _numbers(tree: etree._ElementTree) -> dict[Element, int]:
+    """Of elements, in document order."""
+    return {element: number for number, element in enumerate(tree.iter(etree.Element))}
+
+
+def _owner(node: Element) -> Element:
+    """The element of an attribute or a text; lxml hangs a text on the node before it."""
+    if not isinstance(node, str):
+        return node
+    owner = node.getparent()  # type: ignore[attr-defined]
+    return owner.getparent() if node.is_tail else owner  # type: ignore[attr-defined]
 
 
 # -- XPath 2.0
 
 
-def _against_elementpath(number: int, rng: Random, saxon: Saxon | None) -> Comparison:
+def _against_elementpath(number: int, rng: Random, draw: _Draw, saxon: Saxon | None) -> Comparison:
     found = Comparison("elementpath")
-    for batch in _batches(number, rng, Level.XPATH_2, found):
-        trees = [etree.ElementTree(etree.fromstring(message)) for message in batch.messages]
+    for batch in _batches(number, rng, Level.XPATH_2, draw, found):
+        deliver_by_both([*_as_profiles(batch.profiles)], batch.messages, found)
         if saxon is not None:
             saxon.load(batch.messages)
         for profile in batch.profiles:
             ours = [_our_value(profile, stream) for stream in batch.streams]
-            theirs = [_their_value(profile, tree) for tree in trees]
+            theirs = [_their_value(profile, tree, batch.namespaces) for tree in batch.trees]
             found.errors += sum(
                 isinstance(one, SaxonError) and isinstance(other, SaxonError)
                 for one, other in zip(ours, theirs, strict=True)
@@ -210,20 +317,31 @@ def _against_elementpath(number: int, rng: Random, saxon: Saxon | None) -> Compa
     return found
 
 
+def _as_profiles(expressions: Sequence[str]) -> Iterator[str]:
+    """Profiles that deliver the values of expressions, but of those that can only be errors."""
+    for prolog, body in map(prolog_and_body, expressions):
+        text = f"{prolog}for $onyx in /* return <onyx>{{{body}}}</onyx>"
+        with suppress(ProfileRefused):
+            parse_profile(text)
+            yield text
+
+
 def _our_value(expression: str, stream: ElementStream) -> Answer:
     """The items as strings, with errors raised as in XPath."""
     evaluator = MessageEvaluator(stream, strict=True)
     try:
         value = evaluator.value(parse_expression(expression), Focus(DOCUMENT, 1, 1, {}))
         return [evaluator.string(item).encode() for item in value]
-    except DynamicError as error:
+    except (DynamicError, MatchLimitExceeded) as error:
         return SaxonError(error.code, str(error))
 
 
-def _their_value(expression: str, tree: etree._ElementTree) -> Answer:
-    text = expression.partition("; ")[2] or expression
+def _their_value(
+    expression: str, tree: etree._ElementTree, namespaces: Mapping[str, str]
+) -> Answer:
+    text = prolog_and_body(expression)[1]
     try:
-        token = XPath2Parser(namespaces=_NAMESPACES).parse(text)
+        token = XPath2Parser(namespaces={**namespaces}).parse(text)
         context = XPathContext(tree, timezone="Z")
         return [_string(item).encode() for item in token.select(context)]
     except (ElementPathError, ArithmeticError, ValueError, TypeError) as error:
@@ -255,14 +373,14 @@ _NOTHING = parse_text(b"<x/>")
 # -- XQuery
 
 
-def _against_saxon(number: int, rng: Random, saxon: Saxon) -> Comparison:
+def _against_saxon(number: int, rng: Random, draw: _Draw, saxon: Saxon) -> Comparison:
     found = Comparison("saxonche")
-    for batch in _batches(number, rng, Level.XQUERY, found):
+    for batch in _batches(number, rng, Level.XQUERY, draw, found):
         saxon.load(batch.messages)
-        delivered = _delivered(batch)
+        delivered = deliver_by_both(batch.profiles, batch.messages, found)
         for index, profile in enumerate(batch.profiles):
             for place, theirs in enumerate(ask(saxon, profile)):
-                _judge(found, batch, place, profile, delivered[place].get(str(index)), theirs)
+                _judge(found, batch, place, profile, delivered[place].get(index), theirs)
     return found
 
 
@@ -273,9 +391,6 @@ def ask(saxon: Saxon, text: str) -> list[Answer]:
     if isinstance(body, Constructor):
         decisive = ", ".join(unparse(_as_written(part)) for part in decisive_parts(body))
     return saxon.answers(text, Form.PATH if is_path(body) else Form.ITEMS, decisive)
-
-
-_Node = TypeVar("_Node")
 
 
 def _as_written(node: _Node) -> _Node:
@@ -298,16 +413,19 @@ def _judge(
     batch: _Batch,
     place: int,
     profile: str,
-    match: ProfileMatch | None,
+    match: Delivered | None,
     theirs: Answer,
 ) -> None:
     message = batch.messages[place]
+    results = [] if match is None else match.results
+    if results is None:
+        found.exceeded += 1
+        return
     if isinstance(theirs, SaxonError):
         is_also_ours = _raises(profile, batch.streams[place])
         found.errors += is_also_ours
         found.one_sided += not is_also_ours
         return
-    results = [] if match is None else match.results()
     found.matching += bool(theirs)
     if not same_documents(results, theirs, message):
         if _raises(profile, batch.streams[place]):

@@ -1,4 +1,5 @@
-"""Profiles written for real messages, each held against Saxon on every message of its folder.
+"""Profiles written for real messages, each by both engines held against Saxon on every message of
+its folder.
 
 The profiles are in tests/profiles_for_real_messages, a file for a folder of messages, each behind
 a line with its name; one whose name says "matches nothing" has no results, every other one has.
@@ -7,15 +8,13 @@ a line with its name; one whose name says "matches nothing" has no results, ever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.conformance_random import ask, same_documents
+from benchmarks.conformance_random import Comparison, ask, deliver_by_both, same_documents
+from benchmarks.corpus_queries import messages_of
 from demo.saxon import Saxon, SaxonError
-from formats.errors import MessageRefused
-from formats.text import parse_text
-from yfilter import Matcher, ProfileMatch
 
 PROFILES = Path(__file__).parents[1] / "tests" / "profiles_for_real_messages"
 _WITHIN = {"yfilter": "yfilter/messages"}
@@ -86,9 +85,9 @@ def compare_folder(file: Path, data: Path) -> RealComparison:
     """The profiles of a file on every message of its folder."""
     profiles = profiles_in(file)
     folder = _folder(file, data)
-    messages = list(_messages(folder)) if folder else []
-    delivered = _delivered(profiles, messages)
+    messages = list(messages_of(folder)) if folder else []
     found = RealComparison(len(profiles), len(messages))
+    delivered = _delivered(profiles, messages, found.faults)
     with Saxon() as saxon:
         saxon.load(messages)
         for title, text in profiles.items():
@@ -110,27 +109,18 @@ def _folder(file: Path, data: Path) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _messages(folder: Path) -> Iterator[bytes]:
-    """Those that our parser takes; what it refuses is delivered to nobody."""
-    for file in sorted(folder.iterdir()):
-        message = file.read_bytes()
-        try:
-            parse_text(message)
-        except MessageRefused:
-            continue
-        yield message
-
-
 def _delivered(
-    profiles: Mapping[str, str], messages: list[bytes]
+    profiles: Mapping[str, str], messages: list[bytes], faults: list[str]
 ) -> dict[str, dict[int, list[bytes]]]:
-    """Results by profile and number of the message."""
-    matcher = Matcher()
-    for title, text in profiles.items():
-        matcher.add(text, title)
-    delivered: dict[str, dict[int, list[bytes]]] = {title: {} for title in profiles}
-    for number, message in enumerate(messages):
-        for match in matcher.match(message):
-            if isinstance(match, ProfileMatch):
-                delivered[match.profile_id][number] = match.results()
-    return delivered
+    """Results by profile and number of the message; faults where the engines differ."""
+    judged = Comparison("reference engine")
+    found = deliver_by_both([*profiles.values()], messages, judged)
+    faults += judged.disagreements
+    return {
+        title: {
+            number: delivered[place].results or []
+            for number, delivered in enumerate(found)
+            if place in delivered
+        }
+        for place, title in enumerate(profiles)
+    }

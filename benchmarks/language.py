@@ -7,7 +7,8 @@ option       what is run                                                  held a
 ===========  ===========================================================  ======================
 ``DIR``      the cases of the W3C QT3 suite (conformance.py)              what the suite says
 ``DIR``      the queries of XMark, which are there, too (xmark.py)        the same, and Saxon
-``--random`` profiles by chance on messages (conformance_random.py)       lxml, elementpath, Saxon
+``--random`` profiles by chance on messages (conformance_random.py),      lxml, elementpath, Saxon
+             with ``--corpora`` also on those of folders
 ``--real``   profiles for real messages (conformance_real.py)             Saxon
 ``--rules``  rule sets in Schematron, on mutations (rules/comparison.py)  Saxon
 ===========  ===========================================================  ======================
@@ -25,6 +26,7 @@ from benchmarks.benchmark import Benchmark, BenchmarkError, Result, count
 from benchmarks.conformance import NAMED, SuiteResult, run_suite
 from benchmarks.conformance_random import compare_at_random
 from benchmarks.conformance_real import compare_real
+from benchmarks.corpus_queries import FOLDERS
 from benchmarks.rules.comparison import compare_rules
 from benchmarks.xmark import run_xmark
 
@@ -59,6 +61,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="N",
         help="N random profiles of each level against lxml, elementpath and Saxon",
+    )
+    parser.add_argument(
+        "--corpora",
+        type=Path,
+        metavar="DATA",
+        help="with --random: as many for the messages of each of the folders in there",
     )
     parser.add_argument(
         "--seed", type=count, default=1, help="of the random profiles and the mutations (1)"
@@ -112,6 +120,9 @@ def run(options: argparse.Namespace) -> LanguageResult:
             figures["xmark_told"] = xmark.told
     if options.random:
         parts["random"] = compare_at_random(options.random, options.seed)
+        for folder in FOLDERS if options.corpora else ():
+            if (folder_of := options.corpora / folder).is_dir():
+                parts[folder] = compare_at_random(options.random, options.seed, folder_of)
     if options.real is not None:
         parts["real"] = compare_real(options.real)
     if options.rules is not None:

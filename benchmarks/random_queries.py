@@ -142,15 +142,18 @@ _KEYS = (
     *("number(($%x/@n)[1]) empty greatest", "string(($%x/@d)[1]) descending"),
 )
 _PART = re.compile("%(.)")
+_PREFIX = re.compile(r"([\w.-]+):(?!:)")
 
 
 class QueryWriter:
     """Writes random expressions of one level; all choices come from ``rng``."""
 
     def __init__(self, rng: Random, level: Level) -> None:
+        self.namespaces = {"u": NAMESPACE}
         self._rng = rng
         self._level = level
         self._names = 0
+        self._words: Sequence[str] = WORDS
 
     def profile(self) -> str:
         """A path, or for XQUERY a whole profile."""
@@ -195,7 +198,7 @@ class QueryWriter:
                 case "d":
                     return self._attribute(at, "d")
                 case "w":
-                    return self._rng.choice(WORDS)
+                    return self._rng.choice(self._words)
                 case "k":
                     return str(self._rng.randint(0, 4))
                 case "v":
@@ -257,7 +260,7 @@ class QueryWriter:
     @staticmethod
     def _fix(path: str) -> str:
         """Behind an attribute or a text there is no attribute."""
-        return re.sub(r"/(?:@[a-z*]+|text\(\))/@", "/@", path)
+        return re.sub(r"/(?:@[\w.:*-]+|text\(\))/@", "/@", path)
 
     # -- whole profiles
 
@@ -290,7 +293,7 @@ class QueryWriter:
 
     def _nodes(self, at: str) -> str:
         """Elements, so that steps can follow."""
-        path = re.sub(r"/(?:@[a-z*]+|text\(\))$", "", self._path(at, self._rng.choice((0, 0, 2))))
+        path = re.sub(r"/(?:@[\w.:*-]+|text\(\))$", "", self._path(at, self._rng.choice((0, 0, 2))))
         return f"({path})[position() < 4]" if self._rng.random() < 0.1 else path
 
     def _element(self, variables: tuple[str, ...], depth: int) -> str:
@@ -304,7 +307,16 @@ class QueryWriter:
     # -- small choices
 
     def _declared(self, body: str) -> str:
-        return f'declare namespace u = "{NAMESPACE}"; {body}' if "u:" in body else body
+        """With a prolog of the prefixes that the body uses."""
+        used = set(_PREFIX.findall(body))
+        return (
+            "".join(
+                f'declare namespace {prefix} = "{uri}"; '
+                for prefix, uri in self.namespaces.items()
+                if prefix in used
+            )
+            + body
+        )
 
     def _one(self, *options: str) -> str:
         return self._rng.choice(options)

@@ -1,7 +1,7 @@
 """qt3.json and w3c-graphs.json: how many cases of the W3C's suites the languages take and pass.
 
-The suites are no part of the project.  QT3_SUITE names a clone of w3c/qt3tests; the numbers are
-those of its commit b6584bdb, and all cases take two minutes: ``QT3_SUITE=DIR python -m tests.golden
+The suites are no part of the project.  ONYX_QT3 names a clone of w3c/qt3tests; the numbers are
+those of its commit b6584bdb, and all cases take two minutes: ``ONYX_QT3=DIR python -m tests.golden
 qt3.json``.  The tests of RDF and SPARQL are in an archive beside the repository.  Here they are
 counted as the parsers take them; ``tests/formats/graph`` and ``tests/yfilter/graph`` assert the
 outcome of each.
@@ -33,7 +33,7 @@ def qt3() -> str:
             "out": report.out.total(),
             "beyond": report.beyond.total(),
         }
-        for name, report in sorted(run_suite(Path(os.environ["QT3_SUITE"]), ()).items())
+        for name, report in sorted(run_suite(Path(os.environ["ONYX_QT3"]), ()).items())
     }
     lines = ",\n".join(f" {_as_line(name)}: {_as_line(counts)}" for name, counts in sets.items())
     totals: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def _verdict(text: str) -> str:
 
 
 def lacks_qt3() -> str:
-    return "" if "QT3_SUITE" in os.environ else "QT3_SUITE names no suite"
+    return "" if "ONYX_QT3" in os.environ else "ONYX_QT3 names no suite"
 
 
 def lacks_graphs() -> str:
