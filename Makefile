@@ -88,7 +88,7 @@ bench: $(BUILT) $(DEV)
 
 # Steps, and what of the time each gets: tests/campaign.py.
 campaign: $(BUILT) $(DEV)
-	$(BIN)/python -m tests.campaign --seconds $(CAMPAIGN_SECONDS) $(STEPS)
+	$(BIN)/python -m tests.campaign --seconds $(CAMPAIGN_SECONDS) --jobs $(JOBS) $(STEPS)
 
 docs: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'zensical>=0.0.73'

@@ -4,12 +4,13 @@
 
     make campaign CAMPAIGN_SECONDS=36000
     make campaign STEPS="simulation faults"
+    make campaign JOBS=1
     python -m tests.campaign --seconds 600 --seed 7 fuzz
 
 Each step has a share of the time and goes round after round, each round with seeds of its own,
-until that time is over: a round that has begun is finished.  A step ends at its first failure, the
-others go on; the summary has the command that shows the failure again.  What a command prints is in
-``build/campaign``.
+until that time is over: a round that has begun is finished, and is smaller where the time is less
+than two hours.  A step ends at its first failure, the others go on; the summary has the command
+that shows the failure again.  What a command prints is in ``build/campaign``.
 """
 
 from __future__ import annotations
@@ -28,11 +29,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "campaign"
 CHECKED = ROOT / "build" / "checked"
+CORPORA = ROOT.parent / "shared" / "data"
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "8", "--seeds", "0")
-CHAOS_SECONDS = 120  # of a round
+# Of a whole round, as a campaign of WHOLE_SECONDS or more has it; a shorter one has its part.
+WHOLE_SECONDS = 7_200
+CHAOS_SECONDS = 120
+KILLS = 20
 ODD_RUNS = 400
 RANDOM_PROFILES = 300
+REFERENCE_SEEDS = 24
 FUZZ_INPUTS = 2_000
+SIMULATION_TIMES = 2
 SEEDS_A_ROUND = 10_000  # more than any scenario takes in one
 
 
@@ -52,13 +59,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``share`` of the time, 0 for a step of one round; ``commands`` of a round by its seed;
-    ``prepare`` is called once, and gives the reason if the step cannot be done here."""
+    """``share`` of the time, 0 for a step of one round; ``commands`` of a round by its seed and
+    the part of a whole round that it is; ``prepare`` is called once, and gives the reason if the
+    step cannot be done here."""
 
     name: str
     summary: str
     share: float
-    commands: Callable[[int], Sequence[Command]]
+    commands: Callable[[int, float], Sequence[Command]]
     prepare: Callable[[], str] = str
 
 
@@ -77,76 +85,101 @@ def _tests(*paths: str, **variables: object) -> Command:
     return Command((*PYTEST, *paths), {name: str(value) for name, value in variables.items()})
 
 
-def _simulation(seed: int) -> list[Command]:
-    return [_tests("tests/simulation", ONYX_SIMULATION_TIMES=2, ONYX_SIMULATION_FIRST=seed)]
+def _language(*words: str, **variables: object) -> Command:
+    """The parts of ``benchmarks language`` that hold the engines against others."""
+    given = {name: str(value) for name, value in variables.items()}
+    return Command((sys.executable, "-m", "benchmarks", "language", *words), given)
 
 
-def _faults(seed: int) -> list[Command]:
+def _simulation(seed: int, size: float) -> list[Command]:
+    times = max(SIMULATION_TIMES * size, 0.1)
+    return [
+        _tests("tests/simulation", ONYX_SIMULATION_TIMES=f"{times:.2f}", ONYX_SIMULATION_FIRST=seed)
+    ]
+
+
+def _faults(seed: int, size: float) -> list[Command]:
     return [
         _tests(
             *("tests/survival/test_chaos.py", "tests/survival/test_lying_disks.py"),
             *("tests/survival/test_killed_ends.py", "tests/survival/test_takeover.py"),
-            ONYX_CHAOS_SECONDS=CHAOS_SECONDS,
+            ONYX_CHAOS_SECONDS=max(round(CHAOS_SECONDS * size), 20),
             ONYX_CHAOS_STANDBYS=1,
             ONYX_CHAOS_SEED=seed,
-            ONYX_KILLS=20,
+            ONYX_KILLS=max(round(KILLS * size), 2),
             ONYX_KILLS_SEED=seed,
         )
     ]
 
 
-def _fuzz(seed: int) -> list[Command]:
+def _fuzz(seed: int, size: float) -> list[Command]:
     from tests.fuzz.test_targets import INPUTS  # noqa: PLC0415 - imports all of the system
 
-    most = max(INPUTS.values())
+    most, number = max(INPUTS.values()), max(round(FUZZ_INPUTS * size), 100)
     made = [
         Command(
             (
                 *(sys.executable, "-m", "tests.fuzz", target, "--seed", str(seed)),
-                *("--inputs", str(max(FUZZ_INPUTS * inputs // most, 10))),
+                *("--inputs", str(max(number * inputs // most, 10))),
             )
         )
         for target, inputs in INPUTS.items()
     ]
-    decoders = (sys.executable, "-m", "tests.fuzz.decoders", "--inputs", str(FUZZ_INPUTS))
+    decoders = (sys.executable, "-m", "tests.fuzz.decoders", "--inputs", str(number))
     odd = ("tests/onyx/broker/test_odd_frames.py", "tests/registration/test_odd_requests.py")
     return [
         *made,
         Command((*decoders, "--seed", str(seed))),
-        _tests(*odd, ONYX_ODD_RUNS=ODD_RUNS, ONYX_ODD_SEED=seed),
+        _tests(*odd, ONYX_ODD_RUNS=max(round(ODD_RUNS * size), 20), ONYX_ODD_SEED=seed),
     ]
 
 
-def _random_profiles(seed: int) -> list[Command]:
-    benchmark = (sys.executable, "-m", "benchmarks", "language", "--random", str(RANDOM_PROFILES))
+def _random_profiles(seed: int, size: float) -> list[Command]:
+    number, seeds = max(round(RANDOM_PROFILES * size), 50), max(round(REFERENCE_SEEDS * size), 8)
+    words = ["--random", str(number), "--seed", str(seed)]
+    if CORPORA.is_dir():
+        words += ["--corpora", str(CORPORA), "--real", str(CORPORA)]
     return [
-        Command((*benchmark, "--seed", str(seed))),
-        _tests("tests/yfilter/graph/test_join_oracle.py", ONYX_GRAPH_SEEDS=24),
+        # Both engines; and the reference engine on what expat and pyoxigraph have read.
+        _language(*words),
+        _language(*words, ONYX_REFERENCE=1),
+        _tests("tests/yfilter/graph/test_join_oracle.py", ONYX_GRAPH_SEEDS=seeds),
+        _tests(
+            "tests/yfilter/test_reference.py",
+            ONYX_REFERENCE_SEEDS=seeds,
+            ONYX_REFERENCE_FIRST=seed,
+        ),
     ]
 
 
-def _former_release(seed: int) -> list[Command]:
+def _former_release(seed: int, size: float) -> list[Command]:
     return [
         _tests(
             *("tests/survival/test_upgrade.py", "tests/simulation/test_two_versions.py"),
             ONYX_FORMER_RELEASE="require",
             ONYX_UPGRADE_SEED=seed,
-            ONYX_SIMULATION_TIMES=1,
+            ONYX_SIMULATION_TIMES=f"{max(size, 0.1):.2f}",
             ONYX_SIMULATION_FIRST=seed,
         )
     ]
 
 
-def _conformance(_seed: int) -> list[Command]:
-    suite = os.environ["ONYX_QT3"]
-    return [Command((sys.executable, "-m", "benchmarks", "language", suite, "--all"))]
+def _conformance(_seed: int, _size: float) -> list[Command]:
+    """What is committed of their counts, which both engines reach."""
+    golden = ("tests/golden/test_golden.py", "-k", "qt3 or w3c")
+    graphs = ("tests/formats/graph/test_w3c_syntax_tests.py", "tests/yfilter/graph")
+    return [
+        _language(os.environ["ONYX_QT3"]),
+        *(_tests(*golden, ONYX_REFERENCE=each) for each in (0, 1)),
+        *(_tests(*graphs, "-k", "w3c", ONYX_REFERENCE=each) for each in (0, 1)),
+    ]
 
 
 def _without_suite() -> str:
     return "" if os.environ.get("ONYX_QT3") else "ONYX_QT3 does not name the folder of the suite"
 
 
-def _with_checks(_seed: int) -> list[Command]:
+def _with_checks(_seed: int, _size: float) -> list[Command]:
     variables = {"ONYX_COMPILE": "require", "ONYX_COMPILE_CHECKS": "1"}
     build = (sys.executable, "setup.py", "--quiet", "build_ext", "--inplace")
     at = {"PYTHONPATH": str(CHECKED)}
@@ -172,15 +205,19 @@ def _copy_of_the_sources() -> str:
         if (ROOT / name).is_file():
             (CHECKED / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, CHECKED / name)
+    beside = CHECKED.parent / "shared"  # as the tests look for it
+    if CORPORA.is_dir() and not beside.exists():
+        beside.symlink_to(CORPORA.parent)
     return ""
 
 
 STEPS = (
     Step("checks", "formats and yfilter, compiled with checks of bounds", 0, _with_checks,
          _copy_of_the_sources),
-    Step("conformance", "the W3C QT3 suite in full (ONYX_QT3)", 0, _conformance, _without_suite),
+    Step("conformance", "the W3C suites of XQuery (ONYX_QT3), RDF and SPARQL, by both engines", 0,
+         _conformance, _without_suite),
     Step("former-release", "networks of the former release and this one", 0.1, _former_release),
-    Step("random-profiles", "the engine against lxml, elementpath and Saxon", 0.1,
+    Step("random-profiles", "both engines against lxml, elementpath, Saxon and pyoxigraph", 0.1,
          _random_profiles),
     Step("fuzz", "damaged bytes, odd frames and requests", 0.2, _fuzz),
     Step("simulation", "every scenario of the simulation", 0.3, _simulation),
@@ -200,7 +237,7 @@ def run_steps(
     The time of a step that cannot be done, or took less, is everybody's.
     """
     outcomes = []
-    end = clock() + seconds
+    end, size = clock() + seconds, min(seconds / WHOLE_SECONDS, 1.0)
     for place, step in enumerate(steps):
         outcome = Outcome(step, skipped=step.prepare())
         outcomes.append(outcome)
@@ -213,7 +250,7 @@ def run_steps(
         while outcome.failed is None and (not outcome.rounds or clock() < until):
             of_round = seed + SEEDS_A_ROUND * outcome.rounds
             _say(f"{step.name}: round {outcome.rounds + 1}, seed {of_round}, {step.summary}")
-            for number, command in enumerate(step.commands(of_round)):
+            for number, command in enumerate(step.commands(of_round, size)):
                 log = LOGS / f"{step.name}-{outcome.rounds + 1}-{number + 1}.log"
                 if not run(command, log):
                     _say(f"{step.name}: FAILED, see {log}")
@@ -258,6 +295,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
     parser.add_argument("--seconds", type=float, default=7200.0, help="for all steps (7200)")
     parser.add_argument("--seed", type=int, help="the first one (default: by the clock)")
+    parser.add_argument("--jobs", type=int, help="processes of a step (as many as cores)")
     parser.add_argument("steps", nargs="*", metavar="STEP", help="by default all of them")
     options = parser.parse_args()
     by_name = {step.name: step for step in STEPS}
@@ -265,6 +303,8 @@ def main() -> int:
         parser.error(f"{', '.join(unknown)}: no step; there are {', '.join(by_name)}")
     seed = int(time.time()) if options.seed is None else options.seed
     steps = [step for step in STEPS if not options.steps or step.name in options.steps]
+    if options.jobs is not None:
+        os.environ["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(max(options.jobs, 1))
     shutil.rmtree(LOGS, ignore_errors=True)
     outcomes = run_steps(steps, options.seconds, seed, run_command)
     print(summary(outcomes))

@@ -28,7 +28,7 @@ class Clock:
 
 
 def step(name: str, share: float, lacks: str = "") -> Step:
-    return Step(name, name, share, lambda seed: [Command((name, str(seed)))], lambda: lacks)
+    return Step(name, name, share, lambda seed, _: [Command((name, str(seed)))], lambda: lacks)
 
 
 def test_every_step_has_its_share_of_the_time() -> None:
@@ -58,11 +58,24 @@ def test_without_time_every_step_has_one_round() -> None:
     assert [outcome.rounds for outcome in outcomes] == [1, 1]
 
 
+@pytest.mark.parametrize(("seconds", "size"), [(720.0, 0.1), (7_200.0, 1.0), (36_000.0, 1.0)])
+def test_a_short_campaign_has_smaller_rounds(seconds: float, size: float) -> None:
+    sizes: list[float] = []
+
+    def commands(_: int, part: float) -> list[Command]:
+        sizes.append(part)
+        return [Command(("one",))]
+
+    clock = Clock(seconds / 2)
+    run_steps([Step("one", "one", 1, commands)], seconds, 5, clock.run, clock)
+    assert sizes == [pytest.approx(size)] * 2
+
+
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
 def test_commands_name_what_is_there(step: Step, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONYX_QT3", "suite")
     root = Path(__file__).resolve().parents[1]
-    for command in step.commands(1):
+    for command in step.commands(1, 0.25):
         for word in command.words:
             if word.startswith("tests/"):
                 assert (root / word).exists(), word
