@@ -6,6 +6,7 @@ import pytest
 
 from overlay.link.frames import (
     SETTLED,
+    AccessAnnounced,
     CatalogTold,
     CatalogWanted,
     MoveEnded,
@@ -66,6 +67,25 @@ def test_the_end_of_an_answer_to_another_rebuild_is_none() -> None:
         peer.send("registration", ProfilesMoving([], [], wanted.rebuild))
     assert not setting.core._rebuild.is_under_way
     assert setting.core.catalog.profiles.keys() == {"p1"}
+
+
+def test_what_a_broker_tells_of_its_catalog_a_second_time_is_passed_over() -> None:
+    """Its access rules come behind the end of its answer, where only news does."""
+    setting = Setting()
+    for peer in (setting.client, *setting.brokers.values()):
+        peer.disconnect()
+    setting.beside.core = setting._new_core("run2", [marked([])])
+    setting.client.connect()
+    for peer in setting.brokers.values():
+        peer.connect()
+        (wanted,) = peer.take(CatalogWanted)
+        peer.send("registration", first_shape(FIGURE4).announced(is_packed=True))
+        peer.send("registration", CatalogTold(0, 0, 0, SETTLED, 1, 0, wanted.rebuild))
+        peer.send("registration", AccessAnnounced([("ann", "operator", "")], [], [], version=2))
+        peer.send("registration", ProfilesMoving([], [], wanted.rebuild))
+    assert not setting.core._rebuild.is_under_way
+    rules = setting.request("r1", "access.list")
+    assert rules is not None and rules.ok and "ann" not in str(rules.result)
 
 
 @pytest.mark.parametrize("names", [("B1", "B3"), ("B3", "B1")])
