@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from overlay.link.events import DataReceived, SendData
 from overlay.link.frames import (
     LinkReported,
     PlaceProfile,
@@ -191,6 +192,18 @@ def test_a_link_goes_out_of_use_when_both_ends_say_so_and_others_are_left() -> N
     b.send("registration", LinkReported(neighbour="B2", up=True))
     shown = setting.client.ask("topology.show")
     assert shown is not None and shown.result["down"] == [["B1", "B2"]]
+
+
+def test_links_that_are_lost_in_the_same_moment_go_out_of_use_at_once() -> None:
+    setting = Setting(replace(MORE, links=(*MORE.links, Link(("B3", "B4")))))
+    end = setting.brokers["B3"]
+    for other in ("B1", "B2"):
+        setting.brokers[other].send("registration", LinkReported(neighbour="B3", up=False))
+        end.links.send(setting.beside.name, "registration", LinkReported(other, up=False))
+    sent = b"".join(each.data for each in end.links.drain() if isinstance(each, SendData))
+    setting.beside.tell(DataReceived(end.number, sent))
+    (announced,) = end.all(ShapeAnnounced)
+    assert sorted(announced.down) == [("B1", "B3"), ("B2", "B3")]
 
 
 def test_pieces_of_a_tunnel_are_passed_on_or_sent_back() -> None:
