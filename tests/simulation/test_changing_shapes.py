@@ -244,10 +244,6 @@ def test_nothing_is_lost_or_doubled_when_links_and_brokers_come_and_go(
     assert sum(core.shapes.newest.version for core in cores if core) > len(scenarios)
 
 
-def test_a_host_that_starts_again_answers_messages_that_were_cut_before_it_spoke_of_needs() -> None:
-    run_well(10211, cut=True)
-
-
 def run_well(seed: int, *, cut: bool) -> ChangingScenario:
     scenario = run(seed, cut=cut)
     assert not scenario.missing(), f"seed {seed}"

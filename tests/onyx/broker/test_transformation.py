@@ -255,9 +255,14 @@ def test_what_lacks_the_new_needs_keeps_what_the_former_ones_were(restarted: boo
     assert (text_of(new), new.reflects) == (b'<f><i k="b"><u>2</u></i></f>', 5)
 
 
-def test_a_profile_takes_part_when_a_message_reflects_it() -> None:
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_profile_takes_part_when_a_message_reflects_it(restarted: bool) -> None:
+    """Whatever is told of others meanwhile."""
     setting = open_setting()
     setting.place(TITLES)
+    setting.place(OTHERS, "p2")
+    if restarted:
+        setting.restart()
     peer = subscriber(setting)
     for number, reflects in enumerate((2, 3, 0), 1):
         setting.brokers["B1"].send("B1", message(number, reflects=reflects))
