@@ -28,7 +28,6 @@ from registration.planning.need_reader import NeedReader
 from registration.planning.plan_file import plan_id, to_json
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
-from registration.registration_core import RegistrationCore
 from tests.beside import Peer
 from tests.registration.test_registration_core import Setting, refused
 
@@ -265,16 +264,15 @@ def test_frames_of_brokers_that_have_no_part_in_a_move_do_nothing(network: Netwo
 
 
 def test_what_was_on_its_way_to_a_lost_broker_stays_or_is_taken_back(network: Network) -> None:
-    network.use("B2")
+    network.use("B3")
     network.ask("plan.apply", rate=1000, at_once=2)
     network.pass_time()
     network.brokers["B1"].take(PlaceProfiles)
-    first, second = network.begun("B2")
-    network.brokers["B2"].send("registration", StandingBy(first.profile, first.move, 1))
-    core = network.beside.core
-    assert isinstance(core, RegistrationCore)
-    core.moves.lost("B2")
-    assert len(core.moves) == 0
+    first, second = network.begun("B3")
+    network.brokers["B3"].send("registration", StandingBy(first.profile, first.move, 1))
+    network.brokers.pop("B3").disconnect()
+    network.ask("broker.lost", broker="B3")
+    assert len(network.core.moves) == 0
     network.pass_time()
     (back,) = network.brokers["B1"].all(PlaceProfile)
     assert (back.profile, back.text, back.version) == (first.profile, first.text, 1)
