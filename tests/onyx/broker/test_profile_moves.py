@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from onyx.broker.moves import releases
+from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import (
     SHARED,
     CatalogWanted,
@@ -25,11 +26,14 @@ from overlay.link.frames import (
     ReleaseProfile,
     Response,
     RoutingDelta,
+    ShapeAgreed,
     StandBy,
     StandingBy,
     WatershedMarker,
     WatershedReached,
 )
+from overlay.network_shape import first_shape, next_shape, without_broker
+from overlay.nodes import Link
 from tests.beside import Peer
 from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, SF, Setting, message
 from tests.registration.test_registration_core import refused
@@ -315,6 +319,22 @@ def test_the_old_host_takes_back_what_its_new_host_has_lost(is_known: bool) -> N
     setting.publish(3)
     assert numbers(setting.subscriber()) == [1, 2, 3]
     assert not [row for row in setting.beside.rows if row[0] in ("release", "watershed")]
+
+
+def test_a_root_broker_that_is_lost_is_not_waited_for() -> None:
+    """All that came from there is on this side of the watershed."""
+    setting = Moving()
+    setting.place(SF)
+    setting.live()
+    setting.publish(1, 2)
+    setting.lead(ReleaseProfile("p1", 5, 1))
+    left = without_broker(FIGURE4, "B1")
+    links = (*left.links, Link(("B2", "B4")), Link(("B3", "B4")))
+    shape = next_shape(first_shape(FIGURE4), replace(left, links=links), lost=["B1"])
+    setting.registration.send("registration", shape.announced(is_packed=True))
+    setting.registration.send("registration", ShapeAgreed(shape.version))
+    (gone,) = setting.registration.all(ProfileReleased)
+    assert (gone.last, gone.watershed) == (2, [("s1", CLAIMED_SEQUENCE_MAX)])
 
 
 def test_the_root_answers_behind_what_it_has_sent() -> None:
