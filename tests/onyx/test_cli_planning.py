@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,21 +11,25 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from onyx.cli import backtest, plan
+from onyx.cli import backtest, spark_options
 from onyx.cli.main import main
+from registration.spark.session import SparkOptions
 
 TOPOLOGY = str(Path(__file__).resolve().parents[2] / "topologies" / "figure4.toml")
 
 
 @pytest.fixture
-def shared_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def shared_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[SparkOptions]:
+    """The options of the sessions that verbs have asked for."""
+    asked: list[SparkOptions] = []
+
     @contextmanager
-    def open_spark(_: argparse.Namespace, report: Callable[[str], None]) -> Iterator[Any]:
-        report("starting Spark")
+    def session(options: SparkOptions) -> Iterator[Any]:
+        asked.append(options)
         yield spark
 
-    monkeypatch.setattr(plan, "open_spark", open_spark)
-    monkeypatch.setattr(backtest, "open_spark", open_spark)
+    monkeypatch.setattr(spark_options, "spark_session", session)
+    return asked
 
 
 @pytest.fixture
@@ -47,9 +50,12 @@ def make(inputs: Path, out: str, *more: str) -> int:
     return main(["plan", "make", str(profiles), *given, *more])
 
 
-@pytest.mark.usefixtures("shared_spark")
-def test_make_show_place_and_diff(inputs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert make(inputs, "one", "--topology", TOPOLOGY, "--json") == 0
+def test_make_show_place_and_diff(
+    inputs: Path, capsys: pytest.CaptureFixture[str], shared_spark: list[SparkOptions]
+) -> None:
+    on_spark = ("--master", "local[2]", "--conf", "a=b=c")
+    assert make(inputs, "one", "--topology", TOPOLOGY, "--json", *on_spark) == 0
+    assert shared_spark == [SparkOptions("local[2]", {"a": "b=c"})]
     out, err = capsys.readouterr()
     facts = json.loads(out)
     assert (facts["load"], facts["refused"], facts["samples"]) == (41, 1, 5)
