@@ -15,6 +15,7 @@ import trio
 import trio.testing
 
 from registration.spark.session import SparkOptions, packaged_java, spark_session
+from tests.forked import forked_starts
 from tests.layers import FAST_SEEDS, OWN_SEEDS, SEEDS, Seeds, is_slow, is_slow_place, no_processes
 from tests.postgres import Postgres, running_postgres
 
@@ -26,6 +27,13 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         monkeypatch.delenv("ONYX_CREDENTIALS", raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def starts(request: pytest.FixtureRequest, own_state: None) -> Iterator[None]:
+    """Processes of Onyx are forked, but for a campaign, which starts them as users do."""
+    with nullcontext() if request.config.option.seeds == 0 else forked_starts():
         yield
 
 
