@@ -125,6 +125,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     elif count:
         wanted = list(filter(Seeds(count).takes, wanted))
     config.hook.pytest_deselected(items=list(set(items).difference(wanted)))
+    if hasattr(config, "workerinput"):
+        from tests.side_by_side import longest_first  # noqa: PLC0415
+
+        longest_first(wanted)
     items[:] = wanted
 
 

@@ -270,6 +270,8 @@ def _run(request: Request) -> None:
         sys.path.insert(0, str(Path.cwd()))
     if _starts_others(command[place:]):
         _own_template()
+    if not hasattr(sys.modules.get(command[place]), "__path__"):
+        sys.modules.pop(command[place], None)  # it is the main module now
     sys.orig_argv, sys.argv = command, command[place:]
     runpy.run_module(command[place], run_name="__main__", alter_sys=True)
 

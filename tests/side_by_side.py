@@ -3,12 +3,16 @@
 A file's tests run in one process, in order, as they do without ``-n``.  Files that need Spark or a
 network of processes are one process's work: each is started once, and no two of these networks are
 up side by side.  So are those of faults, which wait more than they work, and go on beside the
-others.  Simulations, whose tests are short and each from its own seeds, come last and go wherever
-there is time, so that all processes are done at the same time.
+others.  These two are begun first, as they take longest, then other files with slow tests.
+Simulations, each test from its own seeds, come last and go wherever there is time, so that all
+processes are done at the same time.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
@@ -22,15 +26,36 @@ TOGETHER = {
 APART = ("tests/simulation/",)
 
 
+def longest_first(items: list[pytest.Item]) -> None:
+    """Put tests into the order in which their groups are begun."""
+    groups = list(TOGETHER)
+
+    def rank(item: pytest.Item) -> int:
+        group = _group(item.nodeid)
+        if group in groups:
+            return groups.index(group) - len(groups)
+        return 2 if group == item.nodeid else not item.get_closest_marker("slow")
+
+    items.sort(key=rank)
+
+
+def _group(nodeid: str) -> str:
+    if nodeid.startswith(APART):
+        return nodeid
+    file = nodeid.partition("::")[0]
+    groups = (group for group, begins in TOGETHER.items() if file.startswith(begins))
+    return next(groups, file)
+
+
 class SideBySide(LoadScopeScheduling):
-    """Hands out groups of tests, those of many tests first, to whichever process is free."""
+    """Hands out groups of tests, as their first ones come, to whichever process is free."""
+
+    def __init__(self, config: pytest.Config, log: Any = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(APART):
-            return nodeid
-        file = nodeid.partition("::")[0]
-        groups = (group for group, begins in TOGETHER.items() if file.startswith(begins))
-        return next(groups, file)
+        return _group(nodeid)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """A test that ended its process is not run again, as it would most likely end the next."""
