@@ -15,6 +15,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 PACKAGES := formats yfilter overlay registration onyx
 CODE   := $(PACKAGES) demo benchmarks tests docs setup.py
 
+# Images for containers set it; each of hundreds of processes would then compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup dev demo fast test check format bench campaign docs wheel lock clean
 
