@@ -70,7 +70,7 @@ def change_something(scenario: Scenario, profile: Callable[[Scenario], str] = ra
     interest: Interest = random.choice(kept)
     if random.random() < 0.5:
         # So that what the old version was owed is checked strictly, not only what the last is.
-        scenario.wait(lambda: not scenario.missing(), "what was owed before a change")
+        scenario.wait(scenario.all_there(), "what was owed before a change")
     if choice < 0.8:
         scenario.update_profile(interest, profile(scenario))
     else:

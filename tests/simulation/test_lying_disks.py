@@ -139,7 +139,7 @@ def go_back(seed: int) -> tuple[bool, bool, LyingScenario]:
         is_told = net.run_until(scenario.is_store_lost, 10.0)
         if not is_told:
             publish(5)
-            net.run_until(lambda: not scenario.missing(), 60.0)
+            net.run_until(scenario.all_there(), 60.0)
     return went_back, is_told, scenario
 
 
