@@ -82,6 +82,7 @@ class Outcome:
 
 
 def _tests(*paths: str, **variables: object) -> Command:
+    variables["ONYX_EXAMPLES"] = 1
     return Command((*PYTEST, *paths), {name: str(value) for name, value in variables.items()})
 
 
@@ -182,7 +183,7 @@ def _without_suite() -> str:
 def _with_checks(_seed: int, _size: float) -> list[Command]:
     variables = {"ONYX_COMPILE": "require", "ONYX_COMPILE_CHECKS": "1"}
     build = (sys.executable, "setup.py", "--quiet", "build_ext", "--inplace")
-    at = {"PYTHONPATH": str(CHECKED)}
+    at = {"PYTHONPATH": str(CHECKED), "ONYX_EXAMPLES": "1"}
     return [
         Command(build, variables, CHECKED),
         Command((*PYTEST, "tests/formats", "tests/yfilter"), at, CHECKED),

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from lxml import etree
 
 import demo
@@ -14,6 +14,7 @@ from demo.oracle import canonical, expected_results
 from demo.oracle_text import NotUnderstoodError
 from demo.saxon_oracle import can_ask
 from formats.text import parse_text
+from tests.examples import examples
 from tests.yfilter.evaluated import holds, select
 from tests.yfilter.profile_strategies import conditions, messages, profiles
 from yfilter.compiled_deciders import render
@@ -131,7 +132,7 @@ def test_shares_no_code_with_the_system() -> None:
         assert not packages & {"formats", "yfilter", "overlay", "registration", "onyx"}
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@examples(200)
 @given(conditions(), messages())
 def test_conditions_agree(condition: Expression, message: bytes) -> None:
     stream = parse_text(message)
@@ -143,7 +144,7 @@ def test_conditions_agree(condition: Expression, message: bytes) -> None:
     assert [node.number for node in paths] == ours
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@examples(200)
 @given(profiles(), messages())
 def test_results_agree(body: PathExpression | Flwor | Constructor, message: bytes) -> None:
     text = unparse(body)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demo.verdict import FAULT_KINDS, DeliveryKey, judge
+from tests.examples import examples
 
 A, B = DeliveryKey("p1", "news", 1), DeliveryKey("p2", "news", 1)
 EXPECTED = {A: (b"x", b"y"), B: (b"z",)}
@@ -65,7 +66,7 @@ keys = st.builds(DeliveryKey, st.sampled_from("pq"), st.just("s"), st.integers(1
 results = st.lists(st.sampled_from([b"x", b"y"]), max_size=3).map(tuple)
 
 
-@settings(derandomize=True, max_examples=300)
+@examples(300)
 @given(st.dictionaries(keys, results, max_size=5), st.lists(st.tuples(keys, results), max_size=6))
 def test_good_only_if_exactly_what_is_expected_came_once(expected, delivered) -> None:
     wanted = sorted((key, made) for key, made in expected.items() if made)

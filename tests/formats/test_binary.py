@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats import (
@@ -27,6 +27,7 @@ from formats import (
     to_text,
 )
 from formats.known_names import KnownNames
+from tests.examples import examples
 from tests.formats.support import assert_invariants, canonical, columns, documents, real_files
 
 HERE = Path(__file__).parent
@@ -81,12 +82,7 @@ def test_every_form_goes_both_ways() -> None:
         decode(b"<a/>", WireFormat.TEXT, MessageLimits(bytes_max=3))
 
 
-@settings(
-    max_examples=200,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@examples(200)
 @given(documents())
 def test_generated_documents_survive(document: bytes) -> None:
     stream = parse_text(document)
@@ -221,7 +217,7 @@ def test_hostile_bytes_never_make_an_invalid_stream() -> None:
     assert read > 50
 
 
-@settings(max_examples=500, derandomize=True, deadline=None)
+@examples(500)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     read_or_refused(data, DEFAULT_LIMITS)

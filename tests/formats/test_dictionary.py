@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats import (
@@ -32,6 +32,7 @@ from formats.dictionary import WORD_BYTES_MAX, WORDS_MAX, read_grammar
 from formats.grammar import Grammar
 from formats.names import XML_NAMESPACE
 from formats.schema import Schema, SchemaKind
+from tests.examples import examples
 from tests.formats.second_decoder import Known, decode_to_xml
 from tests.formats.support import (
     SHARED_DATA,
@@ -172,12 +173,7 @@ MORE = make_dictionary(
 )
 
 
-@settings(
-    max_examples=200,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@examples(200)
 @given(documents())
 def test_generated_documents_survive_and_two_decoders_agree(document: bytes) -> None:
     stream = parse_text(document)
@@ -380,7 +376,7 @@ def test_hostile_bytes_never_make_an_invalid_stream(seed: int) -> None:
         read_or_refused(bytes(data))
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@examples(300)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     read_or_refused(data)

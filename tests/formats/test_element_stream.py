@@ -5,21 +5,17 @@ from __future__ import annotations
 import pyexpat
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from formats import ContentKind, ElementStreamBuilder, QualifiedName, parse_text, to_text
 from formats.characters import is_colonless_name, is_comment, is_processing_instruction
+from tests.examples import examples
 from tests.formats.support import assert_invariants, documents, lxml_parse
 
 A, B = QualifiedName("", "", "a"), QualifiedName("", "", "b")
 
 
-@settings(
-    max_examples=100,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@examples(100)
 @given(documents())
 def test_navigation(document: bytes) -> None:
     stream = parse_text(document)

@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formats import MessageLimits, MessageRefused, QualifiedName, is_compiled, parse_text
 from formats.columns import NAMES_MAX, SCOPE_MAX, ColumnWriter, NameTable, scan
 from formats.text import parse_with_expat
+from tests.examples import examples
 from tests.formats.support import documents, outcome, real_files
 
 LIMITS = MessageLimits()
@@ -158,12 +159,7 @@ def test_real_files(path: Path) -> None:
     assert (outcome(data) == "taken") == ordinary
 
 
-@settings(
-    max_examples=300,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@examples(300)
 @given(documents())
 def test_generated_documents(data: bytes) -> None:
     outcome(data)
@@ -174,7 +170,7 @@ def test_generated_documents(data: bytes) -> None:
         assert scanned == "taken" or not ordinary.isascii()
 
 
-@settings(max_examples=500, derandomize=True, deadline=None)
+@examples(500)
 @given(st.binary(max_size=60) | st.text("<>/a&;!-[]?\"'= x:", max_size=40).map(str.encode))
 def test_any_bytes(data: bytes) -> None:
     outcome(data)

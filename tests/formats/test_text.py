@@ -4,11 +4,12 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
 from formats import ContentKind, MessageLimits, MessageRefused, QualifiedName, parse_text, to_text
+from tests.examples import examples
 from tests.formats.support import (
     assert_invariants,
     canonical,
@@ -389,12 +390,7 @@ def test_a_reason_is_short_whatever_it_quotes() -> None:
     assert len(str(caught.value)) < 400
 
 
-@settings(
-    max_examples=300,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@examples(300)
 @given(documents())
 def test_generated_documents_are_canonically_equal(data: bytes) -> None:
     stream = parse_text(data)
@@ -472,7 +468,7 @@ def test_mutated_documents_are_read_as_lxml_reads_them() -> None:
     assert accepted > 500
 
 
-@settings(max_examples=500, derandomize=True, deadline=None)
+@examples(500)
 @given(st.binary(max_size=80) | st.text("<>/a&;!-[]?\"'= x:", max_size=40).map(str.encode))
 def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
     try:

@@ -3,11 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
 from formats import ElementStream, QualifiedName, XmlWriter, parse_text
+from tests.examples import examples
 from tests.formats.support import XML_NAMESPACE, documents, lxml_parse
 
 
@@ -167,12 +168,7 @@ def elements_of(tree: Any) -> list[Any]:
     return [node for node in tree.getroot().iter() if isinstance(node.tag, str)]
 
 
-@settings(
-    max_examples=200,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@examples(200)
 @given(documents(), st.data())
 def test_a_copy_means_what_the_original_means(document: bytes, data: st.DataObject) -> None:
     stream: ElementStream = parse_text(document)

@@ -7,11 +7,12 @@ import random
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
 from overlay.topology import Topology, load_topology
+from tests.examples import examples
 from tests.overlay.topologies import EXAMPLES, network, topologies
 
 
@@ -152,7 +153,7 @@ def test_links_without_latency() -> None:
 # --- any network ---------------------------------------------------------------------------
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@examples(150)
 @given(networks())
 def test_trees_span_the_network_on_least_latency(topology: Topology) -> None:
     graph = graph_of(topology)
@@ -176,7 +177,7 @@ def test_trees_span_the_network_on_least_latency(topology: Topology) -> None:
             assert tree.latency_ms(broker) == pytest.approx(along, abs=1e-9)
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@examples(60)
 @given(networks(brokers_max=6))
 def test_ties_are_broken_as_among_all_simple_ways(topology: Topology) -> None:
     graph = graph_of(topology)
@@ -195,7 +196,7 @@ def test_ties_are_broken_as_among_all_simple_ways(topology: Topology) -> None:
             assert tree.parent[broker] == min(map(cost, ways))[2]
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@examples(60)
 @given(networks(), st.randoms(use_true_random=False))
 def test_every_broker_computes_the_same_trees(topology: Topology, rng: random.Random) -> None:
     brokers, links = list(topology.brokers), list(topology.links)
@@ -213,7 +214,7 @@ def test_every_broker_computes_the_same_trees(topology: Topology, rng: random.Ra
     assert {root: broadcast_tree(other, root) for root in topology.broker_ids} == trees
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@examples(60)
 @given(topologies())
 def test_next_hops_lead_along_the_tree(topology: Topology) -> None:
     for root, tree in broadcast_trees(topology).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from formats.codec import WireFormat
 from formats.limits import MessageLimits
@@ -27,6 +27,7 @@ from overlay.topology import (
     parse_topology,
     to_toml,
 )
+from tests.examples import examples
 from tests.overlay.topologies import EXAMPLES, PAIR, pair_with, topologies
 
 
@@ -186,7 +187,7 @@ def test_with_addresses_changes_where_nodes_listen_and_nothing_else() -> None:
         before.with_addresses({"B3": ("127.0.0.1", 1)})
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@examples(150)
 @given(topologies())
 def test_what_is_written_is_read_back_equal(topology: Topology) -> None:
     assert parse_topology(to_toml(topology), "round-trip.toml") == topology

@@ -6,7 +6,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overlay.nodes import Address, BrokerNode, Link, Place
@@ -23,6 +23,7 @@ from registration.placement import (
     great_circle_km,
     rank_root_brokers,
 )
+from tests.examples import examples
 from tests.overlay.topologies import EXAMPLES, topology_of
 
 FIGURE_4 = load_topology(EXAMPLES / "figure4.toml")
@@ -71,7 +72,7 @@ def test_great_circle(a: tuple[float, float], b: tuple[float, float], km: float)
     assert great_circle_km(b, a) == great_circle_km(a, b)
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@examples(100)
 @given(*[st.tuples(st.floats(-90, 90), st.floats(-180, 180))] * 2)
 def test_great_circle_by_the_angle_between_vectors(
     a: tuple[float, float], b: tuple[float, float]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from yfilter import Matcher, ProfileMatch
 from yfilter.errors import ProfileRefused
 from yfilter.language.profile_limits import ProfileLimits
@@ -514,7 +515,7 @@ _PIECES = [
 ]
 
 
-@settings(max_examples=1_500, derandomize=True, deadline=None)
+@examples(1_500)
 @given(st.lists(st.sampled_from(_PIECES), max_size=25).map("".join))
 @example("for $a in /a return <r b='{")
 @example("<r a='{'>")
@@ -523,7 +524,7 @@ def test_only_refusals_come_out(text: str) -> None:
     _parse_or_refuse(text)
 
 
-@settings(max_examples=500, derandomize=True, deadline=None)
+@examples(500)
 @given(st.text(st.sampled_from(string.printable + "é“\ud800\x00"), max_size=20))
 def test_only_refusals_come_out_of_any_characters(text: str) -> None:
     _parse_or_refuse(text)
@@ -535,7 +536,7 @@ where contains($n/x, "SF") and not($m/@i = $k or matches($m, "^a+"))
 return <s t='{$n/@t} {{'>{$n/@*} text &amp; {string-join($m/c, ", ")} </s> }</p:r>"""
 
 
-@settings(max_examples=1_000, derandomize=True, deadline=None)
+@examples(1_000)
 @given(
     st.integers(0, len(_WHOLE) - 1),
     st.integers(0, 6),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.examples import examples
 from tests.yfilter.profile_strategies import conditions, profiles
 from yfilter.language.query_ast import Constructor, Expression, Flwor, PathExpression
 from yfilter.language.query_parser import parse_expression, parse_path, parse_profile
 from yfilter.language.query_text import unparse
 
 
-@settings(max_examples=250, derandomize=True, deadline=None)
+@examples(250)
 @given(profiles(odd=True))
 def test_profiles_survive_the_round_trip(body: PathExpression | Flwor | Constructor) -> None:
     text = unparse(body)
@@ -20,7 +21,7 @@ def test_profiles_survive_the_round_trip(body: PathExpression | Flwor | Construc
     assert unparse(profile) == text
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@examples(200)
 @given(conditions())
 def test_conditions_survive_the_round_trip(condition: Expression) -> None:
     assert parse_expression(unparse(condition)) == condition

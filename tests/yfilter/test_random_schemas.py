@@ -9,10 +9,11 @@ from __future__ import annotations
 from random import Random
 
 import hypothesis.strategies as st
-from hypothesis import given, settings
+from hypothesis import given
 from lxml import etree
 
 from formats.text import parse_text
+from tests.examples import examples
 from yfilter import LinkTarget, Matcher, MatchLimits, RouteMatch, parse_profile, routing_query
 from yfilter.engine.linear_paths import Conjunction
 
@@ -96,7 +97,7 @@ class Schema:
         return below if kind < 6 else rng.choice((f"not({below})", f"{below} or @id"))
 
 
-@settings(max_examples=35, deadline=None, derandomize=True)
+@examples(35)
 @given(numbers)
 def test_every_build_and_bound_matches_what_lxml_selects(rng: Random) -> None:
     schema = Schema(rng)
@@ -127,7 +128,7 @@ def test_every_build_and_bound_matches_what_lxml_selects(rng: Random) -> None:
             assert sorted(found) == sorted(wanted), [profiles[name] for name in wanted ^ {*found}]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@examples(25)
 @given(numbers)
 def test_links_are_those_whose_conjunctions_lxml_finds(rng: Random) -> None:
     schema = Schema(rng)

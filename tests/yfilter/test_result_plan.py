@@ -5,12 +5,13 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from formats import parse_text
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.text import to_text
+from tests.examples import examples
 from tests.yfilter.evaluated import select
 from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.projection.test_real_messages import profiles as real_profiles
@@ -134,7 +135,7 @@ def test_a_plan_writes_what_the_interpreter_writes(text: str) -> None:
         assert by_plan == expected
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(profiles(), messages())
 def test_random_profiles_on_random_messages(body: Profile, message: bytes) -> None:
     by_plan, expected = by_both(Profile(body), parse_text(message))

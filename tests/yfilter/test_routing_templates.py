@@ -9,10 +9,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.workload import ProfileMaker, make_schema
+from tests.examples import examples
 from tests.yfilter.profile_strategies import profiles
 from tests.yfilter.random_cases import random_flwor, random_profile
 from yfilter.engine.linear_paths import Conjunction, LinearPath, routing_query
@@ -84,14 +85,14 @@ def test_what_depends_on_the_words(text: str) -> None:
     check(profile)
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@examples(300)
 @given(profiles(odd=True))
 def test_random_profiles(body: PathExpression | Flwor | Constructor) -> None:
     check(parse_profile(unparse(body)))
     check(Profile.of_parts(take_apart(body)))
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@examples(100)
 @given(profiles(), st.data())
 def test_random_words_of_one_shape(
     body: PathExpression | Flwor | Constructor, data: st.DataObject

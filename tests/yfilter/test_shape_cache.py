@@ -8,9 +8,10 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import yfilter.language
+from tests.examples import examples
 from tests.yfilter.profile_strategies import profiles
 from yfilter.errors import ProfileRefused
 from yfilter.language import operator_parser
@@ -103,7 +104,7 @@ def test_texts_with_and_without_the_cache(text: str) -> None:
     assert outcome(cache, other) == outcome(None, other)
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
+@examples(150)
 @given(profiles(odd=True))
 def test_random_profiles_with_and_without_the_cache(
     body: PathExpression | Flwor | Constructor,

@@ -6,13 +6,14 @@ from random import Random
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from overlay.link import frame_codec
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import FRAME_TYPES, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, NOT_EXACT, ExactHeaders, decode, encode
 from overlay.link.frames import Ack, Hello, Request, SourceAnnounced, SourceChanged
+from tests.examples import examples
 from tests.overlay.link.samples import ANY_FRAME, SAMPLES, place
 
 EXACT = ExactHeaders({name: cls for name, cls in FRAME_TYPES.items() if cls is not Hello})
@@ -53,7 +54,7 @@ def test_a_header_is_read_at_once_unless_it_may_hold_other_numbers(frame: Frame)
 
 
 @given(frame=ANY_FRAME)
-@settings(derandomize=True, max_examples=300, deadline=None)
+@examples(300)
 def test_any_frame_is_the_same_field_by_field(frame: Frame) -> None:
     data = encode(frame, *place(frame))[LENGTH_BYTES:]
     assert outcome(data) == outcome(data, field_by_field=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overlay.link.events import Flow
 from overlay.link.link_io import FlowScheduler, SchedulerLimits
+from tests.examples import examples
 
 QUANTA = {Flow.CATALOG: 16 * 1024, Flow.QUERY: 32 * 1024, Flow.MESSAGE: 64 * 1024}
 
@@ -109,7 +110,7 @@ def test_a_quantum_is_positive() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(Flow), st.integers(5, 200_000)) | st.none(), max_size=60))
-@settings(derandomize=True, max_examples=200, deadline=None)
+@examples(200)
 def test_everything_comes_out_once_and_in_order(steps: list[tuple[Flow, int] | None]) -> None:
     scheduler = FlowScheduler()
     waiting: dict[int, list[bytes]] = {flow: [] for flow in Flow}

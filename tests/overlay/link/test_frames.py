@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overlay.link.carried_message import CarriedMessage
@@ -43,6 +43,7 @@ from overlay.link.frames import (
     packed_numbers,
     packed_slots,
 )
+from tests.examples import examples
 from tests.overlay.link.samples import ANY_FRAME, SAMPLES, place
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -160,7 +161,7 @@ def test_the_document_shows_every_vector_frame_field_and_code() -> None:
 
 
 @given(frame=ANY_FRAME, key=st.text(max_size=60), sequence=st.integers(1, SEQUENCE_MAX))
-@settings(derandomize=True, max_examples=400, deadline=None)
+@examples(400)
 def test_round_trip(frame: Frame, key: str, sequence: int) -> None:
     where = (key, sequence) if frame.sequenced else ("", 0)
     data = encode(frame, *where)

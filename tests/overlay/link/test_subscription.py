@@ -26,6 +26,7 @@ from overlay.link.frames import (
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.limits import WINDOW_FRAMES_CEILING
 from overlay.link.subscription import Attachment, Subscription
+from tests.examples import examples
 
 
 def deliveries(*places: tuple[int, int]) -> Deliveries:
@@ -411,6 +412,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(
-    derandomize=True, max_examples=150, stateful_step_count=40, deadline=None
-)
+TestMachine.settings = settings(examples(150), stateful_step_count=40)
