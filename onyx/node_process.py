@@ -432,10 +432,7 @@ async def run_node_process(
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
             vitals = _open_vitals(topology, process, nursery)
             file = _File(topology, read_file)
-            vitals.tell_process = lambda now: use_logs(now.log)
             nursery.start_soon(_take_settings, file, vitals)
-            started = {**who(), "started": time.time()}
-            vitals.about = lambda: {**started, "time": time.time()}
             has_standby = topology.node(node_id).has_standby
             waits = waiting if has_standby else _unheard
             told = _Told(node_id, vitals, ready, waits, progress)
@@ -563,7 +560,10 @@ def _issuer(topology: Topology, nursery: trio.Nursery) -> Callable[[str], Princi
 def _open_vitals(topology: Topology, process: NodeProcess, nursery: trio.Nursery) -> Vitals:
     """New ones, that whoever asks at the admin address is told, if the topology has such;
     TopologyError when it cannot be had."""
-    vitals = Vitals()
+    started = {**who(), "started": time.time()}
+    vitals = Vitals(
+        lambda: {**started, "time": time.time()}, lambda settings: use_logs(settings.log)
+    )
     if topology.admin is not None:
         # What a process without an admin address need not load.
         from onyx.telemetry.admin_server import open_admin  # noqa: PLC0415

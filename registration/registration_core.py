@@ -76,7 +76,6 @@ class RegistrationCore(Core):
         taxonomies = self._taxonomies = Taxonomies(context, audit)
 
         shapes = self.shapes = ShapeChanges(topology, catalog, links, rows)
-        self.settings.tell = shapes.use_settings
         reports = LinkReports(context, shapes, audit)
         absent = AbsentBrokers(context, shapes)
         processes = ProcessReports(shapes, identity)

@@ -81,13 +81,7 @@ async def run_registration(
         )
 
     core = await made_aside(make_core, progress)
-    vitals.statistics, vitals.take_file = core.statistics, core.settings.take_file
-    reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
-
-    def settings_in_force(taken: Topology) -> None:
-        reserve.reserve = taken.limits.disk_reserve_bytes
-
-    vitals.tell_life = settings_in_force
+    vitals.core = core
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
 
@@ -100,7 +94,7 @@ async def run_registration(
                 limits=limits,
                 vitals=vitals,
                 credentials=credentials,
-                reserve=reserve,
+                reserve=DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes),
                 planner=PlannerDesk(topology),
                 task_status=task_status,
             )

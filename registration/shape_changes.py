@@ -166,7 +166,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             self._put(self._shapes[0])
         self._tell_topology()
 
-    def use_settings(self, now: Topology) -> None:
+    def take_settings(self, now: Topology) -> None:
         """Others are in force; the shape is the same."""
         self._started_with = _with_settings(self._started_with, now)
         self._shapes = [replace(s, declared=_with_settings(s.declared, now)) for s in self._shapes]

@@ -65,7 +65,6 @@ async def run_broker(
     if topology.archive.directory is not None:
         archive = MessageArchive(broker_id, topology.archive)
     spans = span_exporter(broker_id)
-    reserve = DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes)
 
     def make_core(came_further: Progress) -> BrokerCore:
         around = Surroundings(
@@ -91,14 +90,7 @@ async def run_broker(
         )
 
     core = await made_aside(make_core, progress)
-    vitals.statistics, vitals.take_file = core.statistics, core.settings.take_file
-
-    def settings_in_force(taken: Topology) -> None:
-        reserve.reserve = taken.limits.disk_reserve_bytes
-        if archive is not None:
-            archive.take_options(taken.archive)
-
-    vitals.tell_life = settings_in_force
+    vitals.core = core
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
 
@@ -124,7 +116,9 @@ async def run_broker(
                     limits=limits,
                     vitals=vitals,
                     credentials=credentials,
-                    reserve=reserve,
+                    reserve=DiskReserve(
+                        topology.data_directory, topology.limits.disk_reserve_bytes
+                    ),
                     task_status=task_status,
                 )
 

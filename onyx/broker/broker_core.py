@@ -90,7 +90,7 @@ class BrokerCore(Core):
         messages = MessageParts(
             *(context, control, packing, self.mailboxes, profiles, moves, shape, observers, spans)
         )
-        self.data, self.settings.tell = messages.data, messages.use_settings
+        self.data = messages.data
         users = UserParts(context, network, self.mailboxes, query, moves, self.data)
         self.budgets = users.budgets
         requests = RequestParts(

@@ -80,8 +80,6 @@ class RunningSettings(Part):
         self.now = file
         self._file = live_values(file)
         self._rows = rows
-        self.tell: Callable[[Topology], None] = lambda topology: None
-        """Is told when others are in force, besides the parts and the shell."""
         self._is_stored = False
 
     def restore(self, rows: StoredRows) -> None:
@@ -115,8 +113,7 @@ class RunningSettings(Part):
     def _hold(self, wanted: Topology, taken: list[str]) -> None:
         self.now = wanted
         if self.agenda is not None:
-            self.agenda.take_limits(wanted.limits)
-        self.tell(wanted)
+            self.agenda.take_settings(wanted)
         self.ask_shell(TakeSettings(wanted, tuple(taken)))
 
     def _forget(self) -> None:
@@ -284,8 +281,8 @@ class Core:
                 agenda.end_batch(event.is_busy)
             agenda.flush()
             actions: list[Action] = [*self._rows.drain(), *self._links.drain()]
-            for redirect in agenda.redirecting:
-                actions = redirect(actions)
+            for part in agenda.redirecting:
+                actions = part.redirect(actions)
         except (CoreFailed, StoreError):
             raise
         except Exception as error:

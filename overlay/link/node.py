@@ -35,6 +35,7 @@ import trio
 from formats.schema import Schema
 from formats.schema_questions import MessagesChecked, ReadSchema
 from formats.schema_worker import SchemaWorker
+from overlay.archive import ArchiveOptions
 from overlay.link.connections import Connect, Connections, open_stream
 from overlay.link.credentials import Credentials
 from overlay.link.disk_reserve import DiskReserve
@@ -183,6 +184,8 @@ class Archive(Protocol):
     def take(self, message: ArchiveMessage) -> None: ...
 
     def read(self, asked: ReadArchive) -> ArchiveRead: ...
+
+    def take_options(self, options: ArchiveOptions) -> None: ...
 
 
 class Planner(Protocol):
@@ -386,9 +389,12 @@ class _Node:
 
     def _take_settings(self, action: TakeSettings) -> None:
         log.info("in force from now on: %s", ", ".join(action.taken))
-        self._vitals.tell_process(action.topology)
-        self._vitals.tell_life(action.topology)
+        self._vitals.tell_settings(action.topology)
         limits = action.topology.limits
+        if self._reserve is not None:
+            self._reserve.reserve = limits.disk_reserve_bytes
+        if self._archive is not None:
+            self._archive.take_options(action.topology.archive)
         self._inbox.bytes_max = limits.receive_bytes_max
         brokers = len(action.topology.brokers)
         self._connections.bound(limits, allow_connections(limits, brokers, gives_way=True))

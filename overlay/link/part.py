@@ -128,8 +128,17 @@ class Part:
         """Others than at the start are in force from now on, of those that may change while a
         network runs (``live_settings.py``)."""
 
+    def take_settings(self, now: Topology) -> None:
+        """The same of all settings, for those who take more than the limits."""
+        self.take_limits(now.limits)
+
     def use_topology(self, topology: Topology) -> None:
         """The network has other brokers, as the parts of the registration service are told."""
+
+    def redirect(self, actions: list[Action]) -> list[Action]:
+        """Take the frames of a call that are not for the shell, and leave the others; once it is in
+        ``Agenda.redirecting``."""
+        return actions
 
     # --- what it has to do ----------------------------------------------------------------
 
@@ -174,8 +183,7 @@ class Agenda:
         self._next = 0  # the place of the part that works first
         self.events: deque[Event] = deque()  # that the core has still to handle
         self.actions: list[Action] = []
-        self.redirecting: list[Callable[[list[Action]], list[Action]]] = []
-        """Takes the frames of a call that are not for the shell, and leaves the others."""
+        self.redirecting: set[Part] = set()
         self.now = 0.0  # of the event under way
         self.is_busy = (
             True  # more events may wait; False at the end of a batch behind which none do
@@ -218,9 +226,9 @@ class Agenda:
             part.restore(rows)
         rows.check_taken()
 
-    def take_limits(self, limits: Limits) -> None:
+    def take_settings(self, now: Topology) -> None:
         for part in self.parts:
-            part.take_limits(limits)
+            part.take_settings(now)
 
     def tick(self, now: float) -> None:
         for part in self._ticking:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from overlay.link.core import Core
 from overlay.link.credentials import Credentials
 from overlay.link.histogram import Histogram
 from overlay.link.row_store import NodeStore
@@ -79,40 +80,45 @@ class NotReady(Exception):
     """There is no core yet."""
 
 
-def _unheard(file: Topology) -> tuple[list[str], list[str]]:
-    """Before there is a core."""
-    raise NotReady
-
-
 class Vitals:
     """``turns`` in processor time; ``commits``, and ``answers``, which are from the moment that
     events were taken up until what they told others left, and ``hops``, until messages left ahead
-    of that, in time that passed.  ``statistics``: of
-    the core that is there now.  ``hindrance``: why the process is not ready yet; "" when it is;
-    ``take_file``: tells the core what its file says by now, and what of it is taken and what takes
-    a new start (NotReady); ``tell_process`` and ``tell_life`` hear of settings that are in force;
-    ``about``: what else it says of itself; ``admin``: where whoever asks is told all
-    that, None: nowhere."""
+    of that, in time that passed.  ``core``: the one of now.  ``hindrance``: why the process is not
+    ready yet; "" when it is; ``admin``: where whoever asks is told all that, None: nowhere."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        about: Callable[[], Mapping[str, object]] = dict,
+        tell_settings: Callable[[Topology], None] = lambda topology: None,
+    ) -> None:
+        """``about``: what else the process says of itself; ``tell_settings`` hears of settings that
+        are in force."""
         self.turns = Turns()
         self.commits = Histogram()
         self.answers = Histogram()
         self.hops = Histogram()
-        self.statistics: Callable[[], Mapping[str, object]] = dict
-        self.take_file: Callable[[Topology], tuple[list[str], list[str]]] = _unheard
-        self.tell_process: Callable[[Topology], None] = lambda topology: None
-        self.tell_life: Callable[[Topology], None] = lambda topology: None
+        self.core: Core | None = None
+        self.tell_settings = tell_settings
         self.hindrance = "it starts"
-        self.about: Callable[[], Mapping[str, object]] = dict
+        self._about = about
         self.admin: Address | None = None
+
+    def statistics(self) -> Mapping[str, object]:
+        return {} if self.core is None else self.core.statistics()
+
+    def take_file(self, file: Topology) -> tuple[list[str], list[str]]:
+        """Tells the core what its file says by now; what of it is taken and what takes a new start;
+        NotReady."""
+        if self.core is None:
+            raise NotReady
+        return self.core.settings.take_file(file)
 
     def of_node(
         self, store: NodeStore, credentials: Credentials | None
     ) -> Callable[[], Mapping[str, object]]:
         """What a core that has this store says of its shell."""
         return lambda: {
-            **self.about(),
+            **self._about(),
             **self.turns.statistics(),
             "admin": None if self.admin is None else str(self.admin),
             "tls": credentials and credentials.statistics(),

@@ -14,9 +14,9 @@ from zlib import crc32
 from formats import WireFormat
 from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.parcel import Parcel
-from overlay.archive import ArchiveOptions
 from overlay.link.events import ArchiveMessage
 from overlay.link.part import Part
+from overlay.topology import Topology
 
 # An XML declaration that names another encoding than UTF-8.
 _OTHER_ENCODING = re.compile(rb"^[^>]{0,200}?encoding\s*=\s*[\"'](?!utf-8[\"'])", re.IGNORECASE)
@@ -27,13 +27,13 @@ class ArchiveFeed(Part):
 
     section = "archive"
 
-    def __init__(self, options: ArchiveOptions, codebook: Codebook) -> None:
+    def __init__(self, topology: Topology, codebook: Codebook) -> None:
         self._codebook = codebook
         self._counters: Counter[str] = Counter()
-        self.take_options(options)
+        self.take_settings(topology)
 
-    def take_options(self, options: ArchiveOptions) -> None:
-        """From now on."""
+    def take_settings(self, now: Topology) -> None:
+        options = now.archive
         # crc32 is below 2**32: a share of 1 is every message, one of 0 none.
         self.below = int(options.share * 2**32) if options.directory is not None else 0
 

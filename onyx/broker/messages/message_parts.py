@@ -16,7 +16,6 @@ from onyx.broker.packing.packing_parts import PackingParts
 from onyx.broker.profiles.profile_parts import ProfileParts
 from onyx.broker.shape.shape_parts import ShapeParts
 from overlay.link.core_context import CoreContext
-from overlay.topology import Topology
 
 
 class MessageParts:
@@ -34,7 +33,7 @@ class MessageParts:
     ) -> None:
         query, keys = profiles.query, PublishKeys(context.limits, context.rows, context.wall)
         shape.stages.releases.keys_of = keys.released
-        archive = ArchiveFeed(context.topology.archive, packing.codebook)
+        archive = ArchiveFeed(context.topology, packing.codebook)
         self.data = data = DataPlane(
             *(context, control, packing, query, moves, mailboxes, profiles.shares),
             *(observers, keys, archive, spans),
@@ -49,6 +48,3 @@ class MessageParts:
             keys,  # before what is restored is decided
             *(data, announcements, archive, ArchiveReads(context, control)),
         )
-
-    def use_settings(self, now: Topology) -> None:
-        self.data.archive.take_options(now.archive)

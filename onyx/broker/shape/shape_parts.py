@@ -362,7 +362,7 @@ class Tunnels(Part):
             for tunnel in list(self.open.values()):
                 self._close(tunnel)
 
-    def _redirect(self, actions: Iterable[Action]) -> list[Action]:
+    def redirect(self, actions: list[Action]) -> list[Action]:
         """The actions that are for the shell; what is for tunnels is on its way."""
         left = []
         for action in actions:
@@ -386,8 +386,8 @@ class Tunnels(Part):
         )
 
     def _open(self, broker: str, number: int, dialled: str) -> _Tunnel:
-        if not self._opened and self.agenda is not None:
-            self.agenda.redirecting.append(self._redirect)
+        if self.agenda is not None:
+            self.agenda.redirecting.add(self)
         self._opened += 1
         self._counters["opened"] += 1
         tunnel = self.open[broker] = _Tunnel(broker, number, -self._opened)
