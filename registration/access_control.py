@@ -61,8 +61,8 @@ class AccessControl(Part):
         self._of: tuple[Access, frozenset[int]] | None = None  # what brokers are to know
         self._announced = AccessAnnounced([], [], [])  # that
         self.table = context.access
-        self.may_tell: Callable[[], bool] = lambda: True
-        """Whether what was granted is known; it is not while it is found out from brokers."""
+        self.is_known = True
+        """What was granted; it is not while it is found out from brokers."""
         self.verbs = {
             "access.whoami": Verb(Right.KNOWN, self._whoami),
             "access.list": Verb(Right.ADMIN, self._list),
@@ -86,6 +86,7 @@ class AccessControl(Part):
 
     def reinstate(self, known: AccessAnnounced | None) -> None:
         """What brokers know, after the store was lost; None: they know of nothing."""
+        self.is_known = True
         if known is None:
             return
         for rule in self._granted:
@@ -118,7 +119,7 @@ class AccessControl(Part):
 
     def tick(self, now: float) -> None:
         self._holders.send_away(self._links)
-        if self._revoked() != self._revoked_before and self.may_tell():
+        if self._revoked() != self._revoked_before and self.is_known:
             self._revoked_before = self._revoked()
             self._tell_all()
 

@@ -180,7 +180,6 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._failures = 0  # in a row
         self._failed_at = self._pause = 0.0
         self.use_topology(context.topology)
-        placement.tell_changed += [shares.plan_changed, application.work_soon, self._plan_changed]
 
     def use_topology(self, topology: Topology) -> None:
         """The network has changed, or its settings."""
@@ -269,9 +268,14 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         else:
             self.happen(None, PlanningEvent.GOOD)
 
-    def _plan_changed(self) -> None:
+    def use(self, text: bytes) -> str:
+        """Put a plan in force, and tell all who have to do with it; see PlanPlacement."""
+        used = self._placement.use(text)
+        self._shares.plan_changed()
+        self._application.work_soon()
         if self._is_held:
             self.happen(None, PlanningEvent.STOPPED)
+        return used
 
     def statistics(self) -> dict[str, object]:
         row = self._row
@@ -402,7 +406,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._counters["made"] += 1
         self._decide(self._reason, plan_id(plan), made.seconds)
         self._base = self._quiet_from
-        self._placement.change(made.text)
+        self.use(made.text)
         self._store()
         self._application.begin(self._options.moves_per_second, AT_ONCE)
 

@@ -47,6 +47,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.network_shape import NetworkShape, cut_off, without_broker
 from overlay.topology import Topology, TopologyError
+from registration.access_control import AccessControl
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, entry_of
 
 ANSWERED = frozenset({"statistics", "network", "processes.report"})
@@ -136,8 +137,18 @@ class CatalogRebuild(Part):
 
     section = "rebuild"
 
-    def __init__(self, context: CoreContext, catalog: Catalog, instance: str) -> None:
-        """``instance`` is new for every start."""
+    def __init__(
+        self,
+        context: CoreContext,
+        catalog: Catalog,
+        instance: str,
+        access: AccessControl,
+        reinstate: Callable[[Mapping[str, BrokerTold], Collection[str]], str],
+    ) -> None:
+        """``instance`` is new for every start; ``reinstate`` makes what brokers have told what the
+        other parts know, without those that are lost, and says what came of it."""
+        self._access = access
+        self._reinstate = reinstate
         self._topology = context.topology
         self._catalog = catalog
         self._instance = instance
@@ -149,9 +160,6 @@ class CatalogRebuild(Part):
         self._last = 0  # number of what is kept
         self._requests: list[Arrival] = []
         self._said = ""  # what came of it, in this run of the process
-        self.reinstate: Callable[[Mapping[str, BrokerTold], Collection[str]], str]
-        """Makes what brokers have told what the other parts know; what came of it."""
-        context.links.is_anew = self._is_anew
 
     def frames(self) -> Iterable[Taker]:
         for kind in (CatalogTold, ProfilesHosted, ProfilesMoving):
@@ -162,6 +170,7 @@ class CatalogRebuild(Part):
         for _, row in rows.take(REBUILD):
             self._row = row if row.rebuild else replace(row, rebuild=self._instance)
             REBUILD.put(self._rows, _CURRENT, self._row)
+            self._links.is_anew, self._access.is_known = True, False
             self.flush_soon()
         self._asked.update(broker for broker, _ in rows.take(ASKED))
         for key, kept in rows.take(KEPT):
@@ -221,12 +230,13 @@ class CatalogRebuild(Part):
         requests = self._requests
         lost = set(self._row.lost) - self._asked
         self._row, self._told, self._requests = None, {}, []
+        self._links.is_anew = False
         REBUILD.delete(self._rows, _CURRENT)
         for broker in self._asked:
             ASKED.delete(self._rows, broker)
         for number in range(1, self._last + 1):
             KEPT.delete(self._rows, number_key(number))
-        self._said = self.reinstate(told, lost)
+        self._said = self._reinstate(told, lost)
         for arrival in requests:
             self.hand_on(arrival)
 
@@ -254,14 +264,6 @@ class CatalogRebuild(Part):
         }
 
     # --- helpers --------------------------------------------------------------------------
-
-    def _is_anew(self, peer: str) -> bool:
-        """Until the peer has told how far it was."""
-        return (
-            self._row is not None
-            and peer.startswith("broker/")
-            and not self._links.journal(peer).receiving
-        )
 
     def _pass_over(self, frame: Frame, arrival: Arrival) -> None:
         """Of a broker that has left, and told it when all was done."""

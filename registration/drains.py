@@ -64,8 +64,11 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
         moves: Moves,
         rows: RowLog,
         connected: Callable[[str], bool],
+        draining: set[str],
     ) -> None:
-        """``connected(peer)``: whether "broker/B2" is there."""
+        """``connected(peer)``: whether "broker/B2" is there; ``draining``: the set to keep, of the
+        brokers that are to leave."""
+        self._draining = draining
         self._shapes = shapes
         self._catalog = catalog
         self._placement = placement
@@ -75,12 +78,11 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
         self._states: dict[str, DrainState] = {}
         self._to_move: dict[str, deque[str]] = {}
         self._waits: dict[str, str] = {}  # by broker: for what
-        moves.tell_moved.append(self._moved)
 
     def restore(self, rows: StoredRows) -> None:
         for broker, row in rows.take(DRAINS):
             self._states[broker] = row.state
-            self._shapes.draining.add(broker)
+            self._draining.add(broker)
 
     def __contains__(self, broker: str) -> bool:
         return broker in self._states
@@ -117,11 +119,12 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
     def statistics(self) -> dict[str, str]:
         return {broker: state.value for broker, state in self._states.items()}
 
-    # --- helpers --------------------------------------------------------------------------
-
-    def _moved(self, move: Move) -> None:
+    def moved(self, move: Move) -> None:
+        """A move is over."""
         if move.old in self._states:
             self.work_soon()
+
+    # --- helpers --------------------------------------------------------------------------
 
     def _go_on(self, broker: str) -> None:
         shapes = self._shapes
@@ -187,7 +190,7 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
             DRAINS.put(self._rows, broker, _DrainRow(state))
 
     def _move_away(self, broker: str) -> None:
-        self._shapes.draining.add(broker)
+        self._draining.add(broker)
         self._shapes.place_elsewhere()
 
     def _leave(self, broker: str) -> None:
@@ -196,13 +199,13 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
         self._shapes.change(declared, kept_down(now, declared))
 
     def _forget(self, broker: str) -> None:
-        self._shapes.draining.discard(broker)
+        self._draining.discard(broker)
 
     def _stay(self, broker: str) -> None:
         for move in self._moves:
             if move.old == broker:
                 self._moves.give_up(move.profile)
-        self._shapes.draining.discard(broker)
+        self._draining.discard(broker)
         self._shapes.place_elsewhere()
 
     steps = StateTable(

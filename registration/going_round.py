@@ -30,12 +30,12 @@ from registration.shape_changes import ShapeChanges
 
 
 class AbsentBrokers(Part):
-    """``away``: their ids, always the same set."""
+    """Keeps the set ``away`` of their ids."""
 
     section = "processes"
 
-    def __init__(self, context: CoreContext, shapes: ShapeChanges) -> None:
-        self.away: set[str] = set()
+    def __init__(self, context: CoreContext, shapes: ShapeChanges, away: set[str]) -> None:
+        self._away = away
         self._shapes = shapes
         self._connected = context.links.connected
         self._after_s = context.limits.link_down_after_s
@@ -49,13 +49,13 @@ class AbsentBrokers(Part):
         brokers = self._shapes.topology.broker_ids
         missing = {broker for broker in brokers if not self._connected(f"broker/{broker}")}
         self._since = {broker: self._since.get(broker, now) for broker in missing}
-        self.away.clear()
+        self._away.clear()
         for broker, since in self._since.items():
             if now - since >= self._after_s:
-                self.away.add(broker)
+                self._away.add(broker)
 
     def statistics(self) -> Mapping[str, object]:
-        return {"away": sorted(self.away)}
+        return {"away": sorted(self._away)}
 
 
 # -------------------------------------------------------------------------------------------------

@@ -18,11 +18,14 @@ from overlay.link.frames import (
     ProfilesPlaced,
     Request,
     SourceReady,
+    SourceReleased,
 )
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import RequestRefused, Result, Verb
 from registration.catalog import Catalog
-from registration.moves import Move, Moves
+from registration.drains import Drains
+from registration.moves import MOVE_FRAMES, MoveFrame, Moves
+from registration.plan_application import PlanApplication
 from registration.registration_requests import RegistrationRequests
 from registration.shape_changes import ShapeChanges
 from registration.source_changes import SourceChanges
@@ -98,16 +101,22 @@ class HostReports(Part):
         requests: RegistrationRequests,
         roots: SourceRoots,
         changes: SourceChanges,
+        application: PlanApplication,
+        drains: Drains,
     ) -> None:
+        self._application = application
+        self._drains = drains
         self._roots = roots
         self._changes = changes
         self._catalog = catalog
         self._moves = moves
         self._requests = requests
-        moves.tell_moved.append(self._moved)
 
     def frames(self) -> Iterable[Taker]:
+        for kind in MOVE_FRAMES:
+            yield takes(kind, "broker", self._handle_move)
         yield takes(SourceReady, "broker", self._handle_ready)
+        yield takes(SourceReleased, "broker", self._handle_released)
         yield takes(ProfilesPlaced, "broker", self._handle_placed)
         yield takes(ProfilesChanged, "broker", self._handle_changed)
         yield takes(ProfilesLive, "broker", self._handle_live)
@@ -121,6 +130,12 @@ class HostReports(Part):
             self._catalog.put_source(entry)
             self._requests.answer_source(entry)
             self._changes.ready(entry)
+
+    def _handle_released(self, frame: SourceReleased, arrival: Arrival) -> None:
+        entry = self._catalog.sources.get(frame.source)
+        if entry is not None and entry.root == arrival.sender:
+            self._roots.released(entry, frame.taken)
+            self._changes.flush_soon()
 
     def _handle_placed(self, frame: ProfilesPlaced, arrival: Arrival) -> None:
         placed = (self._catalog.change_profile(p, placed=True) for p in frame.profiles)
@@ -160,5 +175,9 @@ class HostReports(Part):
                 self._catalog.policies.put(profile, policy)
                 self._moves.policy_changed(profile, policy)
 
-    def _moved(self, move: Move) -> None:
-        self._requests.answer_profiles([self._catalog.profiles[move.profile]])
+    def _handle_move(self, frame: MoveFrame, arrival: Arrival) -> None:
+        move = self._moves.handle(arrival.sender, frame)
+        if move is not None:
+            self._application.moved(move)
+            self._drains.moved(move)
+            self._requests.answer_profiles([self._catalog.profiles[move.profile]])

@@ -14,13 +14,12 @@ move goes on where it was, without anything being asked or said again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
 from overlay.delivery_policy import DeliveryPolicy
-from overlay.link.arrival import Arrival
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     DeliveryPolicies,
@@ -34,7 +33,7 @@ from overlay.link.frames import (
     StandBy,
     StandingBy,
 )
-from overlay.link.part import Part, Taker, takes
+from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -113,12 +112,6 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         self._moves: dict[str, Move] = {}
         self._last = 0
         self._counters: Counter[str] = Counter()
-        self.tell_moved: list[Callable[[Move], None]] = []
-        """Who else wants to know that a profile has another host."""
-
-    def frames(self) -> Iterable[Taker]:
-        for kind in _FRAMES:
-            yield takes(kind, "broker", self._take)
 
     def __len__(self) -> int:
         return len(self._moves)
@@ -205,7 +198,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         if move is not None:
             self.happen(move, MoveEvent.REMOVED)
 
-    def lost(self, broker: str, version: int = 0) -> None:
+    def lost(self, broker: str) -> None:
         """A broker has died with its disk: what was on its way there stays at its old host, which
         takes it back if it has let go of it; what was on its way from there is lost with it."""
         for move in self:
@@ -214,16 +207,10 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
             elif broker == move.new:
                 self.happen(move, MoveEvent.NEW_LOST)
 
-    def _take(self, frame: MoveFrame, arrival: Arrival) -> None:
-        move = self.handle(arrival.sender, frame)
-        if move is not None:
-            for tell in self.tell_moved:
-                tell(move)
-
     def handle(self, broker: str, frame: MoveFrame) -> Move | None:
         """A frame of a move from one of its hosts; the move when that ends it."""
         move = self._moves.get(frame.profile)
-        event, is_from_new = _FRAMES[type(frame)]
+        event, is_from_new = MOVE_FRAMES[type(frame)]
         if move is None or move.number != frame.move:
             return None  # of a move that is past
         if broker != (move.new if is_from_new else move.old):
@@ -325,7 +312,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
     )
 
 
-_FRAMES: Mapping[type[MoveFrame], tuple[MoveEvent, bool]] = {
+MOVE_FRAMES: Mapping[type[MoveFrame], tuple[MoveEvent, bool]] = {
     StandingBy: (MoveEvent.STANDING_BY, True),
     ProfileReleased: (MoveEvent.RELEASED, False),
     HandoverWanted: (MoveEvent.WANTED, True),

@@ -10,7 +10,7 @@ nothing; what was meant for it goes where there is room, and is counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from overlay.link.part import Part
@@ -54,7 +54,6 @@ class PlanPlacement(Part):
         self._counters: Counter[str] = Counter()
         self.plan_id = ""
         self.plan_text = b""  # as it was given; empty: there is no plan
-        self.tell_changed: list[Callable[[], object]] = []
 
     def restore(self, rows: StoredRows) -> None:
         """A stored plan that this version cannot use, or of other brokers, is left aside."""
@@ -67,13 +66,6 @@ class PlanPlacement(Part):
     def use_topology(self, topology: Topology) -> None:
         """The network has changed; a plan for brokers that are gone stays in force for the rest."""
         self._topology = topology
-
-    def change(self, text: bytes) -> str:
-        """The same as ``use``, and all who have to do with the plan in force are told."""
-        used = self.use(text)
-        for tell in self.tell_changed:
-            tell()
-        return used
 
     def use(self, text: bytes) -> str:
         """Put a plan in force for all profiles to come (empty: none); gives its id.

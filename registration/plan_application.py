@@ -96,7 +96,6 @@ class PlanApplication(Part):
         self._tokens = 0.0  # moves that may begin; a second's worth is saved up
         self._now = 0.0
         self._pass_began = 0.0
-        moves.tell_moved.append(self.moved)
 
     def use_topology(self, topology: Topology) -> None:
         """The network has changed."""

@@ -61,7 +61,7 @@ class PlanRequests(Part):
         """``plan``: the text of a plan, for all profiles to come; empty to have none."""
         text = _plan_argument(request)
         try:
-            used = self._placement.change(text)
+            used = self._auto.use(text)
         except PlanError as error:
             raise RequestRefused("plan-refused", str(error)) from error
         return {"plan": used}

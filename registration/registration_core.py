@@ -75,28 +75,27 @@ class RegistrationCore(Core):
         access = self._access = AccessControl(context, audit, revoked)
         taxonomies = self._taxonomies = Taxonomies(context, audit)
 
-        shapes = self.shapes = ShapeChanges(topology, catalog, links, rows)
+        away, draining = set[str](), set[str]()  # brokers, at which nothing new is placed
+        placement = PlanPlacement(topology, rows, away)
+        rehosting = Rehosting(catalog, placement, links)
+        keys = ReleasedKeys(catalog, links, rows)
+        roots = SourceRoots(catalog, links, rows, draining, away, keys)
+        shapes = self.shapes = ShapeChanges(
+            *(topology, catalog, links, rows, moves, rehosting, roots, draining)
+        )
         reports = LinkReports(context, shapes, audit)
-        absent = AbsentBrokers(context, shapes)
         processes = ProcessReports(shapes, identity)
         shape_requests = ShapeRequests(
             context, shapes, catalog, reports.decide, audit, self.settings.take_change
         )
 
-        placement = PlanPlacement(topology, rows, absent.away)
         shares = self._shares = MeasuredShares(context, placement)
         application = PlanApplication(context, catalog, placement, moves)
         census = PlanCensus(catalog, server.answer)
         about_plans = catalog, placement, shares, application, census
         planning = self._planning = AutoPlanning(context, *about_plans, no_planner)
 
-        rehosting = Rehosting(context, catalog, placement)
-        drains = Drains(shapes, catalog, placement, moves, rows, self.connected)
-        keys = ReleasedKeys(catalog, links, rows)
-        roots = SourceRoots(catalog, links, rows, shapes.draining, absent.away, keys)
-        shapes.tell_lost += [moves.lost, rehosting.lose, roots.lose]
-        shapes.tell_gone, shapes.tell_settled = roots.leave, roots.settle
-
+        drains = Drains(shapes, catalog, placement, moves, rows, self.connected, draining)
         changes = SourceChanges(context, shapes, catalog, roots, audit)
         schemas = SchemaReading(server.handle)
         sources = SourceRequests(catalog, changes, schemas, server)
@@ -106,14 +105,15 @@ class RegistrationCore(Core):
             *(server.principal, server.is_bounded, context.slice.is_over),
         )
         requests = RegistrationRequests(
-            context, shapes, catalog, news, batches, sources, absent.away
+            *(context, shapes, catalog, news, batches, sources, away, draining)
         )
 
-        self._lost, self._rebuild = LostCatalog(context), CatalogRebuild(context, catalog, instance)
-        Reinstatement(
-            *(self._rebuild, catalog, shapes, moves, roots, rehosting, reports, access),
-            *(taxonomies, placement, shares, audit, self.connected),
+        reinstatement = Reinstatement(
+            *(catalog, shapes, moves, roots, rehosting, reports, access),
+            *(taxonomies, placement, shares, audit, self.connected, self.hand_on),
         )
+        self._lost = LostCatalog(context)
+        self._rebuild = CatalogRebuild(context, catalog, instance, access, reinstatement.reinstate)
         self.begin(
             (
                 (self._lost, self._rebuild),  # what it reinstates is flushed with the rest
@@ -122,9 +122,9 @@ class RegistrationCore(Core):
                 (shapes, shape_requests, reports, placement, shares, moves, application, census),
                 (planning, PlanRequests(placement, shares, application, census, planning)),
                 (news, requests, schemas, sources),
-                (HostReports(catalog, moves, requests, roots, changes), changes),
-                (Relays(links), processes, absent),
-                (GoingRound(shapes, reports, absent.away, links, audit),),
+                (HostReports(catalog, moves, requests, roots, changes, application, drains),),
+                (changes, Relays(links), processes, AbsentBrokers(context, shapes, away)),
+                (GoingRound(shapes, reports, away, links, audit),),
                 (audit, access, taxonomies),
             ),
             stored,

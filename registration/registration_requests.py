@@ -79,11 +79,12 @@ class RegistrationRequests(Part):
         batches: BatchRequests,
         sources: SourceRequests,
         away: Collection[str],
+        draining: Collection[str],
     ) -> None:
         """``use_topology`` must be called before anything is asked; ``away``: brokers that are not
-        chosen where there are others."""
+        chosen where there are others; ``draining``: brokers that are to leave."""
         self._sources = sources
-        self._away = away
+        self._away, self._draining = away, draining
         self._shapes = shapes
         self._news = news
         self._batches = batches
@@ -217,8 +218,7 @@ class RegistrationRequests(Part):
         where = settings.location, settings.rate, settings.size
         root = choose_root_broker(
             *(self._topology, self._trees, *where, self._catalog.volume_by_root),
-            self._shapes.draining,
-            self._away,
+            *(self._draining, self._away),
         )
         source = self._catalog.ids.new("s")
         entry = SourceEntry(

@@ -8,8 +8,8 @@ takes nothing for something that they have taken.
 
 from __future__ import annotations
 
-from overlay.link.core_context import CoreContext
 from overlay.link.frames import PlaceProfile
+from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog
@@ -23,11 +23,11 @@ NUMBERS_EACH = 2**32
 class Rehosting(Part):
     """Chooses new hosts, and gives them the profiles."""
 
-    def __init__(self, context: CoreContext, catalog: Catalog, placement: PlanPlacement) -> None:
+    def __init__(self, catalog: Catalog, placement: PlanPlacement, links: LinkLayer) -> None:
         """``use_topology`` must be called before anything is lost."""
         self._catalog = catalog
         self._placement = placement
-        self._links = context.links
+        self._links = links
 
     def use_topology(self, topology: Topology) -> None:
         self._topology = topology

@@ -44,7 +44,7 @@ from overlay.network_shape import NetworkShape, kept_down, without_broker
 from registration.access_control import AccessControl
 from registration.audit_log import ITSELF, AuditLog
 from registration.catalog import REGISTRATION_KEY, Catalog
-from registration.catalog_rebuild import BrokerTold, CatalogRebuild
+from registration.catalog_rebuild import BrokerTold
 from registration.link_reports import LinkReports
 from registration.measured_shares import MeasuredShares
 from registration.moves import Moves, Phase
@@ -136,7 +136,6 @@ class Reinstatement:
 
     def __init__(
         self,
-        rebuild: CatalogRebuild,
         catalog: Catalog,
         shapes: ShapeChanges,
         moves: Moves,
@@ -149,9 +148,10 @@ class Reinstatement:
         shares: MeasuredShares,
         audit: AuditLog,
         connected: Callable[[str], bool],
+        hand_on: Callable[[Arrival], None],
     ) -> None:
-        """``connected(peer)``: whether "broker/B2" is there."""
-        self._rebuild = rebuild
+        """``connected(peer)``: whether "broker/B2" is there; ``hand_on``: see Part."""
+        self._hand_on = hand_on
         self._catalog = catalog
         self._shapes = shapes
         self._moves = moves
@@ -164,8 +164,6 @@ class Reinstatement:
         self._shares = shares
         self._audit = audit
         self._connected = connected
-        rebuild.reinstate = self.reinstate
-        access.may_tell = lambda: not rebuild.is_under_way
 
     def reinstate(self, told: Mapping[str, BrokerTold], lost: Collection[str]) -> str:
         """Without the brokers ``lost``, of which nobody knows anything; what came of it."""
@@ -183,7 +181,7 @@ class Reinstatement:
                 self._roots.leave_one(source.source)
         later = [(*each, broker) for broker, of in told.items() for each in of.later]
         for _, frame, broker in sorted(later, key=lambda each: each[0]):
-            self._rebuild.hand_on(Arrival(0, f"broker/{broker}", frame, REGISTRATION_KEY))
+            self._hand_on(Arrival(0, f"broker/{broker}", frame, REGISTRATION_KEY))
         self._shapes.go_on()
         if self._shapes.is_settled:
             self._roots.settle()

@@ -19,7 +19,7 @@ that come or go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -54,6 +54,9 @@ from overlay.network_shape import (
 from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, announcement
+from registration.moves import Moves
+from registration.rehosting import Rehosting
+from registration.source_roots import SourceRoots
 
 _STAGES = {HELD: "announced", SWITCHED: "switched", SETTLED: "settled"}
 
@@ -126,9 +129,22 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     section = "shape"
 
     def __init__(
-        self, topology: Topology, catalog: Catalog, links: LinkLayer, rows: RowLog
+        self,
+        topology: Topology,
+        catalog: Catalog,
+        links: LinkLayer,
+        rows: RowLog,
+        moves: Moves,
+        rehosting: Rehosting,
+        roots: SourceRoots,
+        draining: Collection[str],
     ) -> None:
-        """``topology`` is what the process was started with."""
+        """``topology`` is what the process was started with; ``draining``: brokers that are to
+        leave, at which nothing is placed any more."""
+        self._moves = moves
+        self._rehosting = rehosting
+        self._roots = roots
+        self._draining = draining
         self._started_with = topology
         self._catalog = catalog
         self._links = links
@@ -139,15 +155,6 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._departing: set[str] = set()  # left, and still to be told the last
         self._waiting_sources: list[str] = []
         self._lost: dict[str, int] = {}  # brokers that are gone for good, since which version
-        self.draining: set[str] = set()
-        """Brokers that are to leave, at which nothing is placed any more."""
-        self.tell_gone: Callable[[str], None] = lambda broker: None
-        """Who is told of a broker that leaves with the shape to come, or is lost."""
-        self.tell_lost: list[Callable[[str, int], None]] = []
-        """Who is told of a broker that is lost, and since which version, after that."""
-        self.tell_settled: Callable[[], None] = lambda: None
-        self.is_gone: Callable[[str], bool] = lambda source: False
-        """Of a source: whether its root broker was told that it is removed."""
 
     def restore(self, rows: StoredRows) -> None:
         shapes = [
@@ -238,7 +245,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     def topology(self) -> Topology:
         """Where sources and profiles may be placed."""
         newest = self.newest.topology
-        if self.is_settled and not self.draining:
+        if self.is_settled and not self._draining:
             return newest
         settled = self._shapes[0]
         return replace(
@@ -250,7 +257,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         )
 
     def _may_host(self, broker: str, settled: NetworkShape) -> bool:
-        return settled.has_broker(broker) and broker not in self.draining
+        return settled.has_broker(broker) and broker not in self._draining
 
     @property
     def processes(self) -> Topology:
@@ -333,7 +340,8 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             if self._lost.pop(broker, None) is not None:
                 LOST.delete(self._rows, broker)
             for entry in self._catalog.sources.values():
-                if entry.source not in self._waiting_sources and not self.is_gone(entry.source):
+                source = entry.source
+                if source not in self._waiting_sources and source not in self._roots.told:
                     self._links.send(f"broker/{broker}", REGISTRATION_KEY, announcement(entry))
         for broker in shape.lost:
             self._links.forget(f"broker/{broker}")
@@ -341,10 +349,11 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             LOST.put(self._rows, broker, _LostRow(shape.version))
         self.happen(shape, ShapeEvent.CHANGED)
         for broker in gone:
-            self.tell_gone(broker)
+            self._roots.leave(broker)
         for broker in shape.lost:
-            for tell in self.tell_lost:
-                tell(broker, shape.version)
+            self._moves.lost(broker)
+            self._rehosting.lose(broker, shape.version)
+            self._roots.lose(broker)
         return shape
 
     def place_elsewhere(self) -> None:
@@ -424,7 +433,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._shapes = self._shapes[-1:]
         self._put_stage()
         self._tell_topology()
-        self.tell_settled()
+        self._roots.settle()
         waiting, self._waiting_sources = self._waiting_sources, []
         for source in waiting:
             WAITING.delete(self._rows, source)

@@ -112,11 +112,7 @@ class SourceChanges(Part):
         self._updates: dict[str, _Update] = {}  # by request, the oldest first
         self._removals: dict[str, _RemovalRow] = {}  # by request, the oldest first
         self._waiting: dict[str, list[tuple[int, str]]] = {}  # until a source is gone
-        self._told: set[str] = set()  # sources; their root brokers know that they are removed
         self._counting: deque[_Update] = deque()
-        roots.tell_removed = self._removed
-        roots.is_told = self._told.__contains__
-        shapes.is_gone = self._told.__contains__
 
     def restore(self, rows: StoredRows) -> None:
         """The catalog must have been restored before."""
@@ -204,10 +200,13 @@ class SourceChanges(Part):
     # --- what happens ---------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Tell root brokers what is to be told now."""
+        """Tell root brokers what is to be told now, and answer."""
         for entry in list(self._catalog.sources.values()):
             if entry.is_removed or entry.version != entry.told:
                 self._tell(entry)
+        for source in [each for each in self._waiting if each not in self._catalog.sources]:
+            for connection, request in self._waiting.pop(source):
+                self._answer(connection, request, {"source": source})
         for update in list(self._updates.values()):
             if update.waits and self._is_done(update):
                 self._answer_update(update)
@@ -251,28 +250,16 @@ class SourceChanges(Part):
             and entry.in_force >= entry.told
             and self._roots.state(entry.source) is RootState.ROOTED
         )
-        if not is_quiet or entry.source in self._told:
+        if not is_quiet or entry.source in self._roots.told:
             return
         root = f"broker/{entry.root}"
         if entry.is_removed:
-            self._told.add(entry.source)
+            self._roots.told.add(entry.source)
             self._links.send(root, REGISTRATION_KEY, SourceRemoved(entry.source))
             return
         entry = replace(entry, told=entry.version)
         self._catalog.put_source(entry)
         self._links.send(root, REGISTRATION_KEY, announcement(entry))
-
-    def _removed(self, source: str) -> None:
-        """Its root broker has let go of it, or is lost with it."""
-        self._told.discard(source)
-        self._catalog.remove_source(source)
-        for connection, request in self._waiting.pop(source, ()):
-            self._answer(connection, request, {"source": source})
-        for update in self._updates.values():
-            if update.source == source:
-                for connection, request in update.waits:
-                    self._answer(connection, request, {"source": source, "removed": True})
-                update.waits = []
 
     def _check_brokers(self) -> None:
         """RequestRefused where a broker would not know what to do."""
@@ -287,8 +274,8 @@ class SourceChanges(Part):
 
     def _is_done(self, update: _Update) -> bool:
         entry = self._catalog.sources.get(update.source)
-        in_force = entry is None or entry.in_force >= update.version
-        return in_force and (update.census is None or update.census.is_over)
+        is_counted = update.census is None or update.census.is_over
+        return entry is None or (entry.in_force >= update.version and is_counted)
 
     def _answer_update(self, update: _Update) -> None:
         waits, update.waits = update.waits, []

@@ -21,21 +21,19 @@ begins behind what it has been told.  ``SourceRoots.steps`` is the protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from overlay.link.arrival import Arrival
-from overlay.link.frames import SourceReleased
 from overlay.link.link_layer import LinkLayer
-from overlay.link.part import Part, Taker, takes
+from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology
-from registration.catalog import REGISTRATION_KEY, Catalog, announcement
+from registration.catalog import REGISTRATION_KEY, Catalog, SourceEntry, announcement
 from registration.placement import choose_root_broker
 from registration.released_keys import ReleasedKeys
 
@@ -87,12 +85,8 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         self._links = links
         self._rows = rows
         self._under_way: dict[str, _RootRow] = {}
-        self.tell_removed: Callable[[str], None] = catalog.remove_source
-        self.is_told: Callable[[str], bool] = lambda source: False
-        """Of a source that is removed: whether its root broker is told (source_changes.py)."""
-
-    def frames(self) -> Iterable[Taker]:
-        yield takes(SourceReleased, "broker", self._handle_released)
+        self.told: set[str] = set()
+        """Sources; their root brokers know that they are removed (source_changes.py)."""
 
     def restore(self, rows: StoredRows) -> None:
         self._under_way.update(rows.take(ROOTS))
@@ -104,14 +98,14 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
     def leave(self, broker: str) -> None:
         """A broker leaves with the shape to come, or is lost."""
         for entry in self._catalog.rooted_at(broker):
-            if not (entry.is_removed and self.is_told(entry.source)):
+            if not (entry.is_removed and entry.source in self.told):
                 self.happen(entry.source, RootEvent.LEAVES)
 
-    def lose(self, broker: str, version: int) -> None:
+    def lose(self, broker: str) -> None:
         """A broker is lost for good, and with it the sources that it was to let go of."""
         for entry in self._catalog.rooted_at(broker):
-            if entry.is_removed and self.is_told(entry.source):
-                self.tell_removed(entry.source)
+            if entry.is_removed and entry.source in self.told:
+                self._remove(entry.source)
 
     def leave_one(self, source: str) -> None:
         """Its root broker is none any more."""
@@ -125,14 +119,16 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
     def ready(self, source: str) -> None:
         self.happen(source, RootEvent.READY)
 
-    def _handle_released(self, frame: SourceReleased, arrival: Arrival) -> None:
-        entry = self._catalog.sources.get(frame.source)
-        if entry is None or entry.root != arrival.sender:
-            return
-        if entry.is_removed and self.state(frame.source) is RootState.ROOTED:
-            self.tell_removed(frame.source)
+    def released(self, entry: SourceEntry, taken: int) -> None:
+        """Its root broker has let go of it."""
+        if entry.is_removed and self.state(entry.source) is RootState.ROOTED:
+            self._remove(entry.source)
         else:
-            self.happen(frame.source, RootEvent.RELEASED, frame.taken)
+            self.happen(entry.source, RootEvent.RELEASED, taken)
+
+    def _remove(self, source: str) -> None:
+        self.told.discard(source)
+        self._catalog.remove_source(source)
 
     # --- the protocol ---------------------------------------------------------------------
 

@@ -44,7 +44,6 @@ from overlay.link.frames import (
     ShapeAnnounced,
     ShapeReached,
     ShapeSettled,
-    SourceReleased,
     StandBy,
     StandingBy,
     TreeBegun,
@@ -52,7 +51,7 @@ from overlay.link.frames import (
     WatershedReached,
 )
 from overlay.link.limits import DEFAULT_LINK_LIMITS
-from overlay.link.link_layer import Arrival, LinkLayer
+from overlay.link.link_layer import LinkLayer
 from overlay.link.row_log import RowLog
 from overlay.network_shape import NetworkShape, first_shape, next_shape, without_broker
 from overlay.nodes import Address, BrokerNode, Link
@@ -66,6 +65,7 @@ from registration.placement_by_plan import PlanPlacement
 from registration.plan_census import PlanCensus
 from registration.plan_questions import PlanFailed, PlanMade
 from registration.planning.drift import Drift
+from registration.rehosting import Rehosting
 from registration.released_keys import ReleasedKeys
 from registration.shape_changes import ShapeChanges, ShapeEvent
 from registration.source_roots import RootEvent, SourceRoots
@@ -326,6 +326,18 @@ def of_registration() -> LinkLayer:
     )
 
 
+def roots_of(catalog: Catalog, log: RowLog, draining: set[str]) -> SourceRoots:
+    keys = ReleasedKeys(catalog, of_registration(), log)
+    return SourceRoots(catalog, of_registration(), log, draining, set(), keys)
+
+
+def changes_of(catalog: Catalog, log: RowLog, draining: set[str]) -> ShapeChanges:
+    moves = Moves(catalog, log, lambda broker, frame: None)
+    rehosting = Rehosting(catalog, PlanPlacement(FIGURE4, log), of_registration())
+    told = moves, rehosting, roots_of(catalog, log, draining)
+    return ShapeChanges(FIGURE4, catalog, of_registration(), log, *told, draining)
+
+
 class Changing(LogWorld):
     """A change of the shape, at the registration service."""
 
@@ -334,8 +346,7 @@ class Changing(LogWorld):
     def __init__(self) -> None:
         super().__init__()
         catalog = Catalog(self.log)
-        changes = ShapeChanges(FIGURE4, catalog, of_registration(), self.log)
-        self.machine = self.changes = changes
+        changes = self.machine = self.changes = changes_of(catalog, self.log, set())
         self.thing = changes.newest
         self.causes = {
             ShapeEvent.CHANGED: lambda: changes.change(joined(changes.newest).declared),
@@ -368,11 +379,7 @@ class Rooting(LogWorld):
         super().__init__()
         self.catalog = Catalog(self.log)
         self.catalog.put_source(SourceEntry("s1", "news", "B4", ready=True))
-        self.machine = self.roots = SourceRoots(
-            self.catalog,
-            *(of_registration(), self.log, set(), set()),
-            ReleasedKeys(self.catalog, of_registration(), self.log),
-        )
+        self.machine = self.roots = roots_of(self.catalog, self.log, set())
         self.roots.use_topology(FIGURE4)
         self.causes = {
             RootEvent.LEAVES: lambda: self.roots.leave(self.root),
@@ -386,8 +393,7 @@ class Rooting(LogWorld):
         return self.catalog.sources["s1"].root
 
     def release(self) -> None:
-        frame = SourceReleased("s1", 41)
-        self.roots._handle_released(frame, Arrival(1, f"broker/{self.root}", frame))
+        self.roots.released(self.catalog.sources["s1"], 41)
 
 
 class Draining(LogWorld):
@@ -399,11 +405,12 @@ class Draining(LogWorld):
     def __init__(self) -> None:
         super().__init__()
         catalog = Catalog(self.log)
-        self.changes = ShapeChanges(FIGURE4, catalog, of_registration(), self.log)
+        draining = set[str]()
+        self.changes = changes_of(catalog, self.log, draining)
         placement = PlanPlacement(FIGURE4, self.log)
         moves = Moves(catalog, self.log, lambda broker, frame: None)
         parts = self.changes, catalog, placement, moves, self.log
-        drains = self.machine = Drains(*parts, lambda peer: True)
+        drains = self.machine = Drains(*parts, lambda peer: True, draining)
         self.causes = {
             DrainEvent.ASKED: lambda: drains.begin("B6"),
             DrainEvent.STOPPED: lambda: drains.stop("B6"),

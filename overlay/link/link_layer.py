@@ -451,7 +451,8 @@ class LinkLayer:
         self._token = token
         self._holder = holder
         self._epochs = Epochs(epoch)
-        self.is_anew: Callable[[str], bool] = lambda peer: False  # whether its hello says so
+        self.is_anew = False
+        """The store was lost: hellos say so to brokers that have not told how far they were."""
         # See shape_parts.py of brokers: whether what is taken is kept, and what is passed on.
         self.keeps: Callable[[str, Flow, str], bool] = lambda peer, flow, key: False
         self.keeps_all: Callable[[str], bool] = lambda peer: False
@@ -825,6 +826,7 @@ class LinkLayer:
     def _hello(self, peer: str) -> Hello:
         """What is said to a peer; ANYONE is told of no channels, and so sends all it keeps."""
         journal = self._journals.get(peer)
+        is_anew = self.is_anew and peer.startswith("broker/")
         return Hello(
             PROTOCOL_VERSION,
             role=self._role,
@@ -836,7 +838,7 @@ class LinkLayer:
             token=self._token(),
             features=sorted(FEATURES),
             epoch=self._epochs.own,
-            is_anew=self.is_anew(peer),
+            is_anew=is_anew and not (journal and journal.receiving),
         )
 
     def _transmit(self, journal: Journal, *, is_early: bool = False) -> None:
