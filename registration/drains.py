@@ -24,6 +24,7 @@ from registration.moves import Move, Moves
 from registration.placement import PlacementError
 from registration.placement_by_plan import PlanPlacement
 from registration.shape_changes import ShapeChanges
+from registration.source_roots import SourceRoots
 
 AT_ONCE = 64  # moves of one broker
 
@@ -64,11 +65,10 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
         moves: Moves,
         rows: RowLog,
         connected: Callable[[str], bool],
-        draining: set[str],
+        roots: SourceRoots,
     ) -> None:
-        """``connected(peer)``: whether "broker/B2" is there; ``draining``: the set to keep, of the
-        brokers that are to leave."""
-        self._draining = draining
+        """``connected(peer)``: whether "broker/B2" is there."""
+        self._draining = roots.draining
         self._shapes = shapes
         self._catalog = catalog
         self._placement = placement

@@ -75,14 +75,13 @@ class RegistrationCore(Core):
         access = self._access = AccessControl(context, audit, revoked)
         taxonomies = self._taxonomies = Taxonomies(context, audit)
 
-        away, draining = set[str](), set[str]()  # brokers, at which nothing new is placed
+        away = set[str]()  # brokers at which nothing new is placed
         placement = PlanPlacement(topology, rows, away)
         rehosting = Rehosting(catalog, placement, links)
         keys = ReleasedKeys(catalog, links, rows)
-        roots = SourceRoots(catalog, links, rows, draining, away, keys)
-        shapes = self.shapes = ShapeChanges(
-            *(topology, catalog, links, rows, moves, rehosting, roots, draining)
-        )
+        roots = SourceRoots(catalog, links, rows, away, keys)
+        told = moves, rehosting, roots
+        shapes = self.shapes = ShapeChanges(topology, catalog, links, rows, *told)
         reports = LinkReports(context, shapes, audit)
         processes = ProcessReports(shapes, identity)
         shape_requests = ShapeRequests(
@@ -95,7 +94,7 @@ class RegistrationCore(Core):
         about_plans = catalog, placement, shares, application, census
         planning = self._planning = AutoPlanning(context, *about_plans, no_planner)
 
-        drains = Drains(shapes, catalog, placement, moves, rows, self.connected, draining)
+        drains = Drains(shapes, catalog, placement, moves, rows, self.connected, roots)
         changes = SourceChanges(context, shapes, catalog, roots, audit)
         schemas = SchemaReading(server.handle)
         sources = SourceRequests(catalog, changes, schemas, server)
@@ -105,7 +104,7 @@ class RegistrationCore(Core):
             *(server.principal, server.is_bounded, context.slice.is_over),
         )
         requests = RegistrationRequests(
-            *(context, shapes, catalog, news, batches, sources, away, draining)
+            *(context, shapes, catalog, news, batches, sources, away, roots.draining)
         )
 
         reinstatement = Reinstatement(

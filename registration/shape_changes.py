@@ -19,7 +19,7 @@ that come or go.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -137,14 +137,11 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         moves: Moves,
         rehosting: Rehosting,
         roots: SourceRoots,
-        draining: Collection[str],
     ) -> None:
-        """``topology`` is what the process was started with; ``draining``: brokers that are to
-        leave, at which nothing is placed any more."""
+        """``topology`` is what the process was started with."""
         self._moves = moves
         self._rehosting = rehosting
         self._roots = roots
-        self._draining = draining
         self._started_with = topology
         self._catalog = catalog
         self._links = links
@@ -245,7 +242,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     def topology(self) -> Topology:
         """Where sources and profiles may be placed."""
         newest = self.newest.topology
-        if self.is_settled and not self._draining:
+        if self.is_settled and not self._roots.draining:
             return newest
         settled = self._shapes[0]
         return replace(
@@ -257,7 +254,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         )
 
     def _may_host(self, broker: str, settled: NetworkShape) -> bool:
-        return settled.has_broker(broker) and broker not in self._draining
+        return settled.has_broker(broker) and broker not in self._roots.draining
 
     @property
     def processes(self) -> Topology:

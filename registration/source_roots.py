@@ -72,19 +72,19 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         catalog: Catalog,
         links: LinkLayer,
         rows: RowLog,
-        draining: Collection[str],
         away: Collection[str],
         keys: ReleasedKeys,
     ) -> None:
-        """``draining``: brokers that are to leave, ``away``: that are not there; ``use_topology``
-        must be called before anything happens."""
+        """``away``: brokers that are not there; ``use_topology`` must be called before anything
+        happens."""
         self._keys = keys
-        self._draining = draining
         self._away = away
         self._catalog = catalog
         self._links = links
         self._rows = rows
         self._under_way: dict[str, _RootRow] = {}
+        self.draining: set[str] = set()
+        """Brokers that are to leave, at which nothing is placed any more."""
         self.told: set[str] = set()
         """Sources; their root brokers know that they are removed (source_changes.py)."""
 
@@ -157,7 +157,7 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         topology = self._topology
         root = choose_root_broker(
             *(topology, broadcast_trees(topology), entry.location, entry.rate, entry.size),
-            *(self._catalog.volume_by_root, self._draining, self._away),
+            *(self._catalog.volume_by_root, self.draining, self._away),
         )
         entry = replace(entry, root=root, told=entry.version)
         self._catalog.put_source(entry)

@@ -326,16 +326,15 @@ def of_registration() -> LinkLayer:
     )
 
 
-def roots_of(catalog: Catalog, log: RowLog, draining: set[str]) -> SourceRoots:
+def roots_of(catalog: Catalog, log: RowLog) -> SourceRoots:
     keys = ReleasedKeys(catalog, of_registration(), log)
-    return SourceRoots(catalog, of_registration(), log, draining, set(), keys)
+    return SourceRoots(catalog, of_registration(), log, set(), keys)
 
 
-def changes_of(catalog: Catalog, log: RowLog, draining: set[str]) -> ShapeChanges:
+def changes_of(catalog: Catalog, log: RowLog, roots: SourceRoots) -> ShapeChanges:
     moves = Moves(catalog, log, lambda broker, frame: None)
     rehosting = Rehosting(catalog, PlanPlacement(FIGURE4, log), of_registration())
-    told = moves, rehosting, roots_of(catalog, log, draining)
-    return ShapeChanges(FIGURE4, catalog, of_registration(), log, *told, draining)
+    return ShapeChanges(FIGURE4, catalog, of_registration(), log, moves, rehosting, roots)
 
 
 class Changing(LogWorld):
@@ -346,7 +345,9 @@ class Changing(LogWorld):
     def __init__(self) -> None:
         super().__init__()
         catalog = Catalog(self.log)
-        changes = self.machine = self.changes = changes_of(catalog, self.log, set())
+        changes = self.machine = self.changes = changes_of(
+            *(catalog, self.log, roots_of(catalog, self.log))
+        )
         self.thing = changes.newest
         self.causes = {
             ShapeEvent.CHANGED: lambda: changes.change(joined(changes.newest).declared),
@@ -379,7 +380,7 @@ class Rooting(LogWorld):
         super().__init__()
         self.catalog = Catalog(self.log)
         self.catalog.put_source(SourceEntry("s1", "news", "B4", ready=True))
-        self.machine = self.roots = roots_of(self.catalog, self.log, set())
+        self.machine = self.roots = roots_of(self.catalog, self.log)
         self.roots.use_topology(FIGURE4)
         self.causes = {
             RootEvent.LEAVES: lambda: self.roots.leave(self.root),
@@ -405,12 +406,12 @@ class Draining(LogWorld):
     def __init__(self) -> None:
         super().__init__()
         catalog = Catalog(self.log)
-        draining = set[str]()
-        self.changes = changes_of(catalog, self.log, draining)
+        roots = roots_of(catalog, self.log)
+        self.changes = changes_of(catalog, self.log, roots)
         placement = PlanPlacement(FIGURE4, self.log)
         moves = Moves(catalog, self.log, lambda broker, frame: None)
         parts = self.changes, catalog, placement, moves, self.log
-        drains = self.machine = Drains(*parts, lambda peer: True, draining)
+        drains = self.machine = Drains(*parts, lambda peer: True, roots)
         self.causes = {
             DrainEvent.ASKED: lambda: drains.begin("B6"),
             DrainEvent.STOPPED: lambda: drains.stop("B6"),
