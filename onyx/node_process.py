@@ -28,7 +28,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -55,6 +55,7 @@ from onyx.start_progress import StartProgress
 from onyx.store_errors import store_errors
 from overlay.limits import Limits
 from overlay.link.connections import Connections, open_stream
+from overlay.link.core_context import Surroundings
 from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.dead_letters import keep_aside
 from overlay.link.door import CLIENT_ROLES, Door, DoorLimits
@@ -65,10 +66,11 @@ from overlay.link.lost_stores import STORE_LOST
 from overlay.link.node_limits import NodeLimits
 from overlay.link.open_files import allow_connections
 from overlay.link.principal import PROCESS_ROLES, Principal, nobody
+from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import RowStore
 from overlay.link.stored_rows import Progress, unsaid
 from overlay.link.suspect import CoreFailed, marked
-from overlay.link.vitals import NotReady, Vitals
+from overlay.link.vitals import Vitals
 from overlay.link.work_mark import AT, IDLE, MARK, WorkMark, read_mark
 from overlay.live_settings import with_live_settings
 from overlay.stores import SQLITE
@@ -454,7 +456,10 @@ async def run_node_process(
                         doors = doors_of(sockets, file.topology)  # which the life closes
                         of_node = file.topology, node_id, doors, store
                         bounds = node_limits(file.topology.limits, caution)
-                        await run(*of_node, *told.reports(), bounds, shown, issuer, mark, vitals)
+                        node_says = vitals.of_node(store, shown)
+                        shell = ProcessorClock(), time.time, node_says, unsaid, log.info
+                        around = Surroundings(*shell, caution, issuer, mark, store.epoch)
+                        await run(*of_node, *told.reports(), bounds, shown, around, vitals)
 
                     await run_lives(life, store, RestartPolicy(), death=death)
 
@@ -657,8 +662,8 @@ async def _take_settings(file: _File, vitals: Vitals) -> None:
                 log.error("nothing is changed: %s", error)
                 continue
             changed = file.take(wanted)
-            with suppress(NotReady):  # a core to come is made with them
-                changed = vitals.take_file(wanted)
+            if vitals.core is not None:  # one to come is made with them
+                changed = vitals.core.settings.take_file(wanted)
             if left := changed[1]:
                 log.warning("takes a new start: %s", ", ".join(left))
 

@@ -6,9 +6,9 @@ It dials nobody: brokers, sources and users come to it.
 from __future__ import annotations
 
 import logging
-import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from secrets import token_bytes
 
@@ -24,12 +24,9 @@ from overlay.link.made_aside import made_aside
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.peer_watch import PeerWatch
-from overlay.link.principal import Principal
-from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import NodeStore
 from overlay.link.stored_rows import Progress
 from overlay.link.vitals import Vitals
-from overlay.link.work_mark import WorkMark
 from overlay.topology import Topology
 from registration.planner_desk import PlannerDesk, what_it_lacks
 from registration.registration_core import RegistrationCore
@@ -46,58 +43,42 @@ async def run_registration(
     progress: Progress,
     limits: NodeLimits,
     credentials: Credentials | None,
-    issuer: Callable[[str], Principal],
-    mark: WorkMark,
+    around: Surroundings,
     vitals: Vitals,
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
     ``progress`` before that, as it takes back what is stored.  Connections have TLS where it has
-    ``credentials``; ``issuer``: see TokenHolders.
+    ``credentials``.
     TopologyError when it must plan by itself and cannot."""
     instance = uuid.uuid4().hex
     no_planner = what_it_lacks(topology)
 
     def make_core(came_further: Progress) -> RegistrationCore:
-        around = Surroundings(
-            clock=ProcessorClock(),
-            wall=time.time,
-            node=vitals.of_node(store, credentials),
-            progress=came_further,
-            say=log.info,
-            caution=limits.cautious_turns,
-            issuer=issuer,
-            mark=mark,
-            epoch=store.epoch,
-        )
         return RegistrationCore(
             topology,
             identity,
             instance,
             store.rows(unread=(OUTBOX,)),
-            around,
+            replace(around, progress=came_further, say=log.info),
             partial(token_bytes, 32),
             frozenset if credentials is None else lambda: credentials.revoked,
             no_planner,
         )
 
-    core = await made_aside(make_core, progress)
-    vitals.core = core
+    core = vitals.core = await made_aside(make_core, progress)
     watch = PeerWatch(core, (), ready)
     async with trio.open_nursery() as nursery:
-
-        async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-            await run_node(
-                HeldCore(watch, store.check),
-                doors=doors,
-                dials={},
-                store=store,
-                limits=limits,
-                vitals=vitals,
-                credentials=credentials,
-                reserve=DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes),
-                planner=PlannerDesk(topology),
-                task_status=task_status,
-            )
-
-        await nursery.start(run)
+        node = partial(
+            run_node,
+            HeldCore(watch, store.check),
+            doors=doors,
+            dials={},
+            store=store,
+            limits=limits,
+            vitals=vitals,
+            credentials=credentials,
+            reserve=DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes),
+            planner=PlannerDesk(topology),
+        )
+        await nursery.start(node)
         watch.check()

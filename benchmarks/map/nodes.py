@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -30,8 +31,9 @@ from onyx.data_directory import DataDirectory
 from onyx.listening import NodeSockets, bind, bound_address
 from onyx.node_process import SWITCH_SECONDS, doors_of, leave_survivors_alone, node_limits
 from onyx.node_store import taken_store
+from overlay.link.core_context import Surroundings
 from overlay.link.open_files import allow_connections
-from overlay.link.principal import nobody
+from overlay.link.processor_clock import ProcessorClock
 from overlay.link.stored_rows import unsaid
 from overlay.link.vitals import Vitals
 from overlay.link.work_mark import unshared_mark
@@ -104,6 +106,12 @@ async def _run(
     directory = DataDirectory(topology.data_directory)
     with sockets, directory.node_locked(node):
         async with taken_store(topology, node, lambda: None) as store:
+            vitals = Vitals()
+            around = Surroundings(
+                *(ProcessorClock(), time.time, vitals.of_node(store, None)),
+                mark=unshared_mark(),
+                epoch=store.epoch,
+            )
             await run(
                 topology,
                 node,
@@ -113,9 +121,8 @@ async def _run(
                 unsaid,
                 node_limits(limits),
                 None,
-                nobody,
-                unshared_mark(),
-                Vitals(),
+                around,
+                vitals,
             )
 
 

@@ -9,9 +9,10 @@ Of two neighbours the one with the smaller id dials; every broker dials the regi
 from __future__ import annotations
 
 import logging
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import trio
 
@@ -30,12 +31,9 @@ from overlay.link.made_aside import made_aside
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.peer_watch import PeerWatch
-from overlay.link.principal import Principal
-from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import NodeStore
 from overlay.link.stored_rows import Progress
 from overlay.link.vitals import Vitals
-from overlay.link.work_mark import WorkMark
 from overlay.nodes import Addresses
 from overlay.topology import Topology
 
@@ -51,15 +49,14 @@ async def run_broker(
     progress: Progress,
     limits: NodeLimits,
     credentials: Credentials | None,
-    issuer: Callable[[str], Principal],
-    mark: WorkMark,
+    around: Surroundings,
     vitals: Vitals,
 ) -> None:
     """Run a broker until cancelled; KeyError if the topology has no such broker.
 
     ``ready`` is called once, when it listens and is connected to all its neighbours and to the
     registration service, ``progress`` before that, as it takes back what is stored.  Connections
-    have TLS where it has ``credentials``; ``issuer``: see TokenHolders.
+    have TLS where it has ``credentials``.
     """
     archive: MessageArchive | None = None
     if topology.archive.directory is not None:
@@ -67,30 +64,18 @@ async def run_broker(
     spans = span_exporter(broker_id)
 
     def make_core(came_further: Progress) -> BrokerCore:
-        around = Surroundings(
-            clock=ProcessorClock(),
-            wall=time.time,
-            node=vitals.of_node(store, credentials),
-            progress=came_further,
-            say=log.info,
-            caution=limits.cautious_turns,
-            issuer=issuer,
-            mark=mark,
-            epoch=store.epoch,
-        )
         return BrokerCore(
             topology,
             broker_id,
             uuid.uuid4().hex,
             store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
-            around,
+            replace(around, progress=came_further, say=log.info),
             archive.statistics if archive else dict,
             (lambda serials: None) if credentials is None else credentials.revoke,
             None if spans is None else spans.tell,
         )
 
-    core = await made_aside(make_core, progress)
-    vitals.core = core
+    core = vitals.core = await made_aside(make_core, progress)
     peers = [f"registration/{node.id}" for node in topology.registration]
     peers += [f"broker/{neighbour}" for neighbour in topology.neighbours(broker_id)]
 
@@ -105,24 +90,19 @@ async def run_broker(
         async with trio.open_nursery() as nursery:
             if archive is not None:
                 nursery.start_soon(archive.run)
-
-            async def run(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-                await run_node(
-                    HeldCore(watch, store.check),
-                    doors=doors,
-                    dials=dials(topology, broker_id),
-                    store=store,
-                    archive=archive,
-                    limits=limits,
-                    vitals=vitals,
-                    credentials=credentials,
-                    reserve=DiskReserve(
-                        topology.data_directory, topology.limits.disk_reserve_bytes
-                    ),
-                    task_status=task_status,
-                )
-
-            await nursery.start(run)
+            node = partial(
+                run_node,
+                HeldCore(watch, store.check),
+                doors=doors,
+                dials=dials(topology, broker_id),
+                store=store,
+                archive=archive,
+                limits=limits,
+                vitals=vitals,
+                credentials=credentials,
+                reserve=DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes),
+            )
+            await nursery.start(node)
             watch.check()
     finally:
         if archive is not None:

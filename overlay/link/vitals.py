@@ -76,10 +76,6 @@ class Turns:
 # -------------------------------------------------------------------------------------------------
 
 
-class NotReady(Exception):
-    """There is no core yet."""
-
-
 class Vitals:
     """``turns`` in processor time; ``commits``, and ``answers``, which are from the moment that
     events were taken up until what they told others left, and ``hops``, until messages left ahead
@@ -105,13 +101,6 @@ class Vitals:
 
     def statistics(self) -> Mapping[str, object]:
         return {} if self.core is None else self.core.statistics()
-
-    def take_file(self, file: Topology) -> tuple[list[str], list[str]]:
-        """Tells the core what its file says by now; what of it is taken and what takes a new start;
-        NotReady."""
-        if self.core is None:
-            raise NotReady
-        return self.core.settings.take_file(file)
 
     def of_node(
         self, store: NodeStore, credentials: Credentials | None
