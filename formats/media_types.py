@@ -6,13 +6,18 @@ travels to its root broker under its media type (docs/graphs.md).
 
 from __future__ import annotations
 
+import re
+
+from formats.errors import MessageRefused
 from formats.graph.syntaxes import GraphSyntax, by_file_name, by_media_type
+from formats.text import in_utf_8
 
 XML = "application/xml"
 TEXT = "text"
 """The format of XML as it is published."""
 
 _XML_TYPES = (XML, "text/xml")
+_PARAMETER = re.compile(r""";\s*([^\s=;"]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]*)""")
 _SUFFIXES = {
     "application/sparql-results+json": ".json",
     GraphSyntax.N_TRIPLES: ".nt",
@@ -30,8 +35,27 @@ def media_type_of(name: str) -> str:
     return XML if syntax is None else syntax.value
 
 
+def as_published(data: bytes, media_type: str) -> tuple[bytes, str]:
+    """A message as a Publish frame has it, with its ``format``: where its media type names a
+    charset, XML is brought to UTF-8, and the other syntaxes are UTF-8 already.
+
+    MessageRefused: ``unknown-charset``, ``malformed``.
+    """
+    kind = publish_format(media_type)
+    named = (found[2] for found in _PARAMETER.finditer(media_type) if found[1].lower() == "charset")
+    charset = next(named, "").strip('"')
+    if not charset or kind not in (TEXT, *GraphSyntax):
+        return data, kind
+    if kind == TEXT:
+        return in_utf_8(data, charset), kind
+    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+        why = f"charset {charset[:40]!r}: {kind} is always UTF-8"
+        raise MessageRefused("unknown-charset", why)
+    return data, kind
+
+
 def publish_format(media_type: str) -> str:
-    """The ``format`` of a Publish frame; parameters such as a charset count for nothing."""
+    """The ``format`` of a Publish frame."""
     syntax = by_media_type(media_type)
     if syntax is not None and syntax is not GraphSyntax.RDF_XML:
         return syntax.value

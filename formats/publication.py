@@ -9,7 +9,7 @@ from formats.graph.reader import read_graph
 from formats.graph.striped import Closure
 from formats.graph.syntaxes import by_media_type
 from formats.limits import DEFAULT_LIMITS, MessageLimits
-from formats.media_types import TEXT, publish_format
+from formats.media_types import TEXT, as_published
 from formats.text import parse_text
 
 
@@ -25,7 +25,7 @@ def read_publication(
 
     MessageRefused; DecodeError ``unknown-format`` for a media type that nobody reads.
     """
-    kind = publish_format(media_type)
+    data, kind = as_published(data, media_type)
     if kind == TEXT:
         return parse_text(data, limits)
     syntax = by_media_type(kind)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import pyexpat
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from encodings import normalize_encoding
 from encodings.aliases import aliases
@@ -52,6 +52,7 @@ _DECLARATION = re.compile(
     rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*["'][0-9.]+["']"""
     rb"""[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z][A-Za-z0-9._:-]{0,39})["']"""
 )
+_UTF_16 = re.compile("utf-16(be|le)?", re.IGNORECASE)
 _EXPATS = {"utf_8": UTF_8, "ascii": "us-ascii", "latin_1": "iso-8859-1"}
 # Python's modules, of what is ASCII where ASCII is; what else is a table is refused by expat.
 _SINGLE = re.compile(
@@ -85,7 +86,11 @@ def declared_codec(data: bytes) -> str | None:
     found = _DECLARATION.match(data)
     if found is None:
         return None
-    name = normalize_encoding(found[1].decode()).lower()
+    return _codec_named(found[1].decode())
+
+
+def _codec_named(charset: str) -> str | None:
+    name = normalize_encoding(charset).lower()
     codec = _MORE.get(name) or aliases.get(name, name)
     if codec in _EXPATS:
         return _EXPATS[codec]
@@ -95,6 +100,40 @@ def declared_codec(data: bytes) -> str | None:
 def takes_several_bytes(codec: str) -> bool:
     """Whether it has characters of several bytes, and is not UTF-8."""
     return codec in _SEVERAL
+
+
+def in_utf_8(data: bytes, charset: str) -> bytes:
+    """A document that came with a ``charset``, which wins over the declaration but not over a byte
+    order mark (RFC 7303, 3): in UTF-8, and it declares nothing else.
+
+    MessageRefused: ``unknown-charset``, ``malformed``.
+    """
+    if data.startswith((BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE)):
+        return data
+    codec = _codec_named(charset)
+    if codec is None and _UTF_16.fullmatch(charset):
+        is_little = charset[-2:].lower() == "le" or (len(charset) < 8 and data[1:2] == b"\0")
+        codec = "utf-16-le" if is_little else "utf-16-be"
+    if codec is None:
+        raise MessageRefused("unknown-charset", f"charset {charset[:40]!r} is not read")
+    text = _decode(data, codec).encode()
+    declared = _DECLARATION.match(text)
+    if declared is None or _codec_named(declared[1].decode()) == UTF_8:
+        return text
+    spaces = b" " * max(len(declared[1]) - len(UTF_8), 0)  # so that columns stay
+    end = declared.end()
+    return text[: declared.start(1)] + UTF_8.encode() + text[end - 1 : end] + spaces + text[end:]
+
+
+def _decode(data: bytes, codec: str) -> str:
+    """MessageRefused where bytes are no characters."""
+    try:
+        return data.decode(codec)
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode(codec, "replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        reason = f"byte {error.start} is not {codec}: {error.reason}"
+        raise MessageRefused("malformed", reason, line, column) from None
 
 
 # -------------------------------------------------------------------------------------------------
@@ -261,7 +300,6 @@ if TYPE_CHECKING or AVAILABLE:
 _SEPARATOR = "\x01"
 
 # What a document may declare that is no ASCII to begin with, and so has not been looked up.
-_UTF_16 = re.compile("utf-16(be|le)?", re.IGNORECASE)
 
 _EXPAT_CODES = {
     pyexpat.errors.codes[text]: code
@@ -359,13 +397,7 @@ class _TextParser:
         if codec is None or not takes_several_bytes(codec):
             return data
         self._encoding = UTF_8
-        try:
-            decoded = data.decode(codec).encode()
-        except UnicodeDecodeError as error:
-            before = data[: error.start].decode(codec, "replace")
-            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-            reason = f"byte {error.start} is not {codec}: {error.reason}"
-            raise MessageRefused("malformed", reason, line, column) from None
+        decoded = _decode(data, codec).encode()
         if len(decoded) > self._limits.bytes_max:
             raise MessageRefused(
                 "too-large",

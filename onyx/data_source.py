@@ -18,7 +18,8 @@ from typing import Self
 
 import trio
 
-from formats.media_types import XML, publish_format
+from formats.errors import MessageRefused
+from formats.media_types import XML, as_published
 from onyx.background import background_tasks
 from onyx.client_values import Location, Outcome, Publication, SourceInfo
 from onyx.errors import RequestFailed, UserError
@@ -321,8 +322,11 @@ class DataSource:
     ) -> int | Outcome:
         known_by = digest(key) if key else b""
         try:
-            how = publish_format(media_type), known_by, headers
-            return await self._open_connection().publish(data, *how)
+            data, form = as_published(data, media_type)
+            return await self._open_connection().publish(data, form, known_by, headers)
+        except MessageRefused as refusal:
+            place = refusal.line, refusal.column
+            return Outcome(0, False, refusal.code, refusal.reason, *place)
         except ProtocolError as error:
             return Outcome(0, False, error.code, error.detail)
         except RemoteError as error:

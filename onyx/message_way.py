@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from formats.media_types import publish_format
+from formats.errors import MessageRefused
+from formats.media_types import as_published
+from onyx.errors import RequestFailed
 
 Answer = Mapping[str, Any]
 
@@ -20,7 +22,11 @@ async def way_of(
     """What the brokers on the way answer, each before those that it sends to; ``ask`` a broker a
     verb with arguments; ``root`` is the root broker of the ``source``."""
     answers: dict[str, Answer] = {}
-    published = {"message": message, "format": publish_format(media_type)}
+    try:
+        data, form = as_published(message, media_type)
+    except MessageRefused as refusal:
+        raise RequestFailed("message-refused", str(refusal)) from None
+    published = {"message": data, "format": form}
     pending: list[tuple[str, Mapping[str, object]]] = [(root, published)]
     while pending:
         broker, carried = pending.pop()

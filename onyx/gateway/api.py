@@ -496,7 +496,8 @@ async def publish(call: Call) -> Response:
     outcome = await call.session.publish(source, data, media_type, key, headers)
     if not outcome.accepted:
         place = {"line": outcome.line, "column": outcome.column}
-        raise Refused(422, outcome.code, outcome.reason, number=outcome.number, **place)
+        status = 415 if outcome.code == "unknown-charset" else 422
+        raise Refused(status, outcome.code, outcome.reason, number=outcome.number, **place)
     said = {"source": source, "number": outcome.number, "is_known": outcome.is_known}
     return JSONResponse(said, 200 if outcome.is_known else 201)
 
@@ -632,15 +633,14 @@ def _profile(info: ProfileInfo) -> dict[str, Any]:
 async def explain(call: Call) -> Response:
     question: dict[str, object] = {"profile": call.text("profile")}
     if "message" in call.said:
-        question["message"] = call.text("message").encode()
-        question["media_type"] = call.text("media_type", XML)
+        question["message"], question["media_type"] = call.message(XML)
         question["base"] = call.text("base", "")
     return JSONResponse(await call.gateway.trials.ask(question))
 
 
 async def why_not(call: Call) -> Response:
     info = await call.session.client.profile(call.text("profile"))
-    message, media_type = call.text("message").encode(), call.text("media_type", XML)
+    message, media_type = call.message(XML)
     question = {"profile": info.text, "message": message, "media_type": media_type}
     found = await call.gateway.trials.ask(question)
     names = ("matched", "failure", "results")

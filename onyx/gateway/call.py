@@ -65,6 +65,12 @@ class Call:
             raise Refused(400, "bad-argument", f"{name!r}: expected a text")
         return value
 
+    def message(self, default: str | None = None) -> tuple[bytes, str]:
+        """The message in the body, with its media type; it is a text, and so in no encoding that
+        its own declaration names."""
+        kind = self.text("media_type", default).partition(";")[0]
+        return self.text("message").encode(), f"{kind};charset=utf-8"
+
     def flag(self, name: str, default: bool) -> bool:
         value = self.said.get(name, default)
         if not isinstance(value, bool):

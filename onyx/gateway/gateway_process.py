@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -89,6 +90,49 @@ HEADERS = {
 }
 
 
+CODINGS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
+"""Content codings that are read, with what zlib knows them by."""
+CODINGS_MAX = 2  # of one body, one within the other
+MEMBERS_MAX = 64  # of gzip in one body
+
+
+def in_no_coding(body: bytes, said: str, bytes_max: int) -> bytes:
+    """A body as it was before the codings that Content-Encoding names, of which the last was done
+    last; Refused for another coding, for what is not in it, and beyond ``bytes_max``."""
+    codings = [coding for part in said.lower().split(",") if (coding := part.strip())]
+    codings = [coding for coding in codings if coding != "identity"]
+    for coding in codings:
+        if coding not in CODINGS or len(codings) > CODINGS_MAX:
+            expected = f"expected {', '.join(CODINGS)}, at most {CODINGS_MAX} of them"
+            raise Refused(415, "content-encoding", f"Content-Encoding {said[:40]!r}; {expected}")
+    for coding in reversed(codings):
+        body = _inflated(body, coding, bytes_max)
+    return body
+
+
+def _inflated(body: bytes, coding: str, bytes_max: int) -> bytes:
+    """Of gzip all members, which are a body together."""
+    bits, found = CODINGS[coding], b""
+    if coding == "deflate" and int.from_bytes(body[:2]) % 31:
+        bits = -bits  # without the header of zlib, as some send it
+    for _ in range(MEMBERS_MAX):
+        reader = zlib.decompressobj(bits)
+        try:
+            found += reader.decompress(body, bytes_max + 1 - len(found))
+        except zlib.error as error:
+            raise Refused(400, "content-encoding", f"the body is no {coding}: {error}") from None
+        if len(found) > bytes_max:
+            raise Refused(413, "too-long", f"more than {bytes_max:,} bytes in {coding}")
+        if not reader.eof:
+            raise Refused(400, "content-encoding", f"the body is no {coding}: it ends too early")
+        body = reader.unused_data
+        if not body:
+            return found
+    raise Refused(
+        400, "content-encoding", f"the body has more than {MEMBERS_MAX} parts in {coding}"
+    )
+
+
 class Guard:
     """In front of ``app``."""
 
@@ -109,6 +153,18 @@ class Guard:
                 raise self._too_long()
             return message
 
+        async def receive_decoded() -> Message:
+            """The whole body at once, in no coding."""
+            body, message = bytearray(), await receive_some()
+            while message["type"] == "http.request":
+                body += message.get("body", b"")
+                if not message.get("more_body", False):
+                    said = Headers(scope=scope)["content-encoding"]
+                    maximum = self._options.body_bytes_max
+                    return {**message, "body": in_no_coding(bytes(body), said, maximum)}
+                message = await receive_some()
+            return message
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._traffic.answers[message["status"]] += 1
@@ -120,7 +176,8 @@ class Guard:
         self._traffic.under_way += 1
         try:
             self._check(scope)
-            await self._app(scope, receive_some, send_with_headers)
+            is_coded = "content-encoding" in Headers(scope=scope)
+            await self._app(scope, receive_decoded if is_coded else receive_some, send_with_headers)
         except Refused as refused:
             await refused.response()(scope, receive, send_with_headers)
         finally:
@@ -377,7 +434,7 @@ async def draw_trace(call: Call) -> Context:
     async def ask(broker: str, verb: str, about: Mapping[str, object]) -> Result:
         return await call.session.ask(addresses[broker], verb, about)
 
-    message, media_type = call.text("message").encode(), call.text("media_type")
+    message, media_type = call.message()
     answers = await way_of(ask, source.root, source.id, message, media_type)
     return {"source": source, "picture": TracePicture.of(answers), "size": len(message)}
 

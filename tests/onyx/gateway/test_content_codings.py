@@ -1,0 +1,93 @@
+"""Bodies that come in a content coding, and documents that come with a charset."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+
+from onyx.gateway.gateway_process import MEMBERS_MAX, in_no_coding
+from onyx.gateway.refusals import Refused
+from tests.onyx.gateway.browsing import Client
+
+BODY = b"<coded>" + b"x" * 5_000 + b"</coded>"
+MAX = 10_000
+
+
+def raw(body: bytes) -> bytes:
+    made = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return made.compress(body) + made.flush()
+
+
+@pytest.mark.parametrize(
+    ("said", "coded"),
+    [
+        ("gzip", gzip.compress(BODY)),
+        ("X-GZIP", gzip.compress(BODY)),
+        ("deflate", zlib.compress(BODY)),
+        ("deflate", raw(BODY)),
+        ("identity", BODY),
+        (" gzip , identity", gzip.compress(BODY)),
+        ("deflate, gzip", gzip.compress(zlib.compress(BODY))),
+        ("gzip", gzip.compress(BODY[:7]) + gzip.compress(b"") + gzip.compress(BODY[7:])),
+    ],
+)
+def test_a_coded_body_is_read(said: str, coded: bytes) -> None:
+    assert in_no_coding(coded, said, MAX) == BODY
+
+
+@pytest.mark.parametrize(
+    ("said", "coded", "status"),
+    [
+        ("br", BODY, 415),
+        ("gzip, aes128gcm", BODY, 415),
+        ("gzip, gzip, gzip", BODY, 415),
+        ("gzip", BODY, 400),
+        ("gzip", b"", 400),
+        ("gzip", gzip.compress(BODY)[:-9], 400),
+        ("gzip", gzip.compress(BODY) + b"and more", 400),
+        ("deflate", zlib.compress(BODY) + b"and more", 400),
+        ("gzip", gzip.compress(bytes(MAX + 1)), 413),
+        ("gzip", gzip.compress(bytes(MAX // 2 + 1)) * 2, 413),
+        ("gzip, gzip", gzip.compress(gzip.compress(bytes(100 * MAX))), 413),
+        ("gzip", gzip.compress(b"") * (MEMBERS_MAX + 1), 400),
+    ],
+)
+def test_another_coding_a_broken_body_and_a_bomb_are_refused(
+    said: str, coded: bytes, status: int
+) -> None:
+    with pytest.raises(Refused) as refused:
+        in_no_coding(coded, said, MAX)
+    assert refused.value.status == status
+
+
+def test_a_bomb_is_not_unpacked_beyond_the_bound() -> None:
+    bomb = gzip.compress(bytes(200_000_000), compresslevel=1)
+    with pytest.raises(Refused):
+        in_no_coding(bomb, "gzip", MAX)
+
+
+def test_a_message_is_published_in_a_coding_and_by_its_charset(client: Client, source: str) -> None:
+    profile = client.add_profile("//priced[title]")
+    path = f"/v1/sources/{source}/messages"
+    text = "<?xml version='1.0' encoding='ISO-8859-1'?><priced><title>{} €</title></priced>"
+    kind = "application/xml; charset=iso-8859-15"
+    first, second = (text.format(number).encode("iso-8859-15") for number in (1, 2))
+    assert client.ask("POST", path, first, content_type=kind).status == 201
+    sent = gzip.compress(second)
+    assert client.ask("POST", path, sent, content_type=kind, content_encoding="gzip").status == 201
+    with client.events(f"/v1/results?profile={profile}&acknowledge=sent") as events:
+        next(events)
+        got = [next(events).data["results"] for _ in range(2)]
+    assert got == [[f"<priced><title>{number} €</title></priced>"] for number in (1, 2)]
+    xml = "application/xml"
+    refused = client.ask("POST", path, first, content_type=xml, content_encoding="br")
+    assert (refused.status, refused.said["code"]) == (415, "content-encoding")
+    refused = client.ask("POST", path, first, content_type=f"{xml}; charset=x-none")
+    assert (refused.status, refused.said["code"]) == (415, "unknown-charset")
+    text = "<?xml version='1.0' encoding='ISO-8859-1'?><priced>1 €</priced>"
+    about = {"profile": "/priced", "message": text}
+    found = client.ask("POST", "/v1/explain", about)
+    assert found.said["results_shown"] == ["<priced>1 €</priced>"]
+    client.ask("DELETE", f"/v1/profiles/{profile}")
