@@ -123,10 +123,16 @@ def _of_number(change: Callable[[Number], Number]) -> Function:
     return called
 
 
-def _of_moment(function: Callable[[Moment], TermValue | None]) -> Function:
+def _of_moment(
+    function: Callable[[Moment], TermValue | None], *, has_clock: bool = False
+) -> Function:
+    """Of a date too, unless the function is about the time of day."""
+
     def called(values: Values, _budget: Budget) -> TermValue | None:
         moment = values[0].value
-        return function(moment) if isinstance(moment, Moment) else None
+        if not isinstance(moment, Moment) or (has_clock and values[0].kind is ValueKind.DATE):
+            return None
+        return function(moment)
 
     return called
 
@@ -358,9 +364,8 @@ def _cast_to_moment(
         if value.kind is kind:
             return value
         if isinstance(value.value, Moment):  # one with a clock from one without, or the reverse
-            day, zone = _lexical(value).partition("T")[0], value.value.zone
-            day = day.removesuffix(zone)
-            text = f"{day}{zone}" if kind is ValueKind.DATE else f"{day}T00:00:00{zone}"
+            clock = "" if kind is ValueKind.DATE else "T00:00:00"
+            text = f"{value.value.day_text}{clock}{value.value.zone}"
             return value_of(LiteralTerm(text, datatype))
         if value.kind is not ValueKind.STRING:
             return None
@@ -368,10 +373,6 @@ def _cast_to_moment(
         return value_of(LiteralTerm(text, datatype)) if read(text) is not None else None
 
     return _of_terms(cast)
-
-
-def _lexical(value: TermValue) -> str:
-    return value.term.lexical if isinstance(value.term, LiteralTerm) else ""
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -406,9 +407,9 @@ FUNCTIONS: dict[str, Function] = {
     "year": _of_moment(lambda moment: of_number(moment.year, ValueKind.INTEGER)),
     "month": _of_moment(lambda moment: of_number(moment.month, ValueKind.INTEGER)),
     "day": _of_moment(lambda moment: of_number(moment.day, ValueKind.INTEGER)),
-    "hours": _of_moment(lambda moment: of_number(moment.hour, ValueKind.INTEGER)),
-    "minutes": _of_moment(lambda moment: of_number(moment.minute, ValueKind.INTEGER)),
-    "seconds": _of_moment(lambda moment: of_number(moment.second, ValueKind.DECIMAL)),
+    "hours": _of_moment(lambda at: of_number(at.hour, ValueKind.INTEGER), has_clock=True),
+    "minutes": _of_moment(lambda at: of_number(at.minute, ValueKind.INTEGER), has_clock=True),
+    "seconds": _of_moment(lambda at: of_number(at.second, ValueKind.DECIMAL), has_clock=True),
     "tz": _of_moment(lambda moment: of_text(moment.zone)),
     "timezone": _of_moment(_zone_duration),
     XSD_STRING: _of_terms(_cast_to_string),

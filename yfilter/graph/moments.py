@@ -32,6 +32,11 @@ class Moment:
     zone: str
     seconds: Decimal
 
+    @property
+    def day_text(self) -> str:
+        """The day without its zone, as xsd:date writes it."""
+        return f"{'-' * (self.year < 0)}{abs(self.year):04}-{self.month:02}-{self.day:02}"
+
     def order(self, other: Moment) -> int | None:
         """Below 0, 0 or above 0 as this one is before, at or after the other; None where that
         depends on a missing zone."""
@@ -57,9 +62,15 @@ def parse_moment(text: str, *, is_date: bool) -> Moment | None:
         return None
     cycles, year_within = divmod(year - 1, _CYCLE_YEARS)
     try:
-        days = date(year_within + 1, month, day).toordinal() + cycles * _CYCLE_DAYS
+        ordinal = date(year_within + 1, month, day).toordinal()
     except ValueError:
         return None
+    if hour == 24:  # the beginning of the next day
+        hour, ordinal = 0, ordinal + 1
+        next_day = date.fromordinal(ordinal)
+        year += next_day.year - year_within - 1
+        month, day = next_day.month, next_day.day
+    days = ordinal + cycles * _CYCLE_DAYS
     zone = match[match.re.groups] or ""
     seconds = days * _DAY_SECONDS + hour * 3600 + minute * 60 + second
-    return Moment(year, month, day, hour % 24, minute, second, zone_offset(zone), zone, seconds)
+    return Moment(year, month, day, hour, minute, second, zone_offset(zone), zone, seconds)
