@@ -1,24 +1,28 @@
 """Atomic values: casts, comparisons and arithmetic, with the rules of XPath 2.0.
 
-=====================  ==========================================
-XPath                  here
-=====================  ==========================================
-xs:untypedAtomic       Untyped
-xs:string              str
-xs:integer             int (never bool)
-xs:decimal             Decimal
-xs:double              float
-xs:boolean             bool
-xs:date, xs:dateTime   Temporal
-others                 Opaque; elementpath reckons with them
-=====================  ==========================================
+==============================  ==========================================
+XPath                           here
+==============================  ==========================================
+xs:untypedAtomic                Untyped
+xs:string                       str
+xs:integer                      int (never bool)
+xs:decimal                      Decimal
+xs:double                       float
+xs:boolean                      bool
+xs:date, xs:dateTime, xs:time   Temporal
+durations                       Opaque, whose key is months and seconds
+others                          Opaque; elementpath reckons with them
+==============================  ==========================================
+
+What elementpath takes for a lexical form and XML Schema does not (``1_000`` and digits of other
+scripts as numbers, white space that is none of XML's) is refused here, in front of it.
 """
 
 from __future__ import annotations
 
-from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from decimal import ROUND_FLOOR, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from math import copysign, fmod, inf, isinf, isnan, nan, trunc
-from typing import Any
+from typing import Any, TypeGuard
 
 from formats.characters import is_colonless_name
 from yfilter.language.comparison import HOLDS, Operator
@@ -35,12 +39,37 @@ from yfilter.language.numbers import (
     parse_double,
     parse_integer,
 )
-from yfilter.language.temporal import Temporal, is_beyond, parse_temporal
+from yfilter.language.temporal import (
+    DURATIONS,
+    MOMENTS,
+    Temporal,
+    duration_text,
+    is_beyond,
+    parse_duration,
+    parse_temporal,
+)
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _NAMES = frozenset(("xs:NCName", "xs:ID", "xs:IDREF", "xs:ENTITY"))
 _LEAST = Decimal(1).scaleb(-DIGITS_MAX)
 _SPACE = " \t\n\r"
+DURATIONS_ORDERED = frozenset(("xs:dayTimeDuration", "xs:yearMonthDuration"))
+_MONTHS_MAX, _SECONDS_MAX = 1 << 31, 1 << 63
+_INTEGERS = frozenset(
+    f"xs:{name}"
+    for name in (
+        *("long", "int", "short", "byte", "nonNegativeInteger", "nonPositiveInteger"),
+        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
+        *("positiveInteger", "negativeInteger"),
+    )
+)
+_ASCII = frozenset(
+    f"xs:{name}"
+    for name in (
+        *("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"),
+        *("hexBinary", "base64Binary", "language"),
+    )
+)
 
 
 def is_number(atom: Atom) -> bool:
@@ -71,7 +100,11 @@ def cast(atom: Atom, type_name: str) -> Atom:
         if not is_colonless_name(name):
             raise _no_value(name, type_name)
         return name
-    if type_name not in TYPES or isinstance(atom, Opaque):
+    if type_name in DURATIONS and (isinstance(atom, str) or is_duration(atom)):
+        return _to_duration(atom, type_name)
+    if (type_name not in TYPES and type_name != "xs:time") or isinstance(atom, Opaque):
+        if isinstance(atom, str) and not _is_lexical(atom.strip(_SPACE), type_name):
+            raise _no_value(atom, type_name)
         try:
             return _one(f"$a0 cast as {type_name}", atom)
         except DynamicError as error:
@@ -83,14 +116,16 @@ def cast(atom: Atom, type_name: str) -> Atom:
     if isinstance(atom, str):
         found = _from_text(atom, type_name)
         if found is None:
-            is_temporal = type_name in ("xs:date", "xs:dateTime")
-            if is_temporal and is_beyond(atom):
+            if type_name in MOMENTS and is_beyond(atom):
                 raise DynamicError("FODT0001", "a year that is not from 1 to 9999")
             raise _no_value(atom, type_name)
         return found
     if isinstance(atom, Temporal):
-        return _from_temporal(atom, type_name)
-    if type_name in ("xs:date", "xs:dateTime"):
+        moment = atom.as_type(type_name)
+        if moment is None:
+            raise DynamicError("XPTY0004", f"a {atom.type} cannot be cast to {type_name}")
+        return moment
+    if type_name in MOMENTS:
         raise DynamicError("XPTY0004", f"a number or boolean cannot be cast to {type_name}")
     if type_name == "xs:boolean":
         return bool(atom) and atom == atom  # noqa: PLR0124  NaN is false
@@ -100,7 +135,7 @@ def cast(atom: Atom, type_name: str) -> Atom:
         raise DynamicError("FOCA0002", f"{number_text(atom)} is no {type_name}")
     if type_name == "xs:integer":
         return trunc(atom)
-    return Decimal(repr(atom)) if isinstance(atom, float) else Decimal(atom)
+    return Decimal(atom)
 
 
 def _no_value(atom: Atom, type_name: str) -> DynamicError:
@@ -144,22 +179,43 @@ def _from_text(text: str, type_name: str) -> Atom | None:
             return parse_temporal(text, type_name)
 
 
-def _from_temporal(atom: Temporal, type_name: str) -> Temporal:
-    if type_name == atom.type:
-        return atom
-    if type_name == "xs:date":
-        return Temporal(
-            type_name, atom.local.replace(hour=0, minute=0, second=0, microsecond=0), atom.offset
-        )
-    if type_name == "xs:dateTime":
-        return Temporal(type_name, atom.local, atom.offset)
-    raise DynamicError("XPTY0004", f"a {atom.type} cannot be cast to {type_name}")
+def _is_lexical(text: str, type_name: str) -> bool:
+    """False where elementpath would take a text that is no lexical form of a type."""
+    if type_name in _INTEGERS:
+        return parse_integer(text) is not None
+    if type_name == "xs:float":
+        return parse_double(text) is not None
+    return type_name not in _ASCII or text.isascii()
+
+
+# -- durations
+
+
+def is_duration(atom: Atom | None) -> TypeGuard[Opaque]:
+    return isinstance(atom, Opaque) and atom.type in DURATIONS
+
+
+def duration(type_name: str, months: int, seconds: Decimal) -> Opaque:
+    """FODT0002 for one that is too long."""
+    if abs(months) > _MONTHS_MAX or abs(seconds) > _SECONDS_MAX:
+        raise DynamicError("FODT0002", "a duration that is too long")
+    seconds = abs(seconds) if seconds == 0 else seconds
+    text = duration_text(type_name, months, seconds)
+    return Opaque(type_name, text, (months, seconds), None)
+
+
+def _to_duration(atom: str | Opaque, type_name: str) -> Opaque:
+    if isinstance(atom, AnyUri):
+        raise DynamicError("XPTY0004", f"an xs:anyURI cannot be cast to {type_name}")
+    found = parse_duration(atom, type_name) if isinstance(atom, str) else atom.key
+    if found is None:
+        raise _no_value(atom, type_name)
+    months = 0 if type_name == "xs:dayTimeDuration" else found[0]
+    seconds = Decimal(0) if type_name == "xs:yearMonthDuration" else found[1]
+    return duration(type_name, months, seconds)
 
 
 # -- comparisons
-
-
-ORDERED_TYPES = frozenset(("xs:dayTimeDuration", "xs:yearMonthDuration", "xs:time"))
 
 
 def compare(left: Atom, relation: Operator, right: Atom) -> bool:
@@ -210,7 +266,8 @@ def _check_order(left: Atom, relation: Operator, right: Atom) -> None:
     """XPTY0004 for less and greater among values that are only equal or not."""
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         types = {atom.type for atom in (left, right) if isinstance(atom, Opaque)}
-        if relation not in (Operator.EQ, Operator.NE) and (len(types) > 1 or types - ORDERED_TYPES):
+        is_of_order = relation not in (Operator.EQ, Operator.NE)
+        if is_of_order and (len(types) > 1 or types - DURATIONS_ORDERED):
             raise DynamicError("XPTY0004", f"{' and '.join(sorted(types))} have no order")
 
 
@@ -251,12 +308,7 @@ def negate(operand: Atom) -> Atom:
 def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
     """``left name right``; DynamicError FOAR0001, FOAR0002 or XPTY0004."""
     if isinstance(left, Temporal | Opaque) or isinstance(right, Temporal | Opaque):
-        left, right = (to_double(a) if isinstance(a, Untyped) else a for a in (left, right))
-        if name == "+" and isinstance(left, Opaque) and isinstance(right, Temporal):
-            left, right = right, left  # elementpath adds to a date, not a date to a duration
-        found = _one(f"$a0 {name} $a1", left, right)
-        # It divides durations to a double; XPath has an xs:decimal.
-        return Decimal(repr(found)) if isinstance(found, float) and name == "div" else found
+        return _of_times(name, left, right)
     one, other = _number(left), _number(right)
     if isinstance(one, float) or isinstance(other, float):
         found = doubles(name, to_double(one), to_double(other))
@@ -267,6 +319,66 @@ def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
     if isinstance(one, int) and isinstance(other, int) and name != "div":
         return _integers(name, one, other)
     return _decimals(name, Decimal(one), Decimal(other))
+
+
+def _of_times(name: str, left: Atom, right: Atom) -> Atom:
+    """Arithmetic of F&O on dates, times and durations."""
+    left, right = (to_double(a) if isinstance(a, Untyped) else a for a in (left, right))
+    if name in "+*" and isinstance(right, Temporal | Opaque) and not is_duration(left):
+        left, right = (left, right) if isinstance(left, Temporal) else (right, left)
+    elif name == "+" and isinstance(right, Temporal):
+        left, right = right, left
+    sign = -1 if name == "-" else 1
+    is_sum = name in "+-" and len(name) == 1
+    if isinstance(left, Temporal) and is_duration(right) and is_sum:
+        is_of_time = right.type == "xs:dayTimeDuration"
+        if is_of_time or (right.type in DURATIONS_ORDERED and left.type != "xs:time"):
+            months, seconds = right.key
+            try:
+                return left.moved(sign * months, DECIMALS.multiply(sign, seconds))
+            except OverflowError:
+                raise DynamicError("FODT0001", "a date beyond the years 1 to 9999") from None
+    elif isinstance(left, Temporal) and isinstance(right, Temporal):
+        if name == "-" and left.type == right.type:
+            return duration("xs:dayTimeDuration", 0, left.since(right))
+    elif is_duration(left) and left.type in DURATIONS_ORDERED:
+        which = left.type == "xs:dayTimeDuration"
+        amount = Decimal(left.key[which])
+        if is_duration(right) and right.type == left.type:
+            if is_sum:
+                other = DECIMALS.multiply(sign, Decimal(right.key[which]))
+                return _amount(left.type, DECIMALS.add(amount, other))
+            if name == "div":
+                if not right.key[which]:
+                    raise DynamicError("FOAR0001", "division by a duration of no length")
+                return _decimals("div", amount, Decimal(right.key[which]))
+        elif name in ("*", "div") and is_number(right):
+            return _scaled(name, left.type, amount, right)
+    types = f"{type_name(left)} and {type_name(right)}"
+    raise DynamicError("XPTY0004", f"there is no {types} with {name} between them")
+
+
+def _scaled(name: str, type_name: str, amount: Decimal, number: Any) -> Opaque:
+    if isinstance(number, float) and isnan(number):
+        raise DynamicError("FOCA0005", "a duration times NaN")
+    if isinstance(number, float) and isinf(number):
+        if name == "div":
+            return _amount(type_name, Decimal(0))
+        raise DynamicError("FODT0002", "a duration that is too long")
+    if name == "div" and number == 0:
+        raise DynamicError("FODT0002", "a duration divided by zero")
+    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    found = _decimals(name, amount, exact)
+    assert isinstance(found, Decimal)
+    return _amount(type_name, found)
+
+
+def _amount(type_name: str, amount: Decimal) -> Opaque:
+    """A duration of so many seconds, or months, which are whole: halves go up."""
+    if type_name == "xs:dayTimeDuration":
+        return duration(type_name, 0, amount)
+    months = DECIMALS.add(amount, Decimal("0.5")).to_integral_value(ROUND_FLOOR)
+    return duration(type_name, int(months), Decimal(0))
 
 
 def _number(atom: Atom) -> int | float | Decimal:

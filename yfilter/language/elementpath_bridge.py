@@ -1,7 +1,7 @@
 """Evaluates small expressions of XPath 2.0 by elementpath: ``$a0 + $a1``, ``xs:time($a0)``.
 
-What the language has no values of its own for (durations, times, QNames, binary data, parts of
-dates) comes back as an ``Opaque``: its type, its text, a key that compares as the value does, and
+What the language has no values of its own for (QNames, binary data, parts of dates) comes back as
+an ``Opaque``: its type, its text, a key that compares as the value does, and
 elementpath's value for the next call.  An expression is parsed once.  elementpath is loaded when a
 profile first needs it.
 
@@ -11,7 +11,6 @@ elementpath                         here
 types derived from xs:integer       int
 types derived from xs:string        str
 xs:anyURI, xs:float                 AnyUri, a str; Float, a float
-xs:date, xs:dateTime                Temporal, so years from 1 to 9999
 all others                          Opaque
 ==================================  ==================================================
 """
@@ -19,13 +18,14 @@ all others                          Opaque
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
-from yfilter.language.temporal import Temporal, parse_temporal
+from yfilter.language.temporal import Temporal
 
 _ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # Of XPath 3.1; what is evaluated otherwise is XPath 2.0.
@@ -80,7 +80,7 @@ def _given(value: Any) -> Any:
             return datatypes.UntypedAtomic(str(value))
         case Temporal():
             kind = datatypes.Date10 if value.type == "xs:date" else datatypes.DateTime10
-            return kind.fromstring(str(value))
+            return kind.fromstring(str(replace(value, fraction=Decimal(0))))
         case Opaque():
             return copy(value.value)  # elementpath gives times that have none a time zone in place
         case AnyUri():
@@ -111,12 +111,6 @@ def _taken(value: Any) -> Atom:
             return AnyUri(str(value))
         case str():
             return str(value)
-        case datatypes.Date10() | datatypes.DateTime10():
-            is_time = isinstance(value, datatypes.DateTime10)
-            moment = parse_temporal(str(value), "xs:dateTime" if is_time else "xs:date")
-            if moment is None:
-                raise DynamicError("FODT0001", "a date beyond the years 1 to 9999")
-            return moment
         case _:
             return Opaque(f"xs:{value.name}", str(value), _key(value), value)
 
@@ -126,12 +120,6 @@ def _key(value: Any) -> tuple[Any, ...]:
     from elementpath import datatypes  # noqa: PLC0415
 
     match value:
-        case datatypes.Duration():
-            return (value.months, value.seconds)
-        case datatypes.Time():
-            offset = value.tzinfo.utcoffset(None) if value.tzinfo else None
-            seconds = (value.hour * 60 + value.minute) * 60 + value.second
-            return (seconds - (offset.total_seconds() if offset else 0), value.microsecond)
         case datatypes.QName():
             return (value.uri or "", value.local_name)
         case datatypes.HexBinary() | datatypes.Base64Binary():

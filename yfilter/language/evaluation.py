@@ -935,7 +935,7 @@ class MessageEvaluator(Evaluator):
             value = self.shared(predicate, focus)
             if len(value) == 1 and is_number(value[0]):  # type: ignore[arg-type]
                 return bool(value[0] == focus.position)
-            return effective_boolean(value, strict=self.strict)
+            return effective_boolean(value)
         except DynamicError:
             if self.strict:
                 raise

@@ -396,7 +396,7 @@ class Evaluator(Budget, ABC):
             return False
 
     def truth(self, condition: Expression, focus: Focus) -> bool:
-        return effective_boolean(self.value(condition, focus), strict=self.strict)
+        return effective_boolean(self.value(condition, focus))
 
     def name_of(self, item: Node | Construction | Detached) -> QualifiedName | None:
         """Of an element, an attribute or a processing instruction; None of other nodes."""
@@ -486,14 +486,15 @@ class Evaluator(Budget, ABC):
         return found
 
 
-def effective_boolean(value: Value, *, strict: bool = False) -> bool:
-    """XPath's effective boolean value: nodes exist; a string is not empty; a number is not 0."""
+def effective_boolean(value: Value) -> bool:
+    """XPath's effective boolean value: nodes exist; a string is not empty; a number is not 0.
+    FORG0006 for several values, and for one of any other type."""
     if not value:
         return False
     first = value[0]
     if isinstance(first, NODES):
         return True
-    if strict and (len(value) > 1 or isinstance(first, Temporal | Opaque)):
+    if len(value) > 1 or isinstance(first, Temporal | Opaque):
         raise DynamicError("FORG0006", "no effective boolean value")
     if isinstance(first, float):
         return not isnan(first) and first != 0

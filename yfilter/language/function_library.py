@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import cache, reduce
 from math import ceil, copysign, floor, inf, isfinite, isinf, isnan, nan
@@ -24,13 +25,16 @@ from typing import Any, TypeAlias
 
 from formats.characters import find_illegal_character
 from yfilter.language.atoms import (
-    ORDERED_TYPES,
+    DURATIONS_ORDERED,
     arithmetic,
     atom_text,
     cast,
     comparable,
+    duration,
+    is_duration,
     is_number,
     to_double,
+    type_name,
 )
 from yfilter.language.budget import ELEMENTPATH_COST, ITEM_BYTES, POINTER_BYTES, TEXT_VISIT, Budget
 from yfilter.language.elementpath_bridge import NEWER_FUNCTIONS, evaluate
@@ -62,7 +66,9 @@ from yfilter.language.nodes import (
     Untyped,
     Value,
 )
+from yfilter.language.number_format import format_number
 from yfilter.language.numbers import DECIMALS, DIGITS_MAX, parse_double
+from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import Pattern, compile_pattern
 from yfilter.language.query_ast import (
     Cast,
@@ -72,7 +78,8 @@ from yfilter.language.query_ast import (
     NodeKind,
 )
 from yfilter.language.subexpressions import all_within
-from yfilter.language.temporal import Temporal
+from yfilter.language.temporal import Temporal, parse_ietf_date
+from yfilter.language.uris import resolve_uri
 
 # -------------------------------------------------------------------------------------------------
 # The functions of XPath's ``math:``, on doubles as IEEE 754 has them: never an exception.
@@ -157,8 +164,12 @@ def _matches(budget: Budget, text: str, pattern: str, flags: str = "") -> bool:
 
 
 def _compiled(budget: Budget, pattern: str, flags: str) -> Pattern:
-    budget.charge(PATTERN_COST if "{" in pattern else 1)
-    return compile_pattern(pattern, flags)
+    is_large = "{" in pattern or len(pattern) > PATTERN_COST
+    budget.charge(PATTERN_COST + len(pattern) // TEXT_VISIT if is_large else 1)
+    try:
+        return compile_pattern(pattern, flags)
+    except PatternError as error:
+        raise DynamicError(error.code, str(error)) from None
 
 
 def _tokenize(budget: Budget, text: str, pattern: str, flags: str = "") -> list[str]:
@@ -407,8 +418,9 @@ def _round(number: Number | None, digits: Number | None = None) -> Number | list
     places = int(digits)
     if abs(places) > DIGITS_MAX:
         return number if places > 0 else type(number)(0)
-    exact = rounded(DECIMALS.scaleb(Decimal(str(number)), places))
-    return type(number)(DECIMALS.scaleb(Decimal(exact), -places))
+    exact = rounded(DECIMALS.scaleb(Decimal(number), places))
+    found = type(number)(DECIMALS.scaleb(Decimal(exact), -places))
+    return copysign(found, number) if isinstance(found, float) and not found else found
 
 
 def _added(atoms: list[Atom]) -> Atom:
@@ -439,7 +451,7 @@ def _check_ordered(values: list[Atom]) -> None:
     """FORG0006 for values of which none is the least: of types without order, or of several."""
     types = {value.type for value in values if isinstance(value, Opaque)}
     are_mixed = any(map(is_number, values)) and not all(map(is_number, values))
-    if are_mixed or types - ORDERED_TYPES or len(types) > 1:
+    if are_mixed or types - DURATIONS_ORDERED or len(types) > 1:
         raise DynamicError("FORG0006", "values that have no order")
 
 
@@ -731,10 +743,107 @@ def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
     ]
     if name in NODE_FUNCTIONS:
         return NODE_FUNCTIONS[name](evaluator, nodes[0], *arguments) if nodes else []
+    if name in _OF_TIMES:
+        return _of_times(name, arguments)
+    if name == "format-number":
+        return [_format_number(*arguments)]
+    if name == "resolve-uri":
+        reference, base = (_wanted(one or "", str) for one in (*arguments, None)[:2])
+        has_base = len(arguments) > 1
+        return [] if arguments[0] is None else [resolve_uri(reference, base if has_base else None)]
     variables = ", ".join(f"$a{number}" for number in range(len(arguments)))
     for argument in arguments:
         evaluator.charge(_cost(argument))
     return evaluate(f"{name}({variables})", *arguments)
+
+
+def _of_times(name: str, arguments: list[Any]) -> Value:
+    """What elementpath has in microseconds, or otherwise than F&O says."""
+    if name == "implicit-timezone":
+        return [duration("xs:dayTimeDuration", 0, Decimal(0))]
+    first, *others = arguments
+    if first is None or (name == "dateTime" and others[0] is None):
+        return []
+    if name == "parse-ietf-date":
+        moment = parse_ietf_date(_wanted(first, str))
+        if moment is None:
+            raise DynamicError("FORG0010", f"{first[:80]!r} is no date and time of RFC 5322")
+        return [moment]
+    part, _, kind = name.partition("-from-")
+    if kind == "duration":
+        if not is_duration(first):
+            raise DynamicError("XPTY0004", f"{name}() takes a duration")
+        months, seconds = first.key
+        whole = int(seconds.copy_abs())
+        sign = -1 if months < 0 or seconds < 0 else 1
+        amount = {
+            "years": abs(months) // 12,
+            "months": abs(months) % 12,
+            "days": whole // 86_400,
+            "hours": whole // 3_600 % 24,
+            "minutes": whole // 60 % 60,
+            "seconds": DECIMALS.remainder(seconds.copy_abs(), Decimal(60)),
+        }[part]
+        return [DECIMALS.multiply(sign, amount) if part == "seconds" else sign * amount]
+    moment = _wanted(first, Temporal)
+    if kind == "time" and part != "timezone":
+        number = moment.seconds if part == "seconds" else getattr(moment.local, part[:-1])
+        return [number]
+    if part == "timezone":
+        return [] if moment.offset is None else [_zone_duration(moment.offset)]
+    if name == "dateTime":
+        time = _wanted(others[0], Temporal)
+        zones = {zone for zone in (moment.offset, time.offset) if zone is not None}
+        if len(zones) > 1:
+            raise DynamicError("FORG0008", "a date and a time of two time zones")
+        local = datetime.combine(moment.local.date(), time.local.time())
+        return [Temporal("xs:dateTime", local, min(zones, default=None), time.fraction)]
+    offset = 0 if not others else None if others[0] is None else _minutes(others[0])
+    try:
+        return [moment.in_zone(offset)]
+    except OverflowError:
+        raise DynamicError("FODT0001", "a date beyond the years 1 to 9999") from None
+
+
+def _format_number(number: Any, picture: Any, form: Any = None) -> str:
+    if not (number is None or is_number(number)):
+        raise DynamicError("XPTY0004", "format-number() takes a number")
+    if form is not None:
+        raise DynamicError("FODF1280", "a profile declares no decimal formats")
+    return format_number(number, _wanted(picture, str))
+
+
+def _wanted(atom: Any, kind: type[Any]) -> Any:
+    if not isinstance(atom, kind):
+        raise DynamicError("XPTY0004", f"{type_name(atom)} is of another type than is wanted")
+    return atom
+
+
+def _zone_duration(minutes: int) -> Opaque:
+    return duration("xs:dayTimeDuration", 0, Decimal(60 * minutes))
+
+
+def _minutes(zone: Atom) -> int:
+    if not is_duration(zone) or zone.type != "xs:dayTimeDuration":
+        raise DynamicError("XPTY0004", "a time zone is an xs:dayTimeDuration")
+    seconds = zone.key[1]
+    if seconds % 60 or abs(seconds) > 14 * 3_600:
+        raise DynamicError("FODT0003", f"{zone} is no time zone")
+    return int(seconds) // 60
+
+
+_OF_TIMES = frozenset(
+    (
+        *("implicit-timezone", "parse-ietf-date", "dateTime"),
+        *(f"{part}-from-time" for part in ("hours", "minutes", "seconds")),
+        *(
+            f"{part}-from-duration"
+            for part in ("years", "months", "days", "hours", "minutes", "seconds")
+        ),
+        *(f"timezone-from-{kind}" for kind in ("date", "dateTime", "time")),
+        *(f"adjust-{kind}-to-timezone" for kind in ("date", "dateTime", "time")),
+    )
+)
 
 
 def _node(evaluator: Evaluator, name: str, value: Value) -> list[Node]:
@@ -886,7 +995,8 @@ def _converted(evaluator: Evaluator, name: str, kind: ArgumentKind, value: Value
         if whole is not None and (not isinstance(whole, int) or isinstance(whole, bool)):
             raise DynamicError("XPTY0004", f"{name}() takes an integer")
         return whole
-    if atom is not None and not isinstance(atom, str):
+    is_pattern = kind in (ArgumentKind.PATTERN, ArgumentKind.FLAGS)
+    if (atom is not None and not isinstance(atom, str)) or (is_pattern and len(value) != 1):
         raise DynamicError("XPTY0004", f"{name}() takes a string")
     return atom or ""
 
@@ -895,7 +1005,7 @@ def _converted(evaluator: Evaluator, name: str, kind: ArgumentKind, value: Value
 
 
 def _boolean(evaluator: Evaluator, value: Value) -> Value:
-    return [effective_boolean(value, strict=evaluator.strict)]
+    return [effective_boolean(value)]
 
 
 def _not(evaluator: Evaluator, value: Value) -> Value:

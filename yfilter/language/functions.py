@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-# Their patterns and flags are literals, and checked where they are parsed.
+# Patterns and flags that are literals are checked where they are parsed.
 PATTERN_FUNCTIONS = frozenset(("matches", "replace", "tokenize"))
 
 
@@ -28,9 +28,8 @@ class ResultKind(Enum):
 class ArgumentKind(Enum):
     """STRING: nodes or a string; ATOM: also a number or date; NUMBER: nodes or a number; INTEGER:
     the same, an xs:integer; NODES: a path; ITEMS: anything; ATOMS: any number of values;
-    CONDITION: anything with an effective boolean value; PATTERN: a string literal that is a
-    regular expression; FLAGS: a string literal with its flags; TEMPORAL: nodes, a date or a
-    dateTime."""
+    CONDITION: anything with an effective boolean value; PATTERN: a string that is a regular
+    expression; FLAGS: one with its flags; TEMPORAL: nodes, a date or a dateTime."""
 
     STRING = "a path or a string"
     STRINGS = "a path or strings"
@@ -42,8 +41,8 @@ class ArgumentKind(Enum):
     ITEMS = "any expression"
     ATOMS = "a path or values"
     CONDITION = "a condition"
-    PATTERN = "a regular expression as a string literal"
-    FLAGS = 'flags as a string literal, of "s", "m", "i", "x", "q"'
+    PATTERN = "a regular expression as a path or a string"
+    FLAGS = 'flags as a path or a string, of "s", "m", "i", "x", "q"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ NEEDED: dict[str, frozenset[int]] = {
     "insert-before": frozenset((1,)),
     "remove": frozenset((1,)),
     "replace": frozenset((2,)),
-    "round-half-to-even": frozenset((1,)),
+    **dict.fromkeys(("round", "round-half-to-even"), frozenset((1,))),
     "string-join": frozenset((1,)),
     "translate": frozenset((1, 2)),
 }

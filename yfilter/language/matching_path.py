@@ -547,6 +547,15 @@ _SAFE_FUNCTIONS = frozenset(
 )
 
 
+def _has_truth(expression: Expression) -> bool:
+    """Whether it surely has an effective boolean value: a variable may be several strings."""
+    match expression:
+        case PathExpression(Origin.VARIABLE, ()):
+            return False
+        case _:
+            return _is_safe(expression)
+
+
 def _is_safe(expression: Expression) -> bool:
     """Whether evaluating it never raises a dynamic error, as far as its text tells."""
     match expression:
@@ -556,11 +565,16 @@ def _is_safe(expression: Expression) -> bool:
             is_content = isinstance(expression.result, Constructor | Literal)
             is_plain = not expression.order and expression.group is None
             return is_content and is_plain and all(map(_is_safe, same_focus(expression)))
+        case And() | Or() | FunctionCall("not"):
+            return all(map(_has_truth, same_focus(expression)))
+        case FunctionCall("matches", (_, *patterns)):
+            are_known = all(isinstance(pattern, Literal) for pattern in patterns)
+            return are_known and all(map(_is_safe, same_focus(expression)))
         case FunctionCall(name):
             return name in _SAFE_FUNCTIONS and all(map(_is_safe, same_focus(expression)))
         case Constructor():
             return _keeps_order(expression) and all(map(_is_safe, same_focus(expression)))
-        case Literal() | Comparison() | And() | Or() | Markup():
+        case Literal() | Comparison() | Markup():
             return all(map(_is_safe, same_focus(expression)))
         case _:
             return False

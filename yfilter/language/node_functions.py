@@ -17,7 +17,7 @@ _AROUND = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (), Axis.ANCESTOR_OR_S
 
 
 def _lang(evaluator: Evaluator, node: Node, wanted: Atom | None) -> Value:
-    language = ""
+    language = None
     for element in _around(evaluator, node):
         stream = evaluator.streams[element.tree]
         for number in stream.attributes_of(element.number):
@@ -25,7 +25,7 @@ def _lang(evaluator: Evaluator, node: Node, wanted: Atom | None) -> Value:
             if (name.namespace, name.local) == (XML_NAMESPACE, "lang"):
                 language = stream.attribute_value(number).lower()
     asked = str(wanted or "").lower()
-    return [language == asked or language.startswith(f"{asked}-")]
+    return [language is not None and (language == asked or language.startswith(f"{asked}-"))]
 
 
 def _node_name(evaluator: Evaluator, node: Node) -> Value:

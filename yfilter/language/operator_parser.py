@@ -141,6 +141,8 @@ class OperatorParser(TypeParser):
                     self._take_operator()
                     parts.append(self.binary(level + 1))
                 left = joined(And if level else Or, parts)
+                if not all(self.kinds_of(part) & _SURE for part in parts):
+                    left = self.at(start, left)
                 continue
             left = self._joined(start, left, token, right)
             if level in (COMPARISON_LEVEL, RANGE_LEVEL):
@@ -333,6 +335,7 @@ class OperatorParser(TypeParser):
         return self.at(first, Operation("negate", (operand,)))
 
 
+_SURE = NODES | ItemKind.BOOLEAN  # of other values alone some have no effective boolean value
 _NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN)
 _BESIDE_MOMENTS = TEMPORAL | ItemKind.OTHER  # a duration goes with a date, a date less a date
 

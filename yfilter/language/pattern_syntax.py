@@ -26,7 +26,7 @@ from yfilter.language.character_sets import (
     with_case_variants,
 )
 
-REPEATS_MAX = 2_000  # n and m of {n,m}
+STATES_MAX = 16_384  # of one pattern, after {n,m} is written out
 GROUPS_DEEP_MAX = 16  # also of a class in a class
 FLAGS = "smixq"
 
@@ -306,12 +306,12 @@ class _PatternParser:
             count = _COUNT.match(self._pattern, self._at)
             if count is None:
                 raise self._error("a '{' without a quantifier, such as {2,3}")
-            if max(len(count[1]), len(count[3] or "")) > len(str(REPEATS_MAX)):
-                raise self._error(f"a repetition of more than {REPEATS_MAX}")
+            if max(len(count[1]), len(count[3] or "")) > len(str(STATES_MAX)):
+                raise self._error(f"a repetition of more than {STATES_MAX:,}")
             least = int(count[1])
             most = int(count[3]) if count[3] else None if count[2] else least
-            if max(least, most or 0) > REPEATS_MAX:
-                raise self._error(f"a repetition of more than {REPEATS_MAX}")
+            if max(least, most or 0) > STATES_MAX:
+                raise self._error(f"a repetition of more than {STATES_MAX:,}")
             if most is not None and most < least:
                 raise self._error("a quantifier whose second number is less than its first")
             self._at = count.end()

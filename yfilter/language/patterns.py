@@ -30,7 +30,7 @@ from yfilter.language.character_sets import (
     with_case_variants,
 )
 from yfilter.language.pattern_syntax import (
-    REPEATS_MAX,
+    STATES_MAX,
     Fragment,
     PatternError,
     check_flags,
@@ -38,7 +38,8 @@ from yfilter.language.pattern_syntax import (
 )
 from yfilter.language.re2_patterns import Re2Pattern, compile_re2, written_for_re2
 
-STATES_MAX = REPEATS_MAX  # of one pattern, after {n,m} is written out (code "pattern")
+MANY_STATES = 2_000  # beyond, what is made of a pattern is kept for the last few only
+LARGE_KEPT = 32
 FEW_STATES = 64  # RE2 keeps most sets of these at hand; else a character may take each of them
 # So many states for several characters have some thousand sets at most.  RE2 runs out of memory for
 # more and goes on state by state: 1.8 s for ``a.{50}c`` in 1 MB, and 6 ms for ``a.{12}c``.
@@ -47,13 +48,17 @@ CASES_MAX = 3  # of a letter
 # RE2 compiles some thousand ranges of characters a millisecond.
 RE2_RANGES_MAX = 65_536
 FEW_RANGES = 16_384
-RE2_STATES_MAX = 200  # beyond, a search by RE2 that cannot be interrupted may take too long
+RE2_STATES_MAX = 200
+# States by characters: with more states than that, a longer search by RE2, which cannot be
+# interrupted, may take too long (8 ns for each, see below).
+RE2_STEPS_MAX = 4_000_000
 # Of RE2, a character and a state each, at the price of a visit.  It takes few of them, or 8 ns for
 # each where the sets of states do not come again (``a.{50}c`` in 1 MB of a and b: 0.4 s).
 STEPS = 32
 MANY_STEPS = 16  # if there are many states
 REST = 4_096  # characters to be read still, where reading them in vain costs a visit
 WAYS_CHARGED = 32  # steps of a back-tracking search, in one go
+STATES_CHARGED = 2  # states in which a search by states is at a place, for a visit
 
 Charge: TypeAlias = "Callable[[int], None]"
 """Is told how many visits a search has cost, piece by piece; may raise."""
@@ -72,7 +77,7 @@ def check_pattern(pattern: str, flags: str, length_max: int, *, for_matches: boo
     """
     check_flags(flags)
     if len(pattern) > length_max:
-        raise PatternError(f"a regular expression of more than {length_max} characters")
+        raise PatternError(f"a regular expression of more than {length_max:,} characters")
     compiled = compile_pattern(pattern, flags)
     if compiled.is_nullable and not for_matches:
         raise PatternError("a regular expression that matches the empty string", code="FORX0003")
@@ -133,7 +138,7 @@ class Pattern:
         narrow = CASES_MAX if "i" in flags else 1
         self.wide = _written_out(parsed.whole, lambda one: int(_size_of(one.characters) > narrow))
         if self.size > STATES_MAX:
-            raise PatternError(f"a regular expression of more than {STATES_MAX} states")
+            raise PatternError(f"a regular expression of more than {STATES_MAX:,} states")
         self._multiline = "m" in flags
         # RE2 does not leave a loop that has repeated nothing where a backtracking engine does.
         self._repeats_nothing = _repeats_nothing(parsed.whole)
@@ -145,24 +150,46 @@ class Pattern:
         is_small = self.size <= FEW_STATES and self.wide <= FEW_WIDE
         return is_small and self.ranges <= FEW_RANGES and is_exact
 
-    @cached_property
+    @property
     def _states(self) -> list[_State]:
-        return _StateBuilder().build(self._parsed.whole)
+        return self._small_states if self.size <= MANY_STATES else _large_states(self)
 
     @cached_property
+    def _small_states(self) -> list[_State]:
+        return self.built()
+
+    @property
     def _re2(self) -> Re2Pattern | None:
-        if self.size > RE2_STATES_MAX or self.ranges > RE2_RANGES_MAX:
+        return self._small_re2 if self.size <= RE2_STATES_MAX else _large_re2(self)
+
+    @cached_property
+    def _small_re2(self) -> Re2Pattern | None:
+        return self.compiled_by_re2()
+
+    def built(self) -> list[_State]:
+        return _StateBuilder().build(self._parsed.whole)
+
+    def compiled_by_re2(self) -> Re2Pattern | None:
+        if self.ranges > RE2_RANGES_MAX:
             return None
         written = written_for_re2(self._parsed, self._flags)
         return None if written is None else compile_re2(written)
 
+    def _found_by_re2(self, text: str) -> Re2Pattern | None:
+        """RE2's pattern, None where it would take too long or find something else."""
+        is_long = self.size > RE2_STATES_MAX and self.size * len(text) > RE2_STEPS_MAX
+        if is_long or (self._at_last_newline and text.endswith("\n")):
+            return None
+        return self._re2
+
     def search(self, text: str, charge: Charge | None = None) -> bool:
         """Whether the pattern matches anywhere in ``text``; ``charge`` is told what it costs."""
-        if self._re2 is None or (self._at_last_newline and text.endswith("\n")):
+        re2 = self._found_by_re2(text)
+        if re2 is None:
             return self._first(text, 0, charge) is not None
         if charge is not None:
             charge(self.cost(len(text)))
-        return self._re2.search(text.encode()) is not None
+        return re2.search(text.encode()) is not None
 
     def search_states(self, text: str, charge: Charge | None = None) -> bool:
         """As ``search``, but always by the NFA."""
@@ -174,10 +201,10 @@ class Pattern:
         Of several matches at one place the one that a backtracking engine would find.  For
         patterns that do not match the empty text.
         """
-        by_states = self._repeats_nothing or (self._at_last_newline and text.endswith("\n"))
-        if self._re2 is None or by_states:
+        re2 = None if self._repeats_nothing else self._found_by_re2(text)
+        if re2 is None:
             return self._find_by_states(text, charge)
-        found = self._find_by_re2(self._re2, text.encode(), charge)
+        found = self._find_by_re2(re2, text.encode(), charge)
         return found if text.isascii() else _in_characters(text, found)
 
     def _find_by_re2(
@@ -239,6 +266,8 @@ class Pattern:
                 if matched is not None:
                     best = (matched[0], place, *matched[2:])
                     break
+            if charge is not None and len(seen) > FEW_STATES:
+                charge(len(seen) // STATES_CHARGED)
             threads = following
         return best
 
@@ -342,6 +371,16 @@ class Pattern:
 
     def _ends(self, text: str, place: int) -> bool:
         return place == len(text) or (self._multiline and text[place] == "\n")
+
+
+@lru_cache(LARGE_KEPT)
+def _large_states(pattern: Pattern) -> list[_State]:
+    return pattern.built()
+
+
+@lru_cache(LARGE_KEPT)
+def _large_re2(pattern: Pattern) -> Re2Pattern | None:
+    return pattern.compiled_by_re2()
 
 
 def _span(start: int | None, end: int | None) -> Span | None:

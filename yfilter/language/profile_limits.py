@@ -20,7 +20,7 @@ class ProfileLimits:
                   expressions, taken together (``too-deep``)
     steps_max     location steps in the whole profile (``too-many-steps``)
     clauses_max   for and let clauses in the whole profile (``too-many-clauses``)
-    pattern_max   characters of a regular expression (``pattern``)
+    pattern_max   characters of a regular expression (``pattern``), whose states are bounded besides
     ranges_max    ranges of characters in all regular expressions, repetitions written out
                   (``pattern``)
     uri_max       characters of a namespace (``too-long``)
@@ -33,7 +33,7 @@ class ProfileLimits:
     depth_max: int = 64
     steps_max: int = 1_024
     clauses_max: int = 256
-    pattern_max: int = 256
+    pattern_max: int = 65_536
     ranges_max: int = 262_144
     uri_max: int = 1_024
     idle_paths_refused: bool = True

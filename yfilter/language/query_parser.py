@@ -491,12 +491,7 @@ class ConditionParser(OperatorParser):
         self, token: Token, argument: Expression, name: str, signature: Signature, index: int
     ) -> None:
         expected = signature.argument(index)
-        is_right = (
-            isinstance(argument, Literal) and isinstance(argument.value, str)
-            if expected in (ArgumentKind.PATTERN, ArgumentKind.FLAGS)
-            else self._is_accepted(self.kinds_of(argument), _ACCEPTED[expected])
-        )
-        if not is_right:
+        if not self._is_accepted(self.kinds_of(argument), _ACCEPTED[expected]):
             what = f"argument {index + 1} of {name}() is of the wrong type"
             raise self.refusal("type", what, token.offset, expected.value)
 
@@ -505,12 +500,13 @@ class ConditionParser(OperatorParser):
         return not kinds or bool(kinds & accepted)
 
     def _check_pattern(self, name: str, place: Token, arguments: list[Expression]) -> None:
+        """What is a literal is looked at here, all else where its value is known."""
         flags_at = 3 if name == "replace" else 2
-        pattern, *flags = [
-            str(argument.value)
-            for argument in (arguments[1], *arguments[flags_at:])
-            if isinstance(argument, Literal)
-        ]
+        asked = (arguments[1], *arguments[flags_at:])
+        known = [str(argument.value) for argument in asked if isinstance(argument, Literal)]
+        if len(known) < len(asked):
+            return
+        pattern, *flags = known
         try:
             ranges = check_pattern(
                 pattern,
@@ -551,6 +547,8 @@ class ConditionParser(OperatorParser):
 
 _ACCEPTED = {
     ArgumentKind.STRING: NODES | ItemKind.STRING,
+    ArgumentKind.PATTERN: NODES | ItemKind.STRING,
+    ArgumentKind.FLAGS: NODES | ItemKind.STRING,
     ArgumentKind.STRINGS: NODES | ItemKind.STRING,
     ArgumentKind.ATOM: ANYTHING,
     ArgumentKind.ATOMS: ANYTHING,

@@ -23,6 +23,7 @@ SET_MEMORY_MAX = 8 << 20  # of a set
 WRITTEN_MAX = 1 << 18  # characters; more than RE2's memory holds
 
 _NOTHING = r"[^\x{0}-\x{10ffff}]"
+_REPEATS_MAX = 1_000  # of RE2's own
 _COUNTS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
 
 
@@ -123,9 +124,7 @@ def _written(fragment: Fragment, *, is_multiline: bool) -> str:
         case "$":
             return "(?m:$)" if is_multiline else r"\z"
         case "repeat":
-            least, most = fragment.least, fragment.most
-            count = _COUNTS.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
-            return f"(?:{parts[0]}){count}{'' if fragment.greedy else '?'}"
+            return _repeated(fragment, f"(?:{parts[0]})")
         case "choice":
             return f"(?:{'|'.join(parts)})"
         case "group":
@@ -134,6 +133,31 @@ def _written(fragment: Fragment, *, is_multiline: bool) -> str:
             return "".join(parts)
         case _:
             raise _Unsaid
+
+
+def _repeated(fragment: Fragment, part: str) -> str:
+    """RE2 repeats a part a thousand times at most: more often as several in a row."""
+    least, most = fragment.least, fragment.most
+    lazily = "" if fragment.greedy else "?"
+    if max(least, most or 0) <= _REPEATS_MAX:
+        count = _COUNTS.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
+        return f"{part}{count}{lazily}"
+    if _has_groups(fragment):
+        raise _Unsaid  # which would be numbered otherwise
+    before = "".join(f"{part}{{{count}}}" for count in _thousands(least))
+    if most is None:
+        return f"(?:{before}{part}*{lazily})"
+    rest = "".join(f"{part}{{0,{count}}}{lazily}" for count in _thousands(most - least))
+    return f"(?:{before}{rest})"
+
+
+def _thousands(count: int) -> list[int]:
+    whole, rest = divmod(count, _REPEATS_MAX)
+    return [_REPEATS_MAX] * whole + [rest] * bool(rest)
+
+
+def _has_groups(fragment: Fragment) -> bool:
+    return fragment.kind == "group" or any(map(_has_groups, fragment.parts))
 
 
 def _characters(characters: Characters) -> str:

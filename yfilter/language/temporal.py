@@ -1,58 +1,153 @@
-"""xs:date and xs:dateTime: read, compared, written.
+"""xs:date, xs:dateTime, xs:time and durations: read, compared, reckoned with, written.
 
 A value without a time zone counts as UTC, so that a result never depends on where it is made.
-Years from 1 to 9999, fractions of a second down to a microsecond.
+Years from 1 to 9999; seconds are exact, with every digit of their fraction.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from calendar import monthrange
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
+
+from yfilter.language.numbers import DECIMALS, DIGITS_MAX, decimal_text
 
 _BEYOND = re.compile(
     r"-?([1-9][0-9]{4,}|[0-9]{4})-[0-9]{2}-[0-9]{2}(T.*|Z|[+-][0-9]{2}:[0-9]{2})?", re.DOTALL
 )
 ZONE = r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
-_DATE = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}}){ZONE}")
-_DATE_TIME = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?" + ZONE
+_DAY = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+_CLOCK = r"([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
+_FORMS = {
+    "xs:date": re.compile(_DAY + ZONE),
+    "xs:dateTime": re.compile(f"{_DAY}T{_CLOCK}{ZONE}"),
+    "xs:time": re.compile(f"()()(){_CLOCK}{ZONE}"),
+}
+MOMENTS = frozenset(_FORMS)
+_SOME_DAY = (1972, 12, 31)  # by F&O, of a time that is compared or reckoned with
+_MONTHS = r"(?:([0-9]+)Y)?(?:([0-9]+)M)?"
+_SECONDS = r"(?:([0-9]+)D)?(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?"
+DURATIONS = {
+    "xs:duration": re.compile(rf"(-?)P(?=[0-9T]){_MONTHS}{_SECONDS}"),
+    "xs:yearMonthDuration": re.compile(rf"(-?)P(?=[0-9]){_MONTHS}()()()()"),
+    "xs:dayTimeDuration": re.compile(rf"(-?)P(?=[0-9T])()(){_SECONDS}"),
+}
+_WHOLES_MAX = 18  # digits of a part of a duration
+_ZONES = {
+    **dict.fromkeys(("UT", "UTC", "GMT"), 0),
+    **{f"{zone}{kind}T": 60 * (kind == "D") - 60 * hours
+       for zone, hours in (("E", 5), ("C", 6), ("M", 7), ("P", 8)) for kind in "SD"},
+}  # fmt: skip
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_S = r"[\t\n\r ]+"
+_MAYBE = r"[\t\n\r ]*"
+_DASH = f"(?:{_S}|{_MAYBE}-{_MAYBE})"
+_NAMED = "|".join(_ZONES)
+_TIME = (
+    r"(?P<clock>[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)"
+    rf"(?:{_MAYBE}(?:(?P<named>{_NAMED})|(?P<zone>[+-](?:[0-9]{{1,2}}:?(?:[0-9]{{2}})?))"
+    rf"(?:{_MAYBE}\({_MAYBE}(?:{_NAMED}){_MAYBE}\))?))?"
+)
+_MONTH = f"(?P<month>{'|'.join(_MONTH_NAMES)})"
+_IETF_DAY = "(?P<day>[0-9]{1,2})"
+_YEAR = "(?P<year>[0-9]{2}|[0-9]{4})"
+_DAY_NAME = "(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun"
+_WEEKDAY = f"{_MAYBE}(?:(?:{_DAY_NAME}),?{_S})?"
+_IETF = tuple(
+    re.compile(f"{_WEEKDAY}{form}{_MAYBE}", re.IGNORECASE | re.ASCII)
+    for form in (
+        f"{_IETF_DAY}{_DASH}{_MONTH}{_DASH}{_YEAR}{_S}{_TIME}",
+        f"{_MONTH}{_DASH}{_IETF_DAY}{_S}{_TIME}{_S}{_YEAR}",
+    )
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """``local``: as written; ``offset``: minutes ahead of UTC, None without a time zone."""
+    """``local``: as written, in whole seconds; ``offset``: minutes ahead of UTC, None without a
+    time zone; ``fraction`` of a second."""
 
     type: str
     local: datetime
     offset: int | None
+    fraction: Decimal = Decimal(0)
 
     @property
-    def instant(self) -> tuple[int, int, int]:
-        """Days, seconds and microseconds, to be compared with those of the same type."""
+    def instant(self) -> tuple[int, int, Decimal]:
+        """Days, seconds and their fraction, to be compared with those of the same type."""
         since = self.local - datetime.min - timedelta(minutes=self.offset or 0)
-        return since.days, since.seconds, since.microseconds
+        return since.days, since.seconds, self.fraction
 
     @property
     def seconds(self) -> Decimal:
         """Seconds of the minute, with their fraction."""
-        return Decimal(self.local.second) + Decimal(self.local.microsecond) / 1_000_000
+        return DECIMALS.add(self.local.second, self.fraction)
 
     def __str__(self) -> str:
-        text = f"{self.local:%m-%d}"
-        text = f"{self.local.year:04}-{text}"
-        if self.type == "xs:dateTime":
-            text += f"T{self.local:%H:%M:%S}"
-            if self.local.microsecond:
-                text += f".{self.local.microsecond:06}".rstrip("0")
+        day, clock = f"{self.local.year:04}-{self.local:%m-%d}", f"{self.local:%H:%M:%S}"
+        if self.fraction:
+            clock += decimal_text(self.fraction)[1:]
+        text = {"xs:date": day, "xs:time": clock}.get(self.type) or f"{day}T{clock}"
         if self.offset is None:
             return text
         if self.offset == 0:
             return f"{text}Z"
         hours, minutes = divmod(abs(self.offset), 60)
         return f"{text}{'-' if self.offset < 0 else '+'}{hours:02}:{minutes:02}"
+
+    def as_type(self, type_name: str) -> Temporal | None:
+        """The value cast to another type; None where no cast exists."""
+        if type_name == self.type:
+            return self
+        to_time_from_date = (self.type, type_name) == ("xs:date", "xs:time")
+        if type_name not in MOMENTS or self.type == "xs:time" or to_time_from_date:
+            return None
+        if type_name == "xs:date":
+            midnight = self.local.replace(hour=0, minute=0, second=0)
+            return Temporal(type_name, midnight, self.offset)
+        return _of(type_name, self.local, self.offset, self.fraction)
+
+    def moved(self, months: int, seconds: Decimal) -> Temporal:
+        """As much later, on the last day of its month at most; OverflowError."""
+        years, month = divmod(self.local.month - 1 + months, 12)
+        year = self.local.year + years
+        if not 1 <= year <= 9999:
+            raise OverflowError("a year that is not from 1 to 9999")
+        day = min(self.local.day, monthrange(year, month + 1)[1])
+        local = self.local.replace(year=year, month=month + 1, day=day)
+        exact = DECIMALS.add(self.fraction, seconds)
+        whole = exact.to_integral_value(ROUND_FLOOR)
+        fraction = DECIMALS.subtract(exact, whole)
+        if self.type == "xs:time":
+            whole %= 86_400
+        local += timedelta(seconds=int(whole))
+        if self.type == "xs:date":
+            return Temporal(self.type, local.replace(hour=0, minute=0, second=0), self.offset)
+        return _of(self.type, local, self.offset, fraction)
+
+    def since(self, other: Temporal) -> Decimal:
+        """The seconds from another value of the same type to this one."""
+        (days, seconds, part), (other_days, other_seconds, other_part) = self.instant, other.instant
+        whole = (days - other_days) * 86_400 + seconds - other_seconds
+        return DECIMALS.add(whole, DECIMALS.subtract(part, other_part))
+
+    def in_zone(self, offset: int | None) -> Temporal:
+        """Adjusted to a time zone, or to none; OverflowError."""
+        if offset is None or self.offset is None:
+            return replace(self, offset=offset)
+        local = self.local + timedelta(minutes=offset - self.offset)
+        if self.type == "xs:date":
+            local = local.replace(hour=0, minute=0, second=0)
+        return _of(self.type, local, offset, self.fraction)
+
+
+def _of(type_name: str, local: datetime, offset: int | None, fraction: Decimal) -> Temporal:
+    if type_name == "xs:time":
+        year, month, day = _SOME_DAY
+        local = local.replace(year=year, month=month, day=day)
+    return Temporal(type_name, local, offset, fraction)
 
 
 def is_beyond(text: str) -> bool:
@@ -63,27 +158,83 @@ def is_beyond(text: str) -> bool:
 
 def parse_temporal(text: str, type_name: str) -> Temporal | None:
     """The value that ``text`` is the lexical form of, or None."""
-    pattern = _DATE if type_name == "xs:date" else _DATE_TIME
-    match = pattern.fullmatch(text.strip(" \t\n\r"))
+    match = _FORMS[type_name].fullmatch(text.strip(" \t\n\r"))
     if match is None:
         return None
-    numbers = [int(part) for part in match.groups()[:6] if part and part.isdigit()]
-    zone = match.groups()[-1]
-    microsecond = 0
-    next_day = False
-    if type_name == "xs:dateTime":
-        microsecond = int(f"{match[7] or '.0'}000000"[1:7])
-        if numbers[3:] == [24, 0, 0] and microsecond == 0:
-            numbers[3] = 0
-            next_day = True
+    parts = match.groups()
+    numbers = list(_SOME_DAY) if type_name == "xs:time" else []
+    numbers += [int(part) for part in parts[:6] if part and part.isdigit()]
+    fraction = None if type_name == "xs:date" else parts[6]
+    return _moment(type_name, numbers, fraction, zone_offset(parts[-1]))
+
+
+def _moment(
+    type_name: str, numbers: list[int], fraction: str | None, offset: int | None
+) -> Temporal | None:
+    """Of year, month, day, and hour, minute, second where there are any; None if there is none."""
+    exact = Decimal(fraction or 0)
+    next_day = numbers[3:] == [24, 0, 0] and not exact
+    if next_day:
+        numbers[3] = 0
     try:
-        year, month, day, *clock = numbers
-        hour, minute, second = clock or (0, 0, 0)
-        local = datetime(year, month, day, hour, minute, second, microsecond)
-        local += timedelta(days=next_day)
+        local = datetime(*numbers) + timedelta(days=next_day)  # type: ignore[arg-type]
     except (ValueError, OverflowError):
         return None
-    return Temporal(type_name, local, zone_offset(zone))
+    return None if len(fraction or "") > DIGITS_MAX else _of(type_name, local, offset, exact)
+
+
+def parse_ietf_date(text: str) -> Temporal | None:
+    """The xs:dateTime of a date as RFC 5322 and its like write it, by the grammar of F&O."""
+    match = next(filter(None, (form.fullmatch(text) for form in _IETF)), None)
+    if match is None:
+        return None
+    year, day = int(match["year"]), int(match["day"])
+    year += 1900 if len(match["year"]) == 2 else 0
+    month = _MONTH_NAMES.index(match["month"].lower()) + 1
+    clock, _, fraction = match["clock"].partition(".")
+    hour, minute, second = map(int, (*clock.split(":"), "0")[:3])
+    offset = _ZONES.get((match["named"] or "").upper(), 0)
+    if zone := match["zone"]:
+        hours, colon, minutes = zone[1:].partition(":")
+        if not colon and len(hours) > 2:
+            hours, minutes = hours[:-2], hours[-2:]
+        offset = int(hours) * 60 + int(minutes or 0)
+        if offset > 14 * 60 or int(minutes or 0) > 59:
+            return None
+        offset = -offset if zone[0] == "-" else offset
+    numbers = [year, month, day, hour, minute, second]
+    return _moment("xs:dateTime", numbers, f".{fraction}" if fraction else None, offset)
+
+
+def parse_duration(text: str, type_name: str) -> tuple[int, Decimal] | None:
+    """Months and seconds of a duration that ``text`` is a lexical form of, or None."""
+    match = DURATIONS[type_name].fullmatch(text.strip(" \t\n\r"))
+    if match is None or not any(match.groups()[1:]):
+        return None
+    *wholes, seconds = match.groups()[1:]
+    if max(len(part or "") for part in wholes) > _WHOLES_MAX or len(seconds or "") > DIGITS_MAX:
+        return None
+    years, months, days, hours, minutes = (int(part or 0) for part in wholes)
+    exact = DECIMALS.add((days * 24 + hours) * 3600 + minutes * 60, Decimal(seconds or 0))
+    sign = -1 if match[1] else 1
+    return sign * (years * 12 + months), DECIMALS.multiply(exact, sign)
+
+
+def duration_text(type_name: str, months: int, seconds: Decimal) -> str:
+    """Its canonical lexical form."""
+    sign = "-" if months < 0 or seconds < 0 else ""
+    years, months = divmod(abs(months), 12)
+    whole = int(seconds.copy_abs())
+    rest = DECIMALS.add(DECIMALS.subtract(seconds.copy_abs(), whole), whole % 60)
+    day = _units((years, "Y"), (months, "M"), (whole // 86_400, "D"))
+    time = _units((whole // 3600 % 24, "H"), (whole // 60 % 60, "M"), (rest, "S"))
+    if not day and not time:
+        return "P0M" if type_name == "xs:yearMonthDuration" else "PT0S"
+    return f"{sign}P{day}{f'T{time}' if time else ''}"
+
+
+def _units(*amounts: tuple[int | Decimal, str]) -> str:
+    return "".join(f"{decimal_text(Decimal(one))}{unit}" for one, unit in amounts if one)
 
 
 def zone_offset(zone: str | None) -> int | None:

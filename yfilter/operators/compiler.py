@@ -452,8 +452,10 @@ class Compiler:
                 return CountOf(self.path(counted, scope))
             case (_, (PathExpression() as tested, Literal(str(text)))) if name in _TEXT_TESTS:
                 return FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
-            case "matches", (PathExpression() as tested, Literal(str(pattern)), *flags):
-                compiled = compile_pattern(pattern, *(str(flag.value) for flag in flags))  # type: ignore[union-attr]
+            case "matches", (PathExpression() as tested, *patterns) if (
+                constants := [one.value for one in patterns if isinstance(one, Literal)]
+            ) and len(constants) == len(patterns):
+                compiled = compile_pattern(*map(str, constants))
                 if not compiled.is_quick:  # that a budget must end
                     raise NotCompiled
                 return FirstValue(self.path(tested, scope), Matches(compiled))

@@ -1195,21 +1195,16 @@ cdef class Constant(Operator):
     """Literals."""
 
     cdef list _items
-    cdef bint _truth
 
     def __init__(self, items: Sequence[Atom]) -> None:
         super().__init__()
         self._items = list(items)
-        self._truth = effective_boolean(self._items)
 
     cdef object value(self, long long node):
         return self._items
 
     cdef object items(self, long long node):
         return self._items
-
-    cdef bint holds(self, long long node) except -1:
-        return self._truth
 
     def number(self) -> float:
         """The value of a single number as an xs:double; NaN for anything else."""
