@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -101,3 +102,53 @@ def test_every_file_that_architecture_names_exists() -> None:
     names = {Path(word.strip("(),;")).name for word in words}
     found = {path.name for path in ROOT.rglob("*") if path.suffix in SUFFIXES}
     assert not names - found - {path.name for path in ROOT.glob("*.md")} - {*SUFFIXES}
+
+
+def test_nobody_fills_in_a_callable_of_another_object() -> None:
+    """Such a one is an argument of the constructor; expat has handlers, in words of its own."""
+    callables, methods, values = set(), set(), set()
+    filled: list[tuple[Path, ast.Attribute, list[ast.expr]]] = []  # of others, and with what
+    for path in (path for path in FILES if path.suffix == ".py"):
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            places, given = _filled(node)
+            for place in places:
+                held = place.value if isinstance(place, ast.Subscript) else place
+                is_own = isinstance(held, ast.Attribute) and getattr(held.value, "id", "") == "self"
+                if isinstance(node, ast.AnnAssign):
+                    kinds = {getattr(each, "id", "") for each in ast.walk(node.annotation)}
+                    (callables if "Callable" in kinds else values).add(_name(held))
+                elif is_own or isinstance(held, ast.Name):
+                    values.add(_name(held))
+                elif isinstance(held, ast.Attribute):
+                    filled.append((path, held, given))
+            if isinstance(node, ast.FunctionDef):
+                (values if node.decorator_list else methods).add(node.name)
+    wrong = [
+        f"{path}:{held.lineno} {held.attr}"
+        for path, held, given in filled
+        if held.attr in callables - values
+        or any(
+            isinstance(each, ast.Lambda) or _name(each) in methods - values
+            for each in given
+            if held.attr.islower() and not isinstance(each, ast.Name)
+        )
+    ]
+    assert not wrong
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _filled(node: ast.AST) -> tuple[list[ast.expr], list[ast.expr]]:
+    """The places that a statement or a call assigns or adds to, and the values."""
+    if isinstance(node, ast.Assign):
+        places = [part for each in node.targets for part in getattr(each, "elts", [each])]
+        return places, getattr(node.value, "elts", [node.value])
+    if isinstance(node, ast.AugAssign):
+        return [node.target], getattr(node.value, "elts", [node.value])
+    if isinstance(node, ast.AnnAssign):
+        return [node.target], []
+    if isinstance(node, ast.Call) and _name(node.func) in ("add", "append", "extend", "setdefault"):
+        return [node.func.value] if isinstance(node.func, ast.Attribute) else [], node.args
+    return [], []

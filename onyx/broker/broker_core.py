@@ -21,28 +21,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from formats import WireFormat
-from onyx.broker.deliveries.delivery_log import ReadStore
-from onyx.broker.deliveries.delivery_parts import DeliveryParts
+from onyx.broker.deliveries.delivery_log import DeliveryLog, ReadStore
+from onyx.broker.deliveries.delivery_parts import DeliveryParts, matcher_of
+from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.messages.data_plane import not_evaluated
 from onyx.broker.messages.local_deliveries import DEFERRED_BYTES_MAX
 from onyx.broker.messages.message_parts import MessageParts
 from onyx.broker.messages.message_spans import MessageSpans, TellSpan
-from onyx.broker.messages.observers import Observers
+from onyx.broker.messages.observers import Figures, Observers
+from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.source_announcements import REMOVED
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.packing_parts import PackingParts
+from onyx.broker.profiles.hosted_profiles import HostedProfiles
 from onyx.broker.profiles.profile_parts import ProfileParts
 from onyx.broker.requests.broker_requests import CHANGING
 from onyx.broker.requests.request_parts import RequestParts
 from onyx.broker.shape.senders import ORDERED, OVER, place_of_sender
 from onyx.broker.shape.shape_parts import ShapeParts
-from onyx.broker.shape.source_releases import MOVED
-from onyx.broker.users.user_parts import UserParts
+from onyx.broker.shape.source_releases import MOVED, SourceReleases
+from onyx.broker.users.user_parts import UserBudgets, UserParts
+from overlay.limits import taken_limits
 from overlay.link.arrival import Arrival
 from overlay.link.core import Core, Rows
 from overlay.link.core_context import STILL, CoreContext, Surroundings
 from overlay.link.events import Delete, Flow, Put
+from overlay.link.frame import GOING_ROUND
 from overlay.link.frames import Hello, Message, SourceAnnounced, Undecoded
 from overlay.link.part import FrameRefused
 from overlay.link.request_server import Result
@@ -70,29 +75,40 @@ class BrokerCore(Core):
         any more; ``tell_span``: see MessageSpans."""
         context = CoreContext(
             *("broker", topology, identity, instance, around),
-            *(FORMATS, self._may_acknowledge, CHANGING),
+            *(FORMATS, self._may_acknowledge, self._keeps, self._keeps_all, CHANGING),
         )
         super().__init__(context, around)
         self._archive = archive
-        network = NetworkParts(context, revoke)
+        log = DeliveryLog(context.rows, context.limits.link.journal_memory_bytes)
+        hosted, matcher = HostedProfiles(), matcher_of(context)
+        network = NetworkParts(context, log.kept_between, revoke)
         control = self.control = network.control
         self.taxonomies, self._access = network.taxonomies, network.access
-        packing = PackingParts(context, control)
+        packing = PackingParts(context, network)
         self.trained, self._give_backs = packing.trained, packing.give_backs
-        deliveries = DeliveryParts(context, packing)
+        budgets = self.budgets = UserBudgets(context, hosted, matcher)
+        costs = budgets.spent, budgets.seconds_for
+        late = LateResults(taken_limits(context.limits), context.clock, *costs)
+        deliveries = DeliveryParts(
+            context, packing, log, matcher, late, hosted.text_of, hosted.user_of
+        )
         self.mailboxes = deliveries.mailboxes
-        profiles = ProfileParts(context, control, deliveries)
+        profiles = ProfileParts(context, control, deliveries, hosted)
         query = self.query = profiles.query
         moves = self.moves = ProfileMoves(context, control, query, self.mailboxes)
-        shape = ShapeParts(context, network, packing, query, moves, self.settings.take_change)
-        self.trees, self.backlogs = shape.trees, shape.backlogs
-        observers, spans = Observers(context), MessageSpans(identity, context.wall, tell_span)
+        keys = PublishKeys(context.limits, context.rows, context.wall)
+        releases = SourceReleases(control, context.links, keys.released)
+        shape = ShapeParts(context, network, packing, query, releases, self.settings.take_change)
+        self.trees, self.backlogs, self._watch = shape.trees, shape.backlogs, shape.watch
+        self._formats = packing.formats
+        observers = Observers(context, self._figures)
+        spans = MessageSpans(identity, context.wall, tell_span)
         messages = MessageParts(
-            *(context, control, packing, self.mailboxes, profiles, moves, shape, observers, spans)
+            *(context, control, packing, self.mailboxes, profiles, moves, shape, observers, spans),
+            keys,
         )
         self.data = messages.data
-        users = UserParts(context, network, self.mailboxes, query, moves, self.data)
-        self.budgets = users.budgets
+        users = UserParts(context, network, budgets, self.mailboxes, query, moves)
         requests = RequestParts(
             *(context, network, packing, profiles, moves, shape, messages, users, observers)
         )
@@ -132,6 +148,43 @@ class BrokerCore(Core):
         if tree not in table.trees or tree in table.closed or self.data.has_room(tree):
             return True
         return self.backlogs.may_grow(tree)
+
+    def _keeps(self, peer: str, flow: Flow, key: str) -> bool:
+        """What a child takes stays here until it has passed it on; see KeptMessages."""
+        role, _, child = peer.partition("/")
+        if role != "broker" or flow is not Flow.MESSAGE or not self.control.shapes.knows(key):
+            return False
+        is_able = self._links.may_have(peer, GOING_ROUND)
+        return is_able and bool(self.control.tree(key).children[child])
+
+    def _keeps_all(self, peer: str) -> bool:
+        """Also what it has passed on stays, as long as it is away."""
+        broker = peer.partition("/")[2]
+        return self._watch.is_reported(broker) or self.control.shapes.is_away(broker)
+
+    def _figures(self) -> Figures:
+        """Where the counters stand, as observers are told; what that costs grows with the
+        neighbours alone."""
+        counted = self.data.statistics()
+        of_links = {
+            broker: [
+                self.data.crossings[broker],
+                sum(
+                    channel.backlog_bytes
+                    for channel in self._links.channels_to(f"broker/{broker}")
+                    if channel.flow is Flow.MESSAGE
+                ),
+                self._formats.format_of(broker),
+                self._links.connected(f"broker/{broker}"),
+            ]
+            for broker in sorted(self.control.shapes.neighbours())
+        }
+        return {
+            **{name: counted.get(name, 0) for name in ("published", "delivered", "refused")},
+            "profiles": len(self.query.profiles),
+            "waiting_bytes": self.query.waiting_bytes,
+            "links": of_links,
+        }
 
     # --- arrivals -------------------------------------------------------------------------
 

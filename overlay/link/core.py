@@ -253,7 +253,6 @@ class Core:
         StoreError."""
         self._agenda = agenda = Agenda([self._dead, *chain(*parts), self.settings], self.hand_on)
         self.takers = agenda.takers()
-        self._hearers = agenda.hearers()
         statistics = StatisticsRequests(self.statistics, self._links)
         self.verbs = self._server.verbs
         self.verbs |= {**agenda.verbs(), "statistics": Verb(Right.OPERATE, statistics.handle)}
@@ -302,7 +301,7 @@ class Core:
         events = self._agenda.events
         while events:
             event = events.popleft()
-            hearers = self._hearers.get(type(event), ())
+            hearers = self._agenda.hearers.get(type(event), ())
             if not hearers or not any(hear(event) for hear in hearers):
                 for arrival in self._links.handle(event, now):
                     self._handle_arrival(arrival)

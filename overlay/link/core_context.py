@@ -95,9 +95,11 @@ class CoreContext:
         around: Surroundings,
         formats: Collection[str] = (),
         may_acknowledge: Callable[[str, Flow, str], bool] = always,
+        keeps: Callable[[str, Flow, str], bool] = lambda peer, flow, key: False,
+        keeps_all: Callable[[str], bool] = lambda peer: False,
         unsafe: Collection[str] = (),
     ) -> None:
-        """``instance`` is new for every start; ``formats`` and ``may_acknowledge``: see LinkLayer;
+        """``instance`` is new for every start; ``formats`` to ``keeps_all``: see LinkLayer;
         ``unsafe`` verbs: see RequestServer."""
         self.topology = topology
         self.limits = topology.limits
@@ -114,6 +116,8 @@ class CoreContext:
             formats=[*formats],
             limits=topology.limits.link,
             may_acknowledge=may_acknowledge,
+            keeps=keeps,
+            keeps_all=keeps_all,
             stored=True,
             is_over=self.slice.is_over,
             holder=self.holders.holder,

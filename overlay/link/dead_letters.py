@@ -91,11 +91,6 @@ class DeadLetter:
         return self.size == len(self.data)
 
 
-Replay = Callable[[DeadLetter], Result | None]
-"""Deals with a letter once more; None: that is done.  Else what whoever asks is told, who does it
-and drops the letter then: a message is published by a source."""
-
-
 DEAD = Table("dead", DeadLetter)
 
 
@@ -138,8 +133,6 @@ class DeadLetters(Part):
         self._counters: Counter[str] = Counter()
         self._failures: Counter[int] = Counter()  # answered in their place, by connection
         self._noted: Counter[str] = Counter()  # refused messages since the last tick, by source
-        self.replays: dict[str, Replay] = {}
-        """By kind, what a letter does once more; of the others it is forgotten."""
         self.verbs: dict[str, Verb] = {
             "dead.list": Verb(Right.OWN, self._list, self._users_named),
             "dead.show": Verb(Right.OWN, self._show, self._owners),
@@ -364,7 +357,8 @@ class DeadLetters(Part):
         return {**_shown(name, letter), **columns}
 
     def _replay(self, connection: int, request: Request) -> Result:
-        """Deal with it once more, or, what has to come again, when it does."""
+        """Announce the letter to the part that deals with it once more, or let its input in when
+        that comes again.  A source's message is returned: the client publishes it, and drops it."""
         name, letter = self._letter_argument(request)
         if letter.kind == OVER_LIMIT:
             raise RequestRefused("not-kept", f"{name} counts what had to go, which is gone")
@@ -373,11 +367,12 @@ class DeadLetters(Part):
                 "not-kept",
                 f"{name} has {letter.size} bytes, of which {len(letter.data)} were kept",
             )
-        replay = self.replays.get(letter.kind)
-        said = None if replay is None else replay(letter)
-        if said is None:
-            self._drop(name)
-        return {"id": name, "kind": letter.kind, **(said or {})}
+        said = {"id": name, "kind": letter.kind}
+        if letter.kind == REFUSED:
+            return {**said, "format": letter.format, "data": letter.data}
+        self.announce(letter)
+        self._drop(name)
+        return said
 
     def _drop_named(self, connection: int, request: Request) -> Result:
         """Keep it no longer; what was passed over is handled when it comes again."""

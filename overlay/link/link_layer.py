@@ -427,6 +427,8 @@ class LinkLayer:
         formats: Sequence[str],
         limits: LinkLimits,
         may_acknowledge: Callable[[str, Flow, str], bool] = always,
+        keeps: Callable[[str, Flow, str], bool] = lambda peer, flow, key: False,
+        keeps_all: Callable[[str], bool] = lambda peer: False,
         notices: bool = False,
         stored: bool = False,
         is_over: Callable[[], bool] = never,
@@ -436,6 +438,7 @@ class LinkLayer:
     ) -> None:
         """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
         peer's window fills: back-pressure.  It is asked again in every ``drain``.
+        ``keeps``, ``keeps_all``: see KeptMessages of brokers.
 
         ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
         ``is_over``: whether the slice of this event is, so that the next frames have to wait.
@@ -453,9 +456,7 @@ class LinkLayer:
         self._epochs = Epochs(epoch)
         self.is_anew = False
         """The store was lost: hellos say so to brokers that have not told how far they were."""
-        # See shape_parts.py of brokers: whether what is taken is kept, and what is passed on.
-        self.keeps: Callable[[str, Flow, str], bool] = lambda peer, flow, key: False
-        self.keeps_all: Callable[[str], bool] = lambda peer: False
+        self.keeps, self._keeps_all = keeps, keeps_all
         self._limits = limits
         self._may_acknowledge = may_acknowledge
         self._notices = notices
@@ -815,7 +816,7 @@ class LinkLayer:
             journal.acknowledge(frame, self._now)
             self._transmit(journal)
         elif isinstance(frame, PassedOn):
-            journal.pass_on(frame, keeps_all=self.keeps_all(session.peer))
+            journal.pass_on(frame, keeps_all=self._keeps_all(session.peer))
         elif isinstance(frame, Skipped):
             journal.skip(frame)
         elif journal.accept(frame.flow, envelope.key, envelope.sequence):

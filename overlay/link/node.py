@@ -253,7 +253,6 @@ class _Node:
         self._archive = archive
         self._planner = planner
         self._core = core
-        self._store = store
         self._reserve = reserve
         self._clock = clock
         self._limits = limits

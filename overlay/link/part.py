@@ -5,6 +5,7 @@
     frame ──> the part that takes it       ``frames``: which, and from whom
     asked ──> the part that answers it     ``verbs``
     event ──> the part that waits for it   ``events``: of those that are not the link layer's
+    news  ──> the parts that hear of it    ``events`` as well; another part ``announces`` them
     rows  ──> the parts that stored them   ``streams`` and ``restore``, once, at a restart
     time  ──> parts that wait for it       ``tick``
               parts that have asked        ``flush`` and ``work``, see Agenda
@@ -31,10 +32,10 @@ from overlay.link.stored_rows import StoredRows, Stream
 from overlay.topology import Topology
 
 F = TypeVar("F", bound=Frame)
-E = TypeVar("E", bound=Event)
+E = TypeVar("E")
 
-Hearer = tuple[type[Any], Callable[[Any], bool]]
-"""A kind of event, and what is told of one: whether it was waited for."""
+Hearer = tuple[type[Any], Callable[[Any], object]]
+"""A kind of event or news, and what is told of one: of an event, whether it was waited for."""
 
 OUTSIDE = frozenset({"client", "source", "subscriber"})
 """Roles that no process of the network has."""
@@ -80,8 +81,8 @@ def takes(
     return Taker(kind, senders, take, is_aside, right)
 
 
-def hears(kind: type[E], hear: Callable[[E], bool]) -> Hearer:
-    """``hear`` says whether the event is for it; if not, others are asked."""
+def hears(kind: type[E], hear: Callable[[E], object]) -> Hearer:
+    """``hear`` says whether the event is for it; if not, others are asked.  All hear of news."""
     return kind, hear
 
 
@@ -99,7 +100,8 @@ class Part:
         return ()
 
     def events(self) -> Iterable[Hearer]:
-        """What it has asked the shell for comes as these; asked for once."""
+        """What it has asked the shell for comes as these, and news of other parts; asked for
+        once."""
         return ()
 
     def streams(self) -> Iterable[Stream]:
@@ -136,8 +138,7 @@ class Part:
         """The network has other brokers, as the parts of the registration service are told."""
 
     def redirect(self, actions: list[Action]) -> list[Action]:
-        """Take the frames of a call that are not for the shell, and leave the others; once it is in
-        ``Agenda.redirecting``."""
+        """Leave what is for the shell; for a part in ``Agenda.redirecting``."""
         return actions
 
     # --- what it has to do ----------------------------------------------------------------
@@ -161,6 +162,12 @@ class Part:
         """To the part that takes its frame: it was held until now."""
         assert self.agenda is not None
         self.agenda.hand_on(arrival)
+
+    def announce(self, news: object) -> None:
+        """Tell the parts that hear of such news, at once."""
+        if self.agenda is not None:
+            for hear in self.agenda.hearers.get(type(news), ()):
+                hear(news)
 
     def ask_shell(self, action: Action) -> None:
         """Behind the rows and frames of this call."""
@@ -188,8 +195,12 @@ class Agenda:
         self.is_busy = (
             True  # more events may wait; False at the end of a batch behind which none do
         )
+        self.hearers: dict[type, list[Callable[[Any], object]]] = {}
+        """Who waits for what; several may wait for a kind of event."""
         for part in parts:
             part.agenda = self
+            for kind, hear in part.events():
+                self.hearers.setdefault(kind, []).append(hear)
         self._ticking = [part for part in parts if type(part).tick is not Part.tick]
         self._noticing = [part for part in parts if type(part).gone is not Part.gone]
 
@@ -199,13 +210,6 @@ class Agenda:
         for taker in (taker for part in self.parts for taker in part.frames()):
             if found.setdefault(taker.kind, taker) is not taker:
                 raise ValueError(f"two parts take {taker.kind.__name__}")
-        return found
-
-    def hearers(self) -> Mapping[type[Event], Sequence[Callable[[Any], bool]]]:
-        """Who waits for what; several may wait for a kind of event."""
-        found: dict[type[Event], list[Callable[[Any], bool]]] = {}
-        for kind, hear in (hearer for part in self.parts for hearer in part.events()):
-            found.setdefault(kind, []).append(hear)
         return found
 
     def verbs(self) -> Mapping[str, Verb]:

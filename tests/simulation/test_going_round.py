@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from onyx.broker.shape.shape_parts import KeptMessages
+from onyx.broker.broker_core import BrokerCore
+from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.routing.broadcast_tree import broadcast_tree
 from tests.simulation.scenario import PATIENCE
 from tests.simulation.seeds import batch, known_seeds, seeds
@@ -42,12 +43,8 @@ class AwayScenario(LeavingScenario):
     def is_replaced(self, broker: str) -> bool:
         """Whether its neighbours have all that it may not have passed on: not where it died while
         it missed one of them for long."""
-        parts = [
-            part
-            for other in self.topology.neighbours(broker)
-            for part in self._core(other)._agenda.parts
-        ]
-        return all(part.is_whole(broker) for part in parts if isinstance(part, KeptMessages))
+        neighbours = self.topology.neighbours(broker)
+        return all(self._core(other).trees.is_whole(broker) for other in neighbours)
 
     def missing_but_at(self, broker: str) -> list[tuple[str, str, int]]:
         return [
@@ -211,7 +208,7 @@ def test_a_broker_that_was_seen_for_a_moment_takes_nothing_with_it(seed: int) ->
 def test_without_what_its_parent_keeps_it_would_show(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KeptMessages, "_keeps", lambda self, peer, flow, tree: False)
-    monkeypatch.setattr(KeptMessages, "is_whole", lambda self, neighbour: True)
+    monkeypatch.setattr(BrokerCore, "_keeps", lambda self, peer, flow, tree: False)
+    monkeypatch.setattr(TreeVersions, "is_whole", lambda self, neighbour: True)
     with pytest.raises(AssertionError, match="others wait for"):
         cut_off(seed)

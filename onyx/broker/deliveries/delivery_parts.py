@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from onyx.broker.deliveries.delivery_log import DeliveryLog
 from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.packing.packing_parts import PackingParts
-from overlay.limits import taken_limits
 from overlay.link.core_context import CoreContext
 from overlay.link.slices import SLICE_SECONDS
 from yfilter.engine.match_limits import MatchLimits
@@ -18,22 +20,32 @@ LATE_MESSAGES = 256
 """For which a profile that took more than a slice of a message is evaluated late at once."""
 
 
-class DeliveryParts:
-    """``matcher``: the one of the broker."""
+def matcher_of(context: CoreContext) -> Matcher:
+    """The one of the broker."""
+    evaluation = EvaluationLimits(
+        seconds_max=min(context.limits.evaluation_ms_max / 1000, SLICE_SECONDS),
+        late_messages=LATE_MESSAGES,
+        clock=context.clock,
+    )
+    return Matcher(MatchLimits(evaluation=evaluation), context.limits.message)
 
-    def __init__(self, context: CoreContext, packing: PackingParts) -> None:
+
+class DeliveryParts:
+    def __init__(
+        self,
+        context: CoreContext,
+        packing: PackingParts,
+        log: DeliveryLog,
+        matcher: Matcher,
+        late: LateResults,
+        text_of: Callable[[str], str],
+        user_of: Callable[[str], str | None],
+    ) -> None:
         limits, link, dead = context.limits, context.limits.link, context.dead
-        seconds = limits.evaluation_ms_max / 1000
-        evaluation = EvaluationLimits(
-            seconds_max=min(seconds, SLICE_SECONDS),
-            late_messages=LATE_MESSAGES,
-            clock=context.clock,
-        )
-        self.matcher = Matcher(MatchLimits(evaluation=evaluation), limits.message)
-        late = LateResults(taken_limits(limits), seconds, context.clock)
-        maker = ResultMaker(packing.aside, self.matcher, results_bytes_max(link), dead, late)
+        self.matcher = matcher
+        maker = ResultMaker(packing.aside, matcher, results_bytes_max(link), dead, late, text_of)
         self.mailboxes = Mailboxes(
-            *(context.links, context.rows, link, MailboxLimits.of(limits), maker),
-            *(context.slice, dead, context.wall),
+            *(context.links, context.rows, link, MailboxLimits.of(limits), log, maker),
+            *(user_of, context.slice, dead, context.wall),
         )
         self.parts = (self.mailboxes,)

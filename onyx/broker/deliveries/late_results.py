@@ -31,14 +31,15 @@ class LateResults:
     """``answer`` where it is known; else it is asked for, and ``awaited``."""
 
     def __init__(
-        self, limits: MessageLimits, seconds_max: float, clock: Callable[[], float]
+        self,
+        limits: MessageLimits,
+        clock: Callable[[], float],
+        tell_cost: TellCost,
+        seconds_for: Callable[[str], float],
     ) -> None:
-        """A profile may take ``seconds_max`` of processor time, by ``clock``, for a message."""
-        self.seconds_max = seconds_max
-        self.tell_cost: TellCost = lambda source, number, profiles, seconds: None
-        """Is told what profiles have taken together."""
-        self.seconds_for: Callable[[str], float] = lambda profile: seconds_max
-        """What a profile may take now."""
+        """``tell_cost`` is told what profiles have taken together; ``seconds_for``: the processor
+        time, by ``clock``, that a profile may take for a message now."""
+        self._tell_cost, self._seconds_for = tell_cost, seconds_for
         self._limits = limits
         self._clock = clock
         self._waiting: dict[str, tuple[str, int, list[str]]] = {}  # what was asked, for whom
@@ -53,7 +54,7 @@ class LateResults:
         key = _key(source, number, text)
         found = self._answers.get(key)
         if found is None and key not in self._waiting:
-            seconds = self.seconds_for(profiles[0])
+            seconds = self._seconds_for(profiles[0])
             if not seconds:
                 return SUSPENDED
             self._waiting[key] = source, number, profiles
@@ -66,18 +67,18 @@ class LateResults:
         self, source: str, number: int, text: str, stream: ElementStream, profiles: list[str]
     ) -> ProfileEvaluated:
         """The same for somebody who cannot wait."""
-        seconds = self.seconds_for(profiles[0])
+        seconds = self._seconds_for(profiles[0])
         if not seconds:
             return SUSPENDED
         found = evaluate(text, stream, seconds, self._clock, self._clock())
-        self.tell_cost(source, number, profiles, found.seconds)
+        self._tell_cost(source, number, profiles, found.seconds)
         return found
 
     def answered(self, event: Evaluated) -> None:
         asked = self._waiting.pop(event.key, None)
         if asked is None:
             return
-        self.tell_cost(*asked, event.answer.seconds)
+        self._tell_cost(*asked, event.answer.seconds)
         while len(self._answers) >= ANSWERS_MAX:
             del self._answers[next(iter(self._answers))]
         self._answers[event.key] = event.answer

@@ -266,7 +266,6 @@ class Rejections:
         self._rows = rows
         self._boxes = boxes
         self._deliver = deliver
-        dead.replays[UNDELIVERABLE] = self._replay
         self._lines = lines
         self._log = log
         self._policies = policies
@@ -356,8 +355,10 @@ class Rejections:
             del box.sharing.open[number]
             self._release(box, [position])
 
-    def _replay(self, letter: DeadLetter) -> None:
+    def replay(self, letter: DeadLetter) -> None:
         """Deliver what was rejected once more."""
+        if letter.kind != UNDELIVERABLE:
+            return
         box = self._boxes.get(letter.profile)
         if box is None:
             raise RequestRefused("unknown-profile", f"{letter.profile} is not here any more")
@@ -392,18 +393,21 @@ class Mailboxes(Part):
         rows: RowLog,
         limits: LinkLimits,
         bounds: MailboxLimits,
+        log: DeliveryLog,
         maker: ResultMaker,
+        user_of: Callable[[str], str | None],
         slice_: Slice,
         dead: DeadLetters,
-        wall: Callable[[], float] = lambda: 0.0,
+        wall: Callable[[], float],
     ) -> None:
-        """``slice_``: of the event; ``dead`` keeps what is rejected for good; ``wall``: seconds."""
+        """``user_of``: whose a profile is, None if it is not here; ``slice_``: of the event;
+        ``dead`` keeps what is rejected for good; ``wall``: seconds."""
         self.maker = maker
         self._slice = slice_
         self._bounds = bounds
         self._wall = wall
-        self._log = DeliveryLog(rows, limits.journal_memory_bytes)
-        self.kept_between = self._log.kept_between
+        self._log = log
+        self._user_of = user_of
         self._boxes: dict[str, Mailbox] = {}
         self._mailbox_rows = MailboxRows(rows, self._boxes)
         self._texts = FormerTexts(rows)
@@ -419,8 +423,6 @@ class Mailboxes(Part):
             *(rows, self._boxes, self._lines, self._log, self.policies, dead, wall),
             *(self._release, self.deliver_message),
         )
-        self.user_of: Callable[[str], str | None] = lambda profile: None
-        """Whose a profile is; None: it is not here."""
         self._dead = dead
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
@@ -433,6 +435,7 @@ class Mailboxes(Part):
     def events(self) -> Iterable[Hearer]:
         yield hears(RowsRead, self.handle_read)
         yield hears(Evaluated, self.handle_evaluated)
+        yield hears(DeadLetter, self._rejections.replay)
 
     def streams(self) -> Iterable[Stream]:
         yield streamed(DELIVERIES, self._log.restore)
@@ -829,7 +832,7 @@ class Mailboxes(Part):
             self._note(profile, box)
             if self.policies:
                 self.policies.begin(box)
-            if (user := self.user_of(profile)) is not None:
+            if (user := self._user_of(profile)) is not None:
                 self._overflow.users.give(box, user)
         return box
 

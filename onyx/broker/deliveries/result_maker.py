@@ -61,13 +61,14 @@ class ResultMaker:
         bytes_max: int,
         dead: DeadLetters,
         late: LateResults,
+        text_of: Callable[[str], str],
     ) -> None:
-        """``bytes_max`` of results on one message fit into a frame."""
+        """``bytes_max`` of results on one message fit into a frame; ``text_of``: what a profile
+        says now."""
         self._codebook = codebook
         self._matcher = matcher
         self._bytes_max = bytes_max
-        self.text_of: Callable[[str], str] = lambda profile: ""
-        """What a profile says now."""
+        self._text_of = text_of
         self.late = late
         self._dead = dead
         self._former = Matcher(
@@ -196,7 +197,7 @@ class ResultMaker:
 
     def _is_asked(self, source: str, number: int, profile: str, text: str) -> bool:
         late = self.late
-        return late.is_busy and late.knows(source, number, text or self.text_of(profile))
+        return late.is_busy and late.knows(source, number, text or self._text_of(profile))
 
     def _late(
         self,
@@ -209,7 +210,7 @@ class ResultMaker:
     ) -> Iterator[tuple[list[str], Results | None]]:
         """What takes more than a slice; nothing is known yet of what is left out."""
         ask = self.late.at_once if at_once else self.late.answer
-        answer = ask(source, number, text or self.text_of(profiles[0]), stream, profiles)
+        answer = ask(source, number, text or self._text_of(profiles[0]), stream, profiles)
         if answer is not None:
             yield profiles, self._fitting(answer)
 

@@ -60,7 +60,6 @@ from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.dead_letters import REFUSED
 from overlay.link.events import DiskRoom, Flow
 from overlay.link.frames import (
     AcceptedBefore,
@@ -69,6 +68,7 @@ from overlay.link.frames import (
     Publish,
     PublishOnce,
     Refused,
+    TreeEnded,
     Undecoded,
 )
 from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
@@ -137,7 +137,6 @@ class DataPlane(Part):
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._published = self._codebook.of_published()
-        query.finish = self.finish
         self.last_numbers = LastNumbers(context.rows, control.gone_sources)
         self._kind: type[Message] = Message  # of what is handled from the parent
         self.archive = archive
@@ -152,7 +151,6 @@ class DataPlane(Part):
         self._refused: Counter[str] = Counter()  # by code
         self.crossings: Counter[str] = Counter()  # messages sent, by child link
         self._crossing_bytes: Counter[str] = Counter()
-        self._dead.replays[REFUSED] = lambda letter: {"format": letter.format, "data": letter.data}
 
     def frames(self) -> Iterable[Taker]:
         for kind in (Publish, PublishOnce):
@@ -164,6 +162,7 @@ class DataPlane(Part):
 
     def events(self) -> Iterable[Hearer]:
         yield hears(DiskRoom, self.quota.note_disk)
+        yield hears(TreeEnded, lambda ended: self.last_numbers.end_tree(ended.root))
 
     def _handle_publish(self, frame: Publish, arrival: Arrival) -> None:
         """A source's message, the ``sequence``-th of it; refused to the source when it is bad."""

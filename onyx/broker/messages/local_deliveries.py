@@ -146,7 +146,7 @@ class LocalDeliveries:
         self.waiting_bytes = 0
         self.undecided: Counter[str] = Counter()
         self._steps: Iterator[None] | None = None  # of the first that waits
-        self.last = "", 0  # the message whose profiles were asked last
+        self._profiles = query.profiles
         self._last = 0
         self._by_number: dict[int, Mailbox] = {}  # of profiles as of so many changes
         self._by_numbers: dict[bytes, list[Mailbox]] = {}  # the same of many together
@@ -232,7 +232,7 @@ class LocalDeliveries:
     def given(self, parcel: Parcel, delivered: Iterable[Delivered]) -> Iterator[Given]:
         """What a message gives for profiles that it is whole for; then what it gives for former
         texts of the others."""
-        self.last = parcel.source, parcel.number
+        self._profiles.asked = parcel.source, parcel.number
         takes_part = None
         if parcel.reflects != WHOLE:
             takes_part = self._transformation.takes_part(parcel)

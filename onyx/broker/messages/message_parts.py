@@ -30,15 +30,14 @@ class MessageParts:
         shape: ShapeParts,
         observers: Observers,
         spans: MessageSpans,
+        keys: PublishKeys,
     ) -> None:
-        query, keys = profiles.query, PublishKeys(context.limits, context.rows, context.wall)
-        shape.stages.releases.keys_of = keys.released
+        query = profiles.query
         archive = ArchiveFeed(context.topology, packing.codebook)
         self.data = data = DataPlane(
             *(context, control, packing, query, moves, mailboxes, profiles.shares),
             *(observers, keys, archive, spans),
         )
-        shape.trees.tell_ended.append(data.last_numbers.end_tree)
         announcements = SourceAnnouncements(
             *(context, control, query, packing.trained, moves, data.validation, keys),
             *(data.last_numbers, shape.watch.is_long_gone),

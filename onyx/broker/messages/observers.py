@@ -105,14 +105,15 @@ class Observers(Part):
 
     section = "observers"
 
-    def __init__(self, context: CoreContext) -> None:
+    def __init__(self, context: CoreContext, figures: Callable[[], Figures]) -> None:
+        """``figures``: where the counters of the broker stand."""
         self._identity = context.identity
         self._links = context.links
         self._clock = context.clock
         self._wall = context.wall
         self.verbs = {"observe": Verb(Right.OPERATE, self._observe)}
         self.connections: dict[int, Observer] = {}  # none: nothing need be noted
-        self.figures: Callable[[], Figures] = dict
+        self._figures = figures
         self._for_figures: set[int] = set()  # of the connections
         self._told: Figures = {}
         self._told_at = -inf
@@ -220,7 +221,7 @@ class Observers(Part):
 
     def _tell_figures(self) -> None:
         """Where they stand, unless that was told."""
-        figures = self.figures()
+        figures = self._figures()
         if figures != self._told:
             self._told = figures
             frame = Observed(events=[{"kind": "figures", "broker": self._identity, **figures}])

@@ -31,10 +31,11 @@ from overlay.link.frames import (
     ReleaseProfile,
     StandBy,
     StandingBy,
+    TreeEnded,
     WatershedMarker,
     WatershedReached,
 )
-from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
 from overlay.link.row_log import numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -449,8 +450,6 @@ class ProfileMoves(Part):
         self.watersheds = Watersheds(context, control)
         both = context, query, mailboxes, self.watersheds, control.registration
         self.leaving, self.coming = Releases(*both), Standbys(*both)
-
-        query.tell_live.append(self.coming.handle_live)
         self.is_busy = False  # whether ``intercepts`` has to be asked about deliveries
 
     def frames(self) -> Iterable[Taker]:
@@ -466,6 +465,10 @@ class ProfileMoves(Part):
         yield takes(MoveEnded, "registration", handled(self._handle_ended))
         yield takes(WatershedMarker, "child", handled(self.watersheds.handle_marker))
         yield takes(WatershedReached, "parent", handled(self._handle_reached))
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(LiveVersion, self.coming.handle_live)
+        yield hears(TreeEnded, lambda ended: self.end_tree(ended.root))
 
     def restore(self, rows: StoredRows) -> None:
         self.watersheds.restore(rows)

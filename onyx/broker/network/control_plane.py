@@ -34,7 +34,6 @@ from formats import (
     Validation,
     derive_dictionary,
 )
-from formats.graph.striped import Closure
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import (
@@ -443,7 +442,9 @@ class _AwaitedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _CurrentRow:
+class CurrentTree:
+    """Messages published here go down it; announced before the first does."""
+
     tree: str
 
 
@@ -453,7 +454,7 @@ when every broker has the last one.  Older ones are kept as long as messages wai
 that may be in their words."""
 
 AWAITED = Table("awaited", _AwaitedRow)
-CURRENT = Table("tree-current", _CurrentRow)
+CURRENT = Table("tree-current", CurrentTree)
 
 
 class ControlPlane(Part):
@@ -461,7 +462,8 @@ class ControlPlane(Part):
 
     section = "control"
 
-    def __init__(self, context: CoreContext) -> None:
+    def __init__(self, context: CoreContext, kept_between: Callable[[], tuple[int, int]]) -> None:
+        """``kept_between``: the first and the last record of the delivery log."""
         self.identity = context.identity
         self.shapes = KnownShapes(context.identity, context.topology, context.rows)
         self.sources: dict[str, SourceEntry] = {}
@@ -469,17 +471,13 @@ class ControlPlane(Part):
         self._links = context.links
         self._rows = context.rows
         self._current = ""  # the tree that messages published here go down, once one is in use
-        self.closure: Callable[[str], Closure | None] = _unclosed  # by tree; see taxonomies.py
-        self.tell_used: list[Callable[[str], None]] = []  # that tree, before anything goes down it
-        self.tell_ready: Callable[[str], None] = lambda source: None
         # source -> the tree it was announced on, and the children whose TreeReady is missing
         self._awaited: dict[str, tuple[str, set[str]]] = {}
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
         self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
         self._former: dict[str, Mapping[bytes, Dictionary]] = {}  # by source, of those in use
         self.gone_sources = GoneSources(context.rows)
-        self.kept_between: Callable[[], tuple[int, int]] = lambda: (1, 0)
-        """The first and the last record of the delivery log."""
+        self._kept_between = kept_between
 
     def restore(self, rows: StoredRows) -> None:
         self.shapes.restore(rows)
@@ -520,9 +518,8 @@ class ControlPlane(Part):
     def use_tree(self, tree: str) -> None:
         """What is published here from now on goes down this tree."""
         self._current = tree
-        CURRENT.put(self._rows, "own", _CurrentRow(tree))
-        for tell in self.tell_used:
-            tell(tree)
+        CURRENT.put(self._rows, "own", CurrentTree(tree))
+        self.announce(CurrentTree(tree))
 
     def tree(self, tree: str) -> BroadcastTree:
         """By name; KeyError when there is none (any more)."""
@@ -781,7 +778,7 @@ class ControlPlane(Part):
         SOURCES.delete(self._rows, source)
         if self._awaited.pop(source, None) is not None:
             AWAITED.delete(self._rows, source)
-        oldest, last = self.kept_between()
+        oldest, last = self._kept_between()
         former = self._former_of(entry, None)
         self.gone_sources.add(source, entry.base, former, last, oldest)
 
@@ -793,7 +790,7 @@ class ControlPlane(Part):
         self, entry: SourceEntry, now: SourceAnnounced | SourceChanged | None
     ) -> list[FormerSchema]:
         """The schemas that a source has no more; the newest first."""
-        oldest, last = self.kept_between()
+        oldest, last = self._kept_between()
         is_another = now is None or (entry.schema_kind, entry.schema) != (
             now.schema_kind,
             now.payload,
@@ -819,15 +816,11 @@ class ControlPlane(Part):
 
     def _put_ready(self, entry: SourceEntry) -> None:
         self._put_source(replace(entry, ready=True))
-        self.tell_ready(entry.source)
+        self.announce(SourceReady(entry.source, entry.version))
 
     def _put_source(self, entry: SourceEntry) -> None:
         self._know_source(entry)
         SOURCES.put(self._rows, entry.source, entry.row())
-
-
-def _unclosed(tree: str) -> None:
-    """No taxonomy says anything."""
 
 
 def _changed(

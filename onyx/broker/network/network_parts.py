@@ -11,8 +11,13 @@ from overlay.link.core_context import CoreContext
 
 
 class NetworkParts:
-    def __init__(self, context: CoreContext, revoke: Callable[[frozenset[int]], None]) -> None:
-        self.control = ControlPlane(context)
+    def __init__(
+        self,
+        context: CoreContext,
+        kept_between: Callable[[], tuple[int, int]],
+        revoke: Callable[[frozenset[int]], None],
+    ) -> None:
+        self.control = ControlPlane(context, kept_between)
         self.access = AccessRules(context, self.control, revoke)
         self.taxonomies = Taxonomies(context, self.control)
         self.parts = self.control, self.access, self.taxonomies

@@ -18,18 +18,18 @@ the same on many trees is stored, and in memory, once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
 from formats import Compression, FormatError, decompress
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.taxonomy import Taxonomy
-from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.control_plane import ControlPlane, CurrentTree
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import TaxonomiesAnnounced, TaxonomiesInForce
-from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.frames import TaxonomiesAnnounced, TaxonomiesInForce, TreeEnded
+from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
 from yfilter.graph.graph_query import with_classes_above
@@ -70,14 +70,14 @@ class Taxonomies(Part):
         self._in_force: dict[str, _InForceRow] = {}  # by tree
         self._payloads: dict[str, bytes] = {}  # by digest
         self._closures: dict[str, TaxonomyClosure] = {}  # by digest, as they are needed
-        self.tell_announced: list[Callable[[], None]] = []
-        """Who wants to know that the registration service says others."""
-        control.tell_used.append(self.use_tree)
-        control.closure = self.closure
 
     def frames(self) -> Iterable[Taker]:
         yield takes(TaxonomiesAnnounced, "registration", self._handle_announced)
         yield takes(TaxonomiesInForce, "parent", self._handle_in_force)
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(CurrentTree, lambda current: self.use_tree(current.tree))
+        yield hears(TreeEnded, lambda ended: self.end_tree(ended.root))
 
     def restore(self, rows: StoredRows) -> None:
         self._payloads = {digest: row.payload for digest, row in rows.take(CONTENTS)}
@@ -139,8 +139,7 @@ class Taxonomies(Part):
         self._put(_ANNOUNCED, frame.version, frame.payload)
         if self._control.has_own_tree:
             self.use_tree(self._control.current_tree)
-        for tell in self.tell_announced:
-            tell()
+        self.announce(frame)
 
     def _handle_in_force(self, frame: TaxonomiesInForce, arrival: Arrival) -> None:
         self._check(frame.payload)

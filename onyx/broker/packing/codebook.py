@@ -27,7 +27,7 @@ from formats import (
 )
 from formats.graph.reader import graph_of_document
 from formats.publication import read_publication
-from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from overlay.limits import taken_limits
 
@@ -36,11 +36,11 @@ class Codebook:
     """Reads and writes; see the counters: ``decoded`` messages, ``encoded`` forms made of an
     element stream, ``unpacked`` and ``packed`` payloads, ``graphs_derived`` of RDF/XML."""
 
-    def __init__(self, control: ControlPlane, trained: CompressionDictionaries) -> None:
-        self._control = control
+    def __init__(self, network: NetworkParts, trained: CompressionDictionaries) -> None:
+        self._control, self._closure = network.control, network.taxonomies.closure
         self._trained = trained
         self._counters: Counter[str] = Counter()
-        self.hold_to(taken_limits(control.topology.limits))
+        self.hold_to(taken_limits(self._control.topology.limits))
 
     def of_published(self) -> Codebook:
         """The same for messages that no root broker has taken yet, and counted together."""
@@ -64,7 +64,7 @@ class Codebook:
         MessageRefused; DecodeError ``unknown-format`` for a media type that is no graph's.
         """
         self._counters["decoded"] += 1
-        closure, base = self._control.closure(tree), self._base(source)
+        closure, base = self._closure(tree), self._base(source)
         return read_publication(payload, media_type, self._limits, closure, base)
 
     def graph_of(self, tree: str, source: str, document: ElementStream) -> ElementStream:
@@ -72,7 +72,7 @@ class Codebook:
         where it means none, which is counted as ``no_graph``."""
         self._counters["graphs_derived"] += 1
         try:
-            closure = self._control.closure(tree)
+            closure = self._closure(tree)
             return graph_of_document(document, self._graph_limits, self._base(source), closure)
         except MessageRefused:
             self._counters["no_graph"] += 1

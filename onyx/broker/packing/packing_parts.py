@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.packing.give_backs import GiveBacks
@@ -11,10 +11,11 @@ from overlay.link.core_context import CoreContext
 
 
 class PackingParts:
-    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
+    def __init__(self, context: CoreContext, network: NetworkParts) -> None:
+        control = network.control
         self.trained = CompressionDictionaries(context, control)
-        self.codebook = Codebook(control, self.trained)
-        self.aside = Codebook(control, self.trained)  # its counts are of no message's way
+        self.codebook = Codebook(network, self.trained)
+        self.aside = Codebook(network, self.trained)  # its counts are of no message's way
         self.give_backs = GiveBacks(context, control, self.codebook)
         self.formats = LinkFormats(context, control, self.aside, self.give_backs)
         self.parts = (self.trained,)

@@ -31,6 +31,35 @@ class HostedProfile(NamedTuple):
         return routing_query_of(parse_accepted(self.text))
 
 
+class HostedProfiles(dict[str, HostedProfile]):
+    """By id; ``suspended``: of those that are not evaluated, why; ``asked``: the source and number
+    of the message that they were asked about last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.suspended: dict[str, str] = {}
+        self.asked = "", 0
+
+    def text_of(self, profile: str) -> str:
+        """What a profile says, "" if it is gone."""
+        hosted = self.get(profile)
+        return "" if hosted is None else hosted.text
+
+    def user_of(self, profile: str) -> str | None:
+        hosted = self.get(profile)
+        return None if hosted is None else hosted.user
+
+
+class OverBudget(NamedTuple):
+    """News that a profile has taken too much of a message, ``code`` and ``why`` as is told."""
+
+    profile: str
+    source: str
+    number: int
+    code: str
+    why: str
+
+
 class _HostedRow(NamedTuple):
     """Its key is the profile."""
 

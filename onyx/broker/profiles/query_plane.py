@@ -14,10 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.profiles.delta_portions import delta_portions, row_key
-from onyx.broker.profiles.hosted_profiles import HOSTED, HostedProfile, HostedRows
+from onyx.broker.profiles.hosted_profiles import (
+    HOSTED,
+    HostedProfile,
+    HostedProfiles,
+    HostedRows,
+    OverBudget,
+)
 from onyx.broker.profiles.live_wait import LiveVersion, LiveWaits
 from onyx.broker.profiles.transformation import Transformation
 from overlay.limits import Limits
@@ -35,7 +42,7 @@ from overlay.link.frames import (
     ProfilesPlaced,
     RoutingDelta,
 )
-from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
 from overlay.link.portions import portions
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import INTERESTS, PROFILES, StoredRows
@@ -206,10 +213,10 @@ SUSPENDED = Table("suspended", str)  # by profile: why
 class Suspensions:
     """Of profiles in the Matcher; ``why`` by profile."""
 
-    def __init__(self, rows: RowLog, matcher: Matcher) -> None:
+    def __init__(self, rows: RowLog, matcher: Matcher, why: dict[str, str]) -> None:
         self._rows = rows
         self._matcher = matcher
-        self.why: dict[str, str] = {}
+        self.why = why
 
     def restore(self, rows: StoredRows) -> None:
         """When all profiles are in the Matcher."""
@@ -260,12 +267,13 @@ class QueryPlane(Part):
         mailboxes: Mailboxes,
         matcher: Matcher,
         transformation: Transformation,
+        profiles: HostedProfiles,
     ) -> None:
         self.matcher = matcher
         self.transformation = transformation
         self.table = RoutingTable(matcher)
-        self.profiles: dict[str, HostedProfile] = {}
-        self.suspensions = Suspensions(context.rows, matcher)
+        self.profiles = profiles
+        self.suspensions = Suspensions(context.rows, matcher, profiles.suspended)
         self._control = control
         self._links = context.links
         self._rows = rows = context.rows
@@ -279,16 +287,6 @@ class QueryPlane(Part):
         self.routes = ChildRoutes(control, rows, self.table, self._note)
         self._news: dict[str, DeltaSum] = {}  # by own branch: what the parent does not know yet
         self._behind: list[LiveMarker] = []  # what must come after it
-        self.tell_live: list[Callable[[LiveVersion], None]] = []
-        """Who else wants to know that a version is live."""
-        self.tell_added: list[Callable[[str], None]] = []
-        """Who wants to know that a profile has come, or has a new text."""
-        self.finish: Callable[[], None] = lambda: None
-        """Delivers the messages that came before a change."""
-        control.kept_between = mailboxes.kept_between
-        transformation.parsed = self._parsed
-        mailboxes.maker.text_of = self.text_of
-        mailboxes.user_of = self._user_of
 
     def take_limits(self, limits: Limits) -> None:
         before, self._bounds = self._bounds, _table_bounds(limits)
@@ -300,6 +298,9 @@ class QueryPlane(Part):
         yield takes(RoutingDelta, "child", self._handle_delta)
         yield takes(LiveMarker, "child", self._handle_marker)
         yield takes(LiveReached, "parent", self._handle_reached)
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(OverBudget, self._hold_back)
 
     def restore(self, rows: StoredRows) -> None:
         """Rebuild from rows; the control plane must have been restored before."""
@@ -406,15 +407,17 @@ class QueryPlane(Part):
         self.profiles[profile] = hosted
         self._hosted.put(hosted, parse_accepted(hosted.text))
 
-    def text_of(self, profile: str) -> str:
-        """What a profile says, "" if it is gone."""
-        hosted = self.profiles.get(profile)
-        return "" if hosted is None else hosted.text
-
     def suspend(self, profile: str, why: str) -> None:
         """Evaluate a profile no more, until its text is given again; all else of it stays."""
         self._mailboxes.keep_text(profile, self.profiles[profile].text)
         self.suspensions.suspend(profile, why)
+
+    def _hold_back(self, told: OverBudget) -> None:
+        """The user is told by a delivery as any other."""
+        if told.code == "suspended":
+            self.suspend(told.profile, told.why)
+        given = self._mailboxes.boxes([told.profile]), without_results(told.code, told.why)
+        self._mailboxes.deliver_message(told.source, told.number, [given], None)
 
     def let_go(self, profile: str) -> HostedProfile:
         """Stop matching and announcing a profile; KeyError when it is not here."""
@@ -550,7 +553,7 @@ class QueryPlane(Part):
     def use_shape(self) -> None:
         """There is a newer shape of the network."""
         self._map_if_asked()
-        self.transformation.use_shape(self.profiles)
+        self.transformation.use_shape()
 
     def statistics(self) -> Mapping[str, object]:
         return {
@@ -563,14 +566,6 @@ class QueryPlane(Part):
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _parsed(self, profile: str) -> Profile | None:
-        hosted = self.profiles.get(profile)
-        return None if hosted is None else parse_accepted(hosted.text)
-
-    def _user_of(self, profile: str) -> str | None:
-        hosted = self.profiles.get(profile)
-        return None if hosted is None else hosted.user
-
     def _add(
         self, hosted: HostedProfile, parsed: Profile, former: HostedProfile | None = None
     ) -> None:
@@ -580,8 +575,7 @@ class QueryPlane(Part):
             gone = () if former is None else former.disjuncts
             self._note(self.table.change_local(routing_query_of(parsed), gone))
         self._hosted.put(hosted, parsed)
-        for tell in self.tell_added:
-            tell(hosted.profile)
+        self.announce(hosted)
 
     def _place(
         self, hosted: HostedProfile, parsed: Profile, former: HostedProfile | None = None
@@ -686,8 +680,7 @@ class QueryPlane(Part):
             frame = ProfilesLive([(version.profile, version.version) for version in some])
             self._links.send(self._control.registration, REGISTRATION_KEY, frame)
         for version in live:
-            for tell in self.tell_live:
-                tell(version)
+            self.announce(version)
 
 
 def _table_bounds(limits: Limits) -> tuple[int, int]:

@@ -29,6 +29,7 @@ from formats import ElementStream
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.profiles.delta_portions import delta_portions, row_key
+from onyx.broker.profiles.hosted_profiles import HostedProfiles
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
@@ -46,6 +47,7 @@ from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
+from yfilter.language.query_parser import parse_accepted
 from yfilter.matcher import Matcher, Transforming
 from yfilter.matches import Delivered, Match, ProfileMatch
 from yfilter.projection.needs import EVERYTHING, Need
@@ -318,9 +320,11 @@ SINCE = Table("need-since", dict[str, int])
 class Transformation(Part):
     """The needs of one broker, and what is done about them."""
 
-    def __init__(self, context: CoreContext, control: ControlPlane, matcher: Matcher) -> None:
+    def __init__(
+        self, context: CoreContext, control: ControlPlane, matcher: Matcher, hosted: HostedProfiles
+    ) -> None:
         """``matcher``: it is told of the needs of links, and leaves the rest out."""
-        self.parsed: Callable[[str], Profile | None] = lambda profile: None
+        self._hosted = hosted
         self._control = control
         self._matcher = matcher
         seconds = context.limits.evaluation_ms_max / 1000  # for a former text
@@ -378,14 +382,13 @@ class Transformation(Part):
             self.table.change_child(branch, (Need.parse(row.need),), ())
         self.flush_soon()
 
-    def use_shape(self, profiles: Iterable[str]) -> None:
-        """A shape has come, with links that may do more to messages than before; ``profiles`` are
-        those here."""
+    def use_shape(self) -> None:
+        """A shape has come, with links that may do more to messages than before."""
         self._set_modes()
         begins = self._control.shapes.newest.declared.transforms and not self.is_on
         if self._find_parts() or begins:
             self.is_on = True
-            self._to_look_at = dict.fromkeys(profiles)
+            self._to_look_at = dict.fromkeys(self._hosted)
             self.work_soon()
 
     def work(self) -> None:
@@ -393,9 +396,8 @@ class Transformation(Part):
         through, everything was needed: so messages need not reflect it."""
         for profile in list(islice(self._to_look_at, PORTION)):
             del self._to_look_at[profile]
-            query = self.parsed(profile)
-            if query is not None:
-                self._change(profile, query)
+            if profile in self._hosted:
+                self._change(profile, parse_accepted(self._hosted[profile].text))
         if not self._to_look_at and self._needs_everything:
             self.table.change_local((), (EVERYTHING,))
             self._needs_everything = False

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import inf, isfinite
 
+from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
 from onyx.broker.network.taxonomies import Taxonomies
@@ -24,7 +25,7 @@ from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
-from overlay.link.part import Part, Taker, takes
+from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.principal import Principal
 from overlay.link.request_server import (
     NAME_BYTES_MAX,
@@ -151,7 +152,9 @@ class BrokerRequests(Part):
         moves: ProfileMoves,
         taxonomies: Taxonomies,
         policies: PolicyChanges,
+        data: DataPlane,
     ) -> None:
+        self._data = data
         self._query = query
         self._moves = moves
         self._taxonomies = taxonomies
@@ -172,7 +175,9 @@ class BrokerRequests(Part):
             "profile.live": Verb(Right.OWN, self._await_live, self._profiles_of),
         }
         self._live = LiveRequests(query.waits, self._server.answer)
-        query.tell_live.append(self._live.answer_live)
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(LiveVersion, self._live.answer_live)
 
     def frames(self) -> Iterable[Taker]:
         yield takes(
@@ -247,7 +252,7 @@ class BrokerRequests(Part):
 
     def _update_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
-        self._query.finish()
+        self._data.finish()
         text = text_argument(request, "text", self._limits.profile_length_max)
         try:
             changed = self._query.update(profile, self._taxonomies.said_in(text))
@@ -258,7 +263,7 @@ class BrokerRequests(Part):
 
     def _remove_profile(self, connection: int, request: Request) -> Result | None:
         profile = self._profile_argument(request)
-        self._query.finish()
+        self._data.finish()
         gone = self._query.remove(profile)
         result: Result = {"profile": profile, "removed": True}
         return self._wait(connection, request, result, gone)
@@ -296,7 +301,7 @@ class BrokerRequests(Part):
                 refused.append([place, "profile-refused", str(refusal)])
         if is_bad and request.arguments.get("skip_refused") is not True:
             changes, versions = [], [0] * len(profiles)
-        self._query.finish()
+        self._data.finish()
         changed = self._query.update_all([(profile, parsed) for _, profile, parsed in changes])
         for (place, _, _), live in zip(changes, changed, strict=True):
             versions[place] = live.version
@@ -314,7 +319,7 @@ class BrokerRequests(Part):
                 going[profile] = None
             except RequestRefused as refusal:
                 refused.append([place, refusal.code, str(refusal)])
-        self._query.finish()
+        self._data.finish()
         gone = self._query.remove_all(list(going))
         result: Result = {"refused": refused}
         return self._wait(connection, request, result, gone[-1]) if gone else result

@@ -13,16 +13,16 @@ from itertools import islice
 from formats import ElementStream, FormatError, MessageRefused, WireFormat, trained_version
 from onyx.broker.messages.data_plane import DataPlane, urgent_of
 from onyx.broker.messages.message_parts import MessageParts
-from onyx.broker.messages.observers import Figures, Observers
+from onyx.broker.messages.observers import Observers
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.access_rules import AccessRules
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.network.taxonomies import Taxonomies
 from onyx.broker.packing.codebook import is_media_type, wire_format_of
-from onyx.broker.packing.link_formats import LinkFormats
 from onyx.broker.packing.packing_parts import PackingParts
 from onyx.broker.packing.parcel import Parcel
+from onyx.broker.profiles.hosted_profiles import HostedProfile
 from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.profiles.match_shares import MatchShares
 from onyx.broker.profiles.profile_parts import ProfileParts
@@ -39,7 +39,6 @@ from overlay.delivery_policy import USUAL
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.events import Flow
 from overlay.link.frame import PACKED_SHAPES, Frame
 from overlay.link.frames import (
     CatalogTold,
@@ -50,9 +49,9 @@ from overlay.link.frames import (
     ProfilesMoving,
     Request,
     SourceReady,
+    TaxonomiesAnnounced,
 )
-from overlay.link.link_layer import LinkLayer
-from overlay.link.part import Part, Taker, takes
+from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.portions import PORTION_BYTES, PORTION_TEXTS
 from overlay.link.request_server import (
     RequestRefused,
@@ -159,9 +158,6 @@ class DryRuns:
 
 
 # -------------------------------------------------------------------------------------------------
-
-
-# -------------------------------------------------------------------------------------------------
 # CatalogReport: what this broker has from the registration service, told to one that has lost it.
 #
 # Docs/protocol.md has the picture.  Profiles go a portion at a time, so that messages go on
@@ -224,7 +220,9 @@ class CatalogReport(Part):
         self._wanted: _WantedRow | None = None
         self._left: deque[str] = deque()  # profiles that are still to be told
         self._highest = 0
-        query.tell_added.append(self._note_number)
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(HostedProfile, self._note_number)
 
     def frames(self) -> Iterable[Taker]:
         yield takes(CatalogWanted, "registration", self._handle_wanted)
@@ -279,8 +277,8 @@ class CatalogReport(Part):
         self._left = deque(self._query.profiles)
         self.work_soon()
 
-    def _note_number(self, profile: str) -> None:
-        number = _number_of(profile)
+    def _note_number(self, hosted: HostedProfile) -> None:
+        number = _number_of(hosted.profile)
         if number > self._highest:
             self._highest = number
             self.flush_soon()
@@ -359,8 +357,14 @@ class ClassesAbove(Part):
     section = "taxonomies"
 
     def __init__(
-        self, context: CoreContext, query: QueryPlane, moves: ProfileMoves, taxonomies: Taxonomies
+        self,
+        context: CoreContext,
+        query: QueryPlane,
+        moves: ProfileMoves,
+        taxonomies: Taxonomies,
+        data: DataPlane,
     ) -> None:
+        self._data = data
         self._query = query
         self._moves = moves
         self._taxonomies = taxonomies
@@ -368,8 +372,10 @@ class ClassesAbove(Part):
         self._left: list[str] = []  # to be looked at
         self._moving: dict[str, None] = {}  # when they do not move any more
         self._updated = self._too_many = 0
-        query.tell_added.append(self._look_at)
-        taxonomies.tell_announced.append(self._look_at_all)
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(HostedProfile, self._look_at)
+        yield hears(TaxonomiesAnnounced, lambda frame: self._look_at_all())
 
     def restore(self, rows: StoredRows) -> None:
         """Nobody knows how far it was."""
@@ -404,10 +410,10 @@ class ClassesAbove(Part):
         self._left = list(self._query.profiles)
         self.work_soon()
 
-    def _look_at(self, profile: str) -> None:
+    def _look_at(self, hosted: HostedProfile) -> None:
         """One that has come, or has another text."""
-        if may_ask_above(self._query.profiles[profile].text):
-            self._left.append(profile)
+        if may_ask_above(hosted.text):
+            self._left.append(hosted.profile)
             self.work_soon()
 
     def _changed(self, profile: str) -> Profile | None:
@@ -429,56 +435,13 @@ class ClassesAbove(Part):
             return None
 
     def _update(self, changes: list[tuple[str, Profile]]) -> None:
-        self._query.finish()
+        self._data.finish()
         self._updated += len(changes)
         unclaimed = [(p, self._query.profiles[p].unclaimed_since) for p, _ in changes]
         self._query.update_all(changes)
         for profile, since in unclaimed:
             if since:
                 self._query.keep_unclaimed(profile, since)
-
-
-# -------------------------------------------------------------------------------------------------
-# Where the counters of a broker stand, as its observers are told (observers.py).
-
-
-def figures_of(
-    links: LinkLayer,
-    control: ControlPlane,
-    formats: LinkFormats,
-    data: DataPlane,
-    query: QueryPlane,
-) -> Figures:
-    """All of a broker; what that costs grows with its neighbours alone."""
-    counted = data.statistics()
-    crossings = data.crossings
-    of_links = {
-        broker: [
-            crossings[broker],
-            sum(
-                channel.backlog_bytes
-                for channel in links.channels_to(f"broker/{broker}")
-                if channel.flow is Flow.MESSAGE
-            ),
-            formats.format_of(broker),
-            links.connected(f"broker/{broker}"),
-        ]
-        for broker in sorted(control.shapes.neighbours())
-    }
-    return {
-        **{name: counted.get(name, 0) for name in ("published", "delivered", "refused")},
-        "profiles": len(query.profiles),
-        "waiting_bytes": query.waiting_bytes,
-        "links": of_links,
-    }
-
-
-# -------------------------------------------------------------------------------------------------
-# MessageTrace: what one broker would do with a message, and why; nothing is sent or counted.
-#
-# For a link that would be taken, a disjunct of its routing query that holds; for one that would
-# not, the disjuncts that come closest, with the first part of each that does not hold (parts.py).
-# What a child is to be asked with is what it would get, cut and with its pieces: ``trace.carried``.
 
 
 # -------------------------------------------------------------------------------------------------
@@ -575,6 +538,11 @@ def _profile_of(path: LinearPath) -> Profile:
 
 
 # -------------------------------------------------------------------------------------------------
+# MessageTrace: what one broker would do with a message, and why; nothing is sent or counted.
+#
+# For a link that would be taken, a disjunct of its routing query that holds; for one that would
+# not, the disjuncts that come closest, with the first part of each that does not hold (parts.py).
+# What a child is to be asked with is what it would get, cut and with its pieces: ``trace.carried``.
 
 
 PROFILES_SHOWN = 100
@@ -771,14 +739,11 @@ class RequestParts:
         observers: Observers,
     ) -> None:
         control, query, taxonomies = network.control, profiles.query, network.taxonomies
-        observers.figures = lambda: figures_of(
-            context.links, control, packing.formats, messages.data, query
-        )
         self.parts = (
-            BrokerRequests(context, query, moves, taxonomies, users.policies),
+            BrokerRequests(context, query, moves, taxonomies, users.policies, messages.data),
             MessageTrace(control, query, DryRuns(control, query, packing)),
             TransformationRequests(control, profiles.transformation),
-            ClassesAbove(context, query, moves, taxonomies),
+            ClassesAbove(context, query, moves, taxonomies, messages.data),
             observers,
             CatalogReport(
                 *(context, control, query, moves, users.policies, profiles.shares),

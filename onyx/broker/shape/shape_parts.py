@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.give_backs import GiveBacks
@@ -73,14 +72,14 @@ class KeptMessages(Part):
         query: QueryPlane,
         trees: TreeVersions,
         give_backs: GiveBacks,
+        watch: LinkWatch,
     ) -> None:
         self._control = control
-        self._links = links = context.links
+        self._links = context.links
         self._query = query
         self._trees = trees
         self._give_backs = give_backs
-        self.watch: LinkWatch | None = None  # which asks this
-        links.keeps, links.keeps_all = self._keeps, self._keeps_all
+        self._watch = watch
         self._marks: dict[str, _Mark] = {}
         self._said: dict[str, tuple[int, int, bool]] = {}  # connection, number, partly
 
@@ -96,42 +95,17 @@ class KeptMessages(Part):
             for tree in known.keys() - set(trees):
                 del known[tree]
 
-    def is_whole(self, neighbour: str) -> bool:
-        """Whether this broker has all that a neighbour may not have passed on, and waits for
-        nothing of it that others cannot give."""
-        for tree in self._query.table.roots:
-            shape = self._control.tree(tree)
-            channel = self._links.sending(f"broker/{neighbour}", Flow.MESSAGE, tree)
-            is_above = neighbour in self._control.children(tree) and shape.children[neighbour]
-            if is_above and channel is not None and not channel.is_whole:
-                return False
-            if self._control.parent(tree) == neighbour and self._give_backs.awaits(tree):
-                return False
-        return True
-
     def statistics(self) -> Mapping[str, object]:
         return {"not_passed_on": len(self._marks)}
 
     # --- helpers --------------------------------------------------------------------------
-
-    def _keeps_all(self, peer: str) -> bool:
-        broker = peer.partition("/")[2]
-        is_reported = self.watch is not None and self.watch.is_reported(broker)
-        return is_reported or self._control.shapes.is_away(broker)
-
-    def _keeps(self, peer: str, flow: Flow, tree: str) -> bool:
-        role, _, child = peer.partition("/")
-        if role != "broker" or flow is not Flow.MESSAGE or not self._control.shapes.knows(tree):
-            return False
-        is_able = self._links.may_have(peer, GOING_ROUND)
-        return is_able and bool(self._control.tree(tree).children[child])
 
     def _look_after(self, tree: str, child: str) -> None:
         """A child may be of another release since the channel began."""
         peer = f"broker/{child}"
         channel = self._links.sending(peer, Flow.MESSAGE, tree)
         if channel is not None and self._links.connected(peer):
-            keeps = self._keeps(peer, Flow.MESSAGE, tree)
+            keeps = self._links.keeps(peer, Flow.MESSAGE, tree)
             if keeps is not channel.keeps:
                 self._links.journal(peer).keep(Flow.MESSAGE, tree, keeps=keeps)
 
@@ -165,7 +139,7 @@ class KeptMessages(Part):
             self._marks[tree] = _Mark(number, sent)
 
     def _is_away(self, child: str, now: float) -> bool:
-        is_gone = self.watch is not None and self.watch.is_long_gone(child, now)
+        is_gone = self._watch.is_long_gone(child, now)
         return is_gone or child in self._control.shapes.newest.away
 
     def _sent(self, child: str, tree: str) -> int:
@@ -436,7 +410,7 @@ class ShapeParts:
         network: NetworkParts,
         packing: PackingParts,
         query: QueryPlane,
-        moves: ProfileMoves,
+        releases: SourceReleases,
         change_settings: Callable[[Topology, Topology], None],
     ) -> None:
         """``change_settings``: see ShapeStages."""
@@ -446,13 +420,9 @@ class ShapeParts:
         self.trees = trees = TreeVersions(
             context, control, query, packing.trained, give_backs, bypasses
         )
-        trees.tell_ended += [moves.end_tree, network.taxonomies.end_tree]
-        kept = KeptMessages(context, control, query, trees, give_backs)
-        self.watch = kept.watch = LinkWatch(
-            context, control, kept.is_whole, self.backlogs.is_behind
-        )
+        self.watch = LinkWatch(context, control, trees.is_whole, self.backlogs.is_behind)
+        kept = KeptMessages(context, control, query, trees, give_backs, self.watch)
         tunnels = Tunnels(context, control, self.watch)
-        releases = SourceReleases(control, context.links)
         self.stages = ShapeStages(context, control, query, trees, releases, change_settings)
         self.parts = (
             *(self.backlogs, self.watch, kept, tunnels),

@@ -20,11 +20,16 @@ MOVED = "moved"
 
 
 class SourceReleases:
-    def __init__(self, control: ControlPlane, links: LinkLayer) -> None:
+    def __init__(
+        self,
+        control: ControlPlane,
+        links: LinkLayer,
+        keys_of: Callable[[str], Iterable[KeysReleased]],
+    ) -> None:
+        """``keys_of``: the publish keys of a source, which are to go along."""
         self._control = control
         self._links = links
-        self.keys_of: Callable[[str], Iterable[KeysReleased]] = lambda source: ()
-        """The publish keys of a source, which are to go along."""
+        self._keys_of = keys_of
 
     def say(self) -> None:
         """To be called before the tree of this broker ends, and when the registration service has
@@ -40,7 +45,7 @@ class SourceReleases:
             channel = self._links.journal(peer).receiving.get((Flow.MESSAGE, source))
             taken = 0 if channel is None else channel.last
             if self._links.may_have(registration, MOVED_KEYS):
-                for keys in self.keys_of(source):
+                for keys in self._keys_of(source):
                     self._links.send(registration, REGISTRATION_KEY, keys)
             released = SourceReleased(source=source, taken=taken)
             self._links.send(registration, REGISTRATION_KEY, released)

@@ -31,7 +31,7 @@ Section 5 of the paper leaves this to the overlay network.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
@@ -48,11 +48,12 @@ from overlay.link.frames import (
     BranchReady,
     MessageAgain,
     SourceAnnounced,
+    SourceReady,
     TreeBegun,
     TreeEnded,
 )
 from overlay.link.link_layer import Arrival
-from overlay.link.part import Part, Taker, takes
+from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Table
@@ -192,9 +193,6 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self._bypasses = bypasses
         self._links = context.links
         self._rows = context.rows
-        control.tell_ready = self.heard
-        self.tell_ended: list[Callable[[str], None]] = []
-        """Who wants to know that a tree has ended here."""
         self._held = HeldFrames(context.rows)
         self._awaited: dict[str, set[str]] = {}  # new tree -> children whose BranchReady is missing
         self.ending: set[str] = set()  # no more comes but what was given back, or is held
@@ -214,6 +212,9 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
             "child",
             lambda f, arrival: self.happen(f.tree, TreeEvent.CHILD_READY, arrival.sender),
         )
+
+    def events(self) -> Iterable[Hearer]:
+        yield hears(SourceReady, lambda ready: self.heard(ready.source))
 
     def restore(self, rows: StoredRows) -> None:
         """The other planes must have been restored before."""
@@ -270,6 +271,19 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         if not (shape.away and shape.has_broker(self._control.identity)):
             return frozenset()
         return shape.away.intersection(shape.declared.neighbours(self._control.identity))
+
+    def is_whole(self, neighbour: str) -> bool:
+        """Whether this broker has all that a neighbour may not have passed on, and waits for
+        nothing of it that others cannot give."""
+        for tree in self._query.table.roots:
+            shape = self._control.tree(tree)
+            channel = self._links.sending(f"broker/{neighbour}", Flow.MESSAGE, tree)
+            is_above = neighbour in self._control.children(tree) and shape.children[neighbour]
+            if is_above and channel is not None and not channel.is_whole:
+                return False
+            if self._control.parent(tree) == neighbour and self._give_backs.awaits(tree):
+                return False
+        return True
 
     def forget_ended(self) -> None:
         """The trees that no version has any more are needed nowhere, but by who is away."""
@@ -477,11 +491,11 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
 
     def _end(self, tree: str) -> None:
         self._query.flush()
+        ended = TreeEnded(root=tree)
         for below in self._control.children(tree):
-            self._links.send(f"broker/{below}", tree, TreeEnded(root=tree))
+            self._links.send(f"broker/{below}", tree, ended)
         self._query.close_tree(tree)
-        for tell in self.tell_ended:
-            tell(tree)
+        self.announce(ended)
         if self._awaited.pop(tree, None) is not None:
             SETTING_UP.delete(self._rows, tree)
         self._give_backs.end_tree(tree)

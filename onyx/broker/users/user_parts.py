@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from functools import partial
 from heapq import nlargest
 from math import inf
 from operator import itemgetter
 
-from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
 from onyx.broker.network.access_rules import AccessRules
 from onyx.broker.network.network_parts import NetworkParts
+from onyx.broker.profiles.hosted_profiles import HostedProfiles, OverBudget
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.users.policy_changes import PolicyChanges
 from overlay.access import Right
@@ -28,6 +27,7 @@ from overlay.link.frames import Attach, Rejected, Request, Taken
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.request_server import Result, Verb, number_argument
 from overlay.state_table import StateMachine, StateTable
+from yfilter.matcher import Matcher
 
 # -------------------------------------------------------------------------------------------------
 # Subscribers: what the connections of users who take results say.
@@ -206,24 +206,14 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
 
     section = "budgets"
 
-    def __init__(
-        self,
-        context: CoreContext,
-        query: QueryPlane,
-        mailboxes: Mailboxes,
-        last: Callable[[], tuple[str, int]],
-    ) -> None:
-        """``last``: the message that met local profiles last, as (source, number)."""
-        self._query = query
-        self._mailboxes = mailboxes
+    def __init__(self, context: CoreContext, profiles: HostedProfiles, matcher: Matcher) -> None:
+        self._profiles = profiles
+        self._matcher = matcher
         # seconds of processor time: of a user, a second; of a profile, a message
         self._per_second = context.limits.principal_processor_ms_s_max / 1000
         self._for_message = context.limits.evaluation_ms_max / 1000
         self._accounts: dict[str, _Account] = {}  # by user, whoever was charged last at the end
-        self._told: dict[str, tuple[str, int, str, str]] = {}  # by profile: a message, code and why
-        self._last = last
-        late = mailboxes.maker.late
-        late.tell_cost, late.seconds_for = self.spent, self.seconds_for
+        self._told: dict[str, OverBudget] = {}  # by profile
         self.verbs = {"profile.dearest": Verb(Right.OPERATE, self._show_dearest)}
 
     def take_limits(self, limits: Limits) -> None:
@@ -280,8 +270,8 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         """Of a message, or of several up to it; equal profiles are evaluated once: each is charged
         its share."""
         for profile in profiles:
-            hosted = self._query.profiles.get(profile)
-            if hosted is None or profile in self._query.suspensions.why:
+            hosted = self._profiles.get(profile)
+            if hosted is None or profile in self._profiles.suspended:
                 continue
             account = self._account(hosted.user)
             account.spent += seconds / len(profiles)
@@ -294,9 +284,9 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
 
     def seconds_for(self, profile: str) -> float:
         """What a profile may take of a message: nothing, if it is suspended."""
-        hosted = self._query.profiles.get(profile)
+        hosted = self._profiles.get(profile)
         account = None if hosted is None else self._accounts.get(hosted.user)
-        if profile in self._query.suspensions.why:
+        if profile in self._profiles.suspended:
             return 0.0
         if account is None or hosted is None:
             return self._for_message
@@ -305,8 +295,8 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
 
     def tick(self, now: float) -> None:
         """What was spent on the way, and who has taken less for a while."""
-        for profiles, seconds in self._query.matcher.take_costs(COUNTED_SECONDS):
-            self.spent(*self._last(), profiles, seconds)
+        for profiles, seconds in self._matcher.take_costs(COUNTED_SECONDS):
+            self.spent(*self._profiles.asked, profiles, seconds)
         for user in [user for user, account in self._accounts.items() if account.is_slowed]:
             account = self._accounts[user]
             if account.spent - (now - account.at) * self._per_second < self._most / 4:
@@ -315,14 +305,9 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     def flush(self) -> None:
         """Nothing is asked any more in this event, so that profiles can be taken out."""
         told, self._told = self._told, {}
-        for profile, (source, number, code, why) in told.items():
-            if profile not in self._query.profiles:
-                continue
-            if code == "suspended":
-                self._query.suspend(profile, why)
-            boxes = self._mailboxes.boxes([profile])
-            said = without_results(code, why)
-            self._mailboxes.deliver_message(source, number, [(boxes, said)], None)
+        for profile, said in told.items():
+            if profile in self._profiles:
+                self.announce(said)
 
     def _show_dearest(self, connection: int, request: Request) -> Result:
         """The ``count`` profiles that have taken most processor time, each with its user and the
@@ -332,14 +317,14 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
             (profile, user, seconds)
             for user, a in self._accounts.items()
             for profile, seconds in a.by.items()
-            if profile in self._query.profiles
+            if profile in self._profiles
         )
         found = nlargest(min(int(count), DEAREST_MAX), spent, key=itemgetter(2))
         return {"profiles": [list(each) for each in found]}
 
     def statistics(self) -> Mapping[str, object]:
         slowed = [user for user, account in self._accounts.items() if account.is_slowed]
-        return {"suspended": dict(self._query.suspensions.why), "slowed": slowed}
+        return {"suspended": dict(self._profiles.suspended), "slowed": slowed}
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -366,8 +351,8 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         return max(by, key=by.__getitem__)
 
     def _tell(self, profile: str, code: str, why: str) -> None:
-        account = self._accounts[self._query.profiles[profile].user]
-        self._told[profile] = *account.last, code, why
+        account = self._accounts[self._profiles[profile].user]
+        self._told[profile] = OverBudget(profile, *account.last, code, why)
         self.flush_soon()
 
 
@@ -383,16 +368,15 @@ class UserParts:
         self,
         context: CoreContext,
         network: NetworkParts,
+        budgets: UserBudgets,
         mailboxes: Mailboxes,
         query: QueryPlane,
         moves: ProfileMoves,
-        data: DataPlane,
     ) -> None:
-        self.budgets = UserBudgets(context, query, mailboxes, lambda: data.local.last)
         self.policies = PolicyChanges(context, network.control, mailboxes)
         self.parts = (
             Subscribers(context, mailboxes, query, moves, network.access),
-            self.budgets,
+            budgets,
             self.policies,
             UnclaimedProfiles(context, query, mailboxes, moves),
         )

@@ -105,7 +105,7 @@ def test_after_a_restart_it_goes_on_where_it_was() -> None:
     assert changed(setting) == [("p1", 2, PET_CAT)]
     setting.restart()
     assert changed(setting) == []
-    assert setting.core.query.text_of("p1") == PET_CAT
+    assert setting.core.query.profiles.text_of("p1") == PET_CAT
     announce(setting, 2, Cat="Animal")
     assert changed(setting) == [("p1", 3, PET_CAT.replace("Pet", "Animal"))]
 

@@ -29,7 +29,7 @@ from tests.onyx.broker.test_mailboxes import User, World
 def kept_by(policy: DeliveryPolicy, limits: LinkLimits | None = None) -> World:
     """A profile p1 of ann."""
     world = World(limits or LinkLimits())
-    world.mailboxes.user_of = {"p1": "ann"}.get
+    world.owners["p1"] = "ann"
     world.mailboxes.use_policy("p1", policy)
     return world
 
@@ -281,7 +281,7 @@ def test_how_often_it_was_rejected_outlives_a_restart() -> None:
     deliver(world, 1)
     reject(world, user, 1)
     world.restart()
-    world.mailboxes.user_of = {"p1": "ann"}.get
+    world.owners["p1"] = "ann"
     user = world.user(2)
     user.attach("p1", mode=SHARED)
     world.settle()
@@ -339,7 +339,7 @@ def test_a_letter_that_is_replayed_is_a_new_delivery() -> None:
     deliver(world, 7)
     reject(world, user, 1)
     (letter,) = letters(world, UNDELIVERABLE)
-    assert world.dead.replays[UNDELIVERABLE](letter) is None
+    world.dead.announce(letter)
     world.settle()
     assert user.came["p1"] == [2]
     assert world.got["p1"] == [("s1", 7, [b"7"])] * 2
@@ -403,7 +403,7 @@ class Sharing:
     def restart(self) -> None:
         self.world.tick()  # what has gone in the last second is counted then
         self.world.restart()
-        self.world.mailboxes.user_of = {"p1": "ann"}.get
+        self.world.owners["p1"] = "ann"
 
     def second(self) -> None:
         self.world.second += 1

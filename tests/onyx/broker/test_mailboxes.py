@@ -18,6 +18,7 @@ from onyx.broker.deliveries.delivery_log import (
     BODY_SPACE,
     DELIVERIES,
     RECORD_BYTES,
+    DeliveryLog,
     Results,
     pack_ascending,
     unpack_ascending,
@@ -152,7 +153,9 @@ class Maker:
     def __init__(self) -> None:
         self.made = 0
         self.texts: dict[str, str] = defaultdict(str)
-        self.late = LateResults(DEFAULT_LIMITS, 1.0, lambda: 0.0)
+        self.late = LateResults(
+            *(DEFAULT_LIMITS, lambda: 0.0, lambda *cost: None, lambda profile: 1.0)
+        )
 
     def make(
         self,
@@ -199,6 +202,7 @@ class World:
         self.second = 0
         self._shared: set[tuple[int, int]] = set()
         self.maker = Maker()
+        self.owners: dict[str, str] = {}  # by profile
         self.restart()
 
     def restart(self) -> None:
@@ -215,7 +219,9 @@ class World:
             self._rows,
             self.limits,
             self._bounds,
+            DeliveryLog(self._rows, self.limits.journal_memory_bytes),
             self.maker,  # type: ignore[arg-type]
+            self.owners.get,
             self._slice,
             self.dead,
             lambda: float(self.second),
