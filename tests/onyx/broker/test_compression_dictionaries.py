@@ -25,6 +25,7 @@ from overlay.link.frames import (
     Message,
     Publish,
     SourceAnnounced,
+    SourceRemoved,
     Undecoded,
 )
 from overlay.topology import Topology, parse_topology
@@ -120,6 +121,10 @@ def test_the_root_trains_on_what_comes_and_announces_before_it_uses_it() -> None
         decode(frame.payload, WireFormat.TEXT_ZSTD, trained={dictionary.version: dictionary}.get)
     # A link that is not compressed has nothing of it.
     assert {frame.format for frame in beside.brokers["B6"].all(Message)} == {"binary"}
+    beside.registration.send("registration", SourceRemoved(source="s1"))
+    for _ in range(2):
+        assert beside.core.trained.statistics()["trained"] == {}
+        beside.restart()
 
 
 def test_small_messages_are_smaller_with_it() -> None:

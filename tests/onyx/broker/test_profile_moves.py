@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from onyx.broker.moves import releases
+from onyx.broker.requests.request_parts import CatalogReport
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import (
     SHARED,
+    CatalogTold,
     CatalogWanted,
     Delivery,
     HandedOver,
@@ -20,6 +22,7 @@ from overlay.link.frames import (
     MoveEnded,
     ProfileReleased,
     ProfilesChanged,
+    ProfilesHosted,
     ProfilesLive,
     ProfilesMoving,
     ProfileTaken,
@@ -152,6 +155,22 @@ def test_what_a_registration_service_without_its_store_asks_for_again_comes_once
     setting.lead(handed_over(3, ends=True))
     assert setting.registration.take(ProfileTaken) == [ProfileTaken("p1", 5, 1)]
     assert numbers(setting.subscriber()) == [1, 2, 3]
+
+
+def test_a_broker_that_dies_while_it_tells_its_catalog_begins_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setting = Moving()
+    setting.place(SF)
+    with monkeypatch.context() as dying:
+        dying.setattr(CatalogReport, "work", lambda report: None)
+        setting.lead(CatalogWanted([], "run2"))
+    setting.restart()
+    (hosted,) = setting.registration.all(ProfilesHosted)
+    assert [profile for profile, *_ in hosted.profiles] == ["p1"]
+    assert [told.rebuild for told in setting.registration.all(CatalogTold)] == ["run2"]
+    setting.restart()
+    assert len(setting.registration.all(CatalogTold)) == 1
 
 
 def test_who_has_taken_results_elsewhere_goes_on_behind_them() -> None:
