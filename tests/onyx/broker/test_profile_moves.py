@@ -8,6 +8,7 @@ import pytest
 
 from onyx.broker.moves import releases
 from onyx.broker.requests.request_parts import CatalogReport
+from overlay.link.events import TimePassed
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import (
     SHARED,
@@ -338,6 +339,21 @@ def test_the_old_host_takes_back_what_its_new_host_has_lost(is_known: bool) -> N
     setting.publish(3)
     assert numbers(setting.subscriber()) == [1, 2, 3]
     assert not [row for row in setting.beside.rows if row[0] in ("release", "watershed")]
+
+
+def test_a_marker_whose_tree_has_ended_is_sent_up_the_next() -> None:
+    setting = Moving()
+    setting.place(SF)
+    setting.live()
+    setting.publish(1)
+    setting.lead(ReleaseProfile("p1", 5, 1))
+    (marker,) = setting.brokers["B1"].take(WatershedMarker)
+    setting.core.moves.end_tree("B1")
+    setting.beside.tell(TimePassed())
+    assert setting.brokers["B1"].all(WatershedMarker) == [marker]
+    setting.watershed(1)
+    (gone,) = setting.registration.all(ProfileReleased)
+    assert gone.watershed == [("s1", 1)]
 
 
 def test_a_root_broker_that_is_lost_is_not_waited_for() -> None:
