@@ -20,6 +20,7 @@ own.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import fcntl
 import gc
@@ -42,12 +43,16 @@ _LOADED = (
     *("onyx.node_process", "onyx.broker.broker", "registration.service", "onyx.gateway_child"),
     *("onyx.cli.main", "onyx.cli.up", "onyx.cli.subscribe"),
 )
-_READ_AT_A_START = ("PYTHON", "LD_", "LC_", "LANG", "ONYX_COMPILE")
+_READ_AT_A_START = ("PYTHON", "LD_", "LC_", "LANG", "ONYX_REFERENCE", "ONYX_COMPILE")
 _TAKES_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 _PACKET_BYTES = 1 << 17
 _DESCRIPTORS_MAX = 64
+_ABOVE_ALL = 1 << 16  # descriptors that any process has
 
 Request = dict[str, Any]
+
+sockets_to_templates: set[int] = set()
+"""Descriptors of this process that no test has opened."""
 
 
 class _Template:
@@ -92,6 +97,7 @@ class _Templates:
 
     def close(self) -> None:
         for asked, process in self._started:
+            sockets_to_templates.discard(asked.fileno())
             asked.close()
             process.wait()
 
@@ -107,16 +113,16 @@ class _Templates:
                 process_group=0,
             )
         self._started.append((asked, process))
+        sockets_to_templates.add(asked.fileno())
         return _Template(asked)
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those that Python reads at its start, or its loader; the code of this folder first."""
+    """Those that Python reads at its start, or its loader; without other code that of here."""
     found = {name: environment[name] for name in environment if name.startswith(_READ_AT_A_START)}
-    path = found.get("PYTHONPATH", "").split(os.pathsep)
-    others = [each for each in path if each not in ("", _ROOT)]
-    is_other_code = others and (Path(others[0]) / "onyx").exists()
-    found["PYTHONPATH"] = os.pathsep.join(others if is_other_code else [_ROOT, *others])
+    path = [each for each in found.get("PYTHONPATH", "").split(os.pathsep) if each]
+    if not any((Path(each) / "onyx").is_dir() for each in path):
+        found["PYTHONPATH"] = os.pathsep.join([*path, _ROOT])
     return found
 
 
@@ -157,7 +163,8 @@ class _Popen(subprocess.Popen[Any]):
         """CPython 3.11 to 3.14 call it so, by position."""
         before, closes, passed, cwd, env, _, _, shell, *pipes = more[:14]
         _, gid, gids, uid, umask, session, group = more[14:]
-        environment = dict(os.environ if env is None else env)
+        given = os.environ if env is None else env
+        environment = {os.fsdecode(name): os.fsdecode(value) for name, value in given.items()}
         is_plain = closes and not (before or shell or executable) and umask < 0
         template = None
         if is_plain and gid is gids is uid is None and _is_ours(args):
@@ -286,18 +293,27 @@ def _starts_others(words: list[str]) -> bool:
 def _own_template() -> None:
     """For what this process will start: a fork of it before it does anything."""
     asked, its = _sockets()
-    if os.fork():
+    template = os.fork()
+    if template:
         its.close()
         _install(_Templates(_Template(asked)))
+        atexit.register(_end, asked, template)
         return
     os.setpgid(0, 0)
     heard = os.dup2(its.detach(), 3)
     nothing = os.open(os.devnull, os.O_RDWR)
     for place in range(3):
         os.dup2(nothing, place)
-    os.closerange(4, max(nothing, asked.detach()) + _DESCRIPTORS_MAX)
+    asked.detach()
+    os.closerange(4, _ABOVE_ALL)
     _run(_next_process(socket.socket(fileno=heard)))
     raise SystemExit
+
+
+def _end(asked: socket.socket, template: int) -> None:
+    """Its own goes before a process: it leaves none behind."""
+    asked.close()
+    os.waitpid(template, 0)
 
 
 if __name__ == "__main__":
