@@ -31,11 +31,12 @@ pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C co
 
 
 class Project:
-    """A copy of setup.py with modules of its own, and a cache."""
+    """A copy of setup.py with modules of its own, a cache and a compiler."""
 
-    def __init__(self, directory: Path, cache: Path) -> None:
+    def __init__(self, directory: Path, cache: Path, compiler: Path) -> None:
         self.directory = directory
         self._cache = cache
+        self._compiler = compiler
         for name, text in FILES.items():
             self.write(name, text)
         shutil.copy(ROOT / "setup.py", directory)
@@ -52,9 +53,13 @@ class Project:
         return subprocess.run(
             [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"],
             cwd=self.directory,
-            env=os.environ
-            | {"ONYX_COMPILE": mode, "ONYX_BUILD_CACHE": str(self._cache)}
-            | variables,
+            env={
+                **os.environ,
+                "ONYX_COMPILE": mode,
+                "ONYX_BUILD_CACHE": str(self._cache),
+                "CC": str(self._compiler),
+                **variables,
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -90,7 +95,10 @@ class Project:
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache after the first build, which had to compile both and what they share."""
     directory = tmp_path_factory.mktemp("first")
-    assert Project(directory / "project", directory / "cache").compiled() == 3
+    compiler = directory / "cc"
+    compiler.write_text('#!/bin/sh\nexec cc "$@" -O0\n')  # quick itself, and nobody runs it long
+    compiler.chmod(0o755)
+    assert Project(directory / "project", directory / "cache", compiler).compiled() == 3
     return directory / "cache"
 
 
@@ -98,7 +106,7 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(tmp_path: Path, compiled_once: Path) -> Project:
     """One with a copy of that cache."""
     shutil.copytree(compiled_once, tmp_path / "cache")
-    return Project(tmp_path / "project", tmp_path / "cache")
+    return Project(tmp_path / "project", tmp_path / "cache", compiled_once.with_name("cc"))
 
 
 def test_the_cache_knows_what_was_compiled(project: Project, tmp_path: Path) -> None:
