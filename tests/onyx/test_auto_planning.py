@@ -17,7 +17,7 @@ from tests.onyx.networks import RunningProcess, small_topology_text
 
 TEXTS = [f'/planned[@v = "{number}"]' for number in range(12)]
 SAFETY_SECONDS = 300.0  # two cores may be everybody's
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 1.0
 
 
 @pytest.fixture(scope="module")

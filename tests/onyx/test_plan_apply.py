@@ -193,7 +193,7 @@ async def test_a_profile_is_changed_and_removed_wherever_it_is(
             changed = await user.update_profile(profile.id, TEXTS[0])
             assert changed.version == version and changed.live
         while not (await client.plan_progress()).is_over:
-            await trio.sleep(0)
+            await trio.sleep(0.02)
         assert (await user.profile(profile.id)).host == where
         await user.remove_profile(profile.id)
         assert await user.profiles() == []
