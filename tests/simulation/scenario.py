@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 from typing import ClassVar
 
@@ -24,6 +24,7 @@ from formats.graph.syntaxes import GraphSyntax
 from formats.media_types import XML, publish_format
 from formats.publication import read_publication
 from onyx.broker.broker_core import BrokerCore
+from overlay import network_shape
 from overlay.link.core_context import Surroundings
 from overlay.link.frames import Response
 from overlay.link.limits import LinkLimits
@@ -44,6 +45,9 @@ PATIENCE = 600.0  # simulated seconds
 CALM = 100.0  # the same, without faults
 TURTLE = GraphSyntax.TURTLE.value
 MEMORIES = (1, 1000, 64 * 1024 * 1024)  # bytes of what waits for peers, by seed
+
+# PERF: each process that starts reads its topology again, an eighth of a run in which many die.
+network_shape.parse_topology = lru_cache(64)(parse_topology)
 
 # Not all words of the messages, so that words and literals are mixed on links.
 SCHEMA = b"""<!ELEMENT m (part*)> <!ELEMENT part (#PCDATA)>
