@@ -41,7 +41,7 @@ from yfilter.index.index import Index
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.ways import Verified, Ways, ways_of
 from yfilter.language.budget import too_much_time
-from yfilter.language.interpreted_result import selected
+from yfilter.language.interpreted_result import first_told, selected
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import EvaluationLimits
@@ -178,7 +178,10 @@ class Answers:
             put_in, parts = with_parts(plan.profile)
             if parts:
                 plan = plan_of_bindings(put_in)
-        return writer.results(plan, self.bindings(answer))
+        try:
+            return writer.results(plan, self.bindings(answer))
+        except MatchLimitExceeded as exceeded:
+            return first_told(plan.profile, exceeded, self._limits)
 
     def writer(self, stream: ElementStream) -> ResultWriter:
         """That of a message."""

@@ -52,9 +52,12 @@ def at_place(
 
 
 class MatchLimitExceeded(Exception):
-    """A message that would cost the engine more than a stated bound; ``code`` names the bound."""
+    """A message that would cost the engine more than a stated bound; ``code`` names the bound.
+    ``made``: the results of a profile that were made before, ``of`` as many as it has."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
+        self.made: list[bytes] = []
+        self.of = 0

@@ -40,7 +40,13 @@ from yfilter.graph.query_ast import GraphQuery, ResultSyntax
 from yfilter.graph.reference_answers import ReferenceGraph
 from yfilter.language.budget import too_much_time
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.interpreted_result import Unplanned, interpreted, interpreted_by, selected
+from yfilter.language.interpreted_result import (
+    Unplanned,
+    first_told,
+    interpreted,
+    interpreted_by,
+    selected,
+)
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.nodes import DOCUMENT, DynamicError, NodeType
 from yfilter.language.profile_limits import EvaluationLimits
@@ -147,7 +153,10 @@ class _Asked:
         if query.graph is None:
             profile = with_parts(query.profile)[0] if stream.pieces else query.profile
             with self._evaluator(stream) as evaluator:
-                return interpreted_by(evaluator, Unplanned(profile), (), self.whole_message)
+                try:
+                    return interpreted_by(evaluator, Unplanned(profile), (), self.whole_message)
+                except MatchLimitExceeded as exceeded:
+                    return first_told(profile, exceeded, self._limits)
         if query.delivers_message:
             holds = self._graph_of(stream).holds(query.graph)
             return [self.whole_message()] if holds else []

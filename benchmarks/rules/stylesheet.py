@@ -20,7 +20,12 @@ _XSL = f"{{{XSLT}}}"
 _PATH = """<r:r xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:r="urn:rules">
 <xsl:value-of select="string-join(for $n in ancestor-or-self::* return concat('/', name($n), '[',
  1 + count($n/preceding-sibling::*[name() = name($n)]), ']'), ''), if (. instance of attribute())
- then concat('/@', name(.)) else if (. instance of text()) then '/text()' else ''" separator=""/>
+ then concat('/@', name(.)) else if (. instance of text()) then concat('/text()', if
+ (count(../text()) = 1) then '' else concat('[', 1 + count(preceding-sibling::text()), ']'))
+ else if (. instance of comment()) then concat('/comment()[',
+ 1 + count(preceding-sibling::comment()), ']')
+ else if (. instance of processing-instruction()) then concat('/processing-instruction()[',
+ 1 + count(preceding-sibling::processing-instruction()), ']') else ''" separator=""/>
 </r:r>"""
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from yfilter import Matcher, MatchLimits
 from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import RuleSet, SchematronRefused, compile_schematron
 
 ORDER = """<o xmlns="" id="o7"><item no="1" price="9.50"><name>Tea</name></item>
@@ -191,6 +192,82 @@ def test_diagnostics_roles_and_subjects() -> None:
         '<svrl:diagnostic-reference diagnostic="d"><svrl:text>it has 2</svrl:text>'
         "</svrl:diagnostic-reference></svrl:failed-assert>"
     )
+
+
+def test_each_node_has_a_location_of_its_own() -> None:
+    content = "".join(
+        f'<pattern><rule context="{context}"><report id="r" test="true()"/></rule></pattern>'
+        for context in ("text()", "comment()", "processing-instruction()", "@*", "*", "/")
+    )
+    message = "<!--0--><a><b>1<!--2-->3</b><!--4--><?p 5?><c/><?q 6?><b i='7'>8</b></a>"
+    assert sorted(place for _, place, _ in _fired(_rules(content), message)) == [
+        "",
+        "/a[1]",
+        "/a[1]/b[1]",
+        "/a[1]/b[1]/comment()[1]",
+        "/a[1]/b[1]/text()[1]",
+        "/a[1]/b[1]/text()[2]",
+        "/a[1]/b[2]",
+        "/a[1]/b[2]/@i",
+        "/a[1]/b[2]/text()",
+        "/a[1]/c[1]",
+        "/a[1]/comment()[1]",
+        "/a[1]/processing-instruction()[1]",
+        "/a[1]/processing-instruction()[2]",
+        "/comment()[1]",
+    ]
+
+
+def test_a_thousand_failures_are_all_told_in_time_that_is_linear() -> None:
+    content = """<pattern><rule context="item"><assert id="a" test="@no">no number</assert></rule>
+      </pattern>"""
+    (rule,) = _rules(content).profiles
+    matcher = Matcher(MatchLimits(evaluation=EvaluationLimits(visits_max=100_000)))
+    matcher.add(rule.text)
+    for number in (1_000, 10_000):
+        message = f"<o>{'<item><a/><b/></item>' * number}</o>".encode()
+        (found,) = matcher.deliver(message)
+        assert (found.exceeded, len(found.results)) == (None, number)
+        assert f'location="/o[1]/item[{number}]"'.encode() in found.results[-1]
+
+
+@pytest.mark.parametrize("make", [Matcher, ReferenceMatcher])
+@pytest.mark.parametrize("context", ["item", "item/@price", "item[1]/../item"])
+def test_where_a_bound_cuts_the_first_are_told_with_the_count_of_the_rest(
+    context: str, make: type[Matcher] | type[ReferenceMatcher]
+) -> None:
+    content = f"""<pattern><rule context="{context}" flag="fatal"><assert id="a" test="false()">no
+      <value-of select="name(), 1"/></assert></rule></pattern>"""
+    (rule,) = _rules(content).profiles
+    matcher = make(MatchLimits(evaluation=EvaluationLimits(bytes_max=10_000)))
+    matcher.add(rule.text)
+    (found,) = matcher.deliver(f"<o>{'<item price=$1$/>' * 500}</o>".replace("$", '"').encode())
+    assert found.exceeded is None
+    *told, last = map(lxml.etree.fromstring, found.results)
+    assert 20 < len(told) < 200
+    assert told[-1].get("location", "").startswith(f"/o[1]/item[{len(told)}]")
+    assert (last.tag, last.get("id"), last.get("flag")) == (told[0].tag, "a", "fatal")
+    assert "".join(map(str, last.itertext())) == (
+        f"{500 - len(told)} more: the results of a profile are larger than 10000 bytes "
+        "[result-too-large]"
+    )
+
+
+def test_an_error_in_a_text_or_a_variable_does_not_lose_the_failure() -> None:
+    rules = _rules(
+        """<pattern><rule context="item"><let name="p" value="xs:decimal(@price), 1"/>
+             <assert id="shown" test="false()">of <value-of select="$p"/></assert>
+             <assert id="said" test="false()">of <value-of select="xs:decimal(@price)"/></assert>
+             <assert id="asked" test="$p > 0">of <value-of select="@no"/></assert>
+           </rule></pattern>"""
+    )
+    assert {found for found in _fired(rules) if "extra" not in found[1]} == {
+        ("shown", "/o[1]/item[1]", "of 9.5 1"),
+        ("shown", "/o[1]/item[2]", "of "),
+        ("said", "/o[1]/item[1]", "of 9.5"),
+        ("said", "/o[1]/item[2]", "of "),
+        ("asked", "/o[1]/item[2]", "of 2"),
+    }
 
 
 def _code_list(number: int, test: str) -> RuleSet:

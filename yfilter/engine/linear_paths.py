@@ -42,7 +42,11 @@ from yfilter.language.trees import split
 # What a conjunction may be as text.  A profile within its own limits stays far below, unless long
 # namespaces or long common prefixes are repeated very often.
 CONJUNCTION_LIMITS = ProfileLimits(
-    length_max=262_144, depth_max=80, steps_max=65_536, faults_refused=False
+    length_max=262_144,
+    depth_max=80,
+    steps_max=65_536,
+    idle_paths_refused=False,
+    faults_refused=False,
 )
 
 CONJUNCTION_BYTES_MAX = 256 * 1024  # of UTF-8, so that any frame can carry one

@@ -77,11 +77,11 @@ def _take_path_apart(path: PathExpression) -> Iterator[tuple[ConditionKind, Expr
 
 
 def conjuncts(condition: Expression) -> tuple[Expression, ...]:
-    """The parts of a condition that all have to hold; none for one that always does, ``.``."""
+    """The parts of a condition that all have to hold; none for ``.`` and ``/``, which always do."""
     match condition:
         case And(parts):
             return tuple(part for nested in parts for part in conjuncts(nested))
-        case PathExpression(Origin.CONTEXT, ()):
+        case PathExpression(Origin.CONTEXT | Origin.MESSAGE, ()):
             return ()
         case PathExpression(Origin.CONTEXT, (LocationStep(kind=NodeKind.SELF) as step,)) if (
             is_plain_step(step)
@@ -100,7 +100,7 @@ def is_local(condition: Expression) -> bool:
             return is_local(left) and is_local(right)
         case And(parts) | Or(parts):
             return all(is_local(part) for part in parts)
-        case FunctionCall(name) if name in NODE_FUNCTIONS:
+        case FunctionCall(name) if name in NODE_FUNCTIONS or name == "svrl:location":
             return False
         case Operation(_, operands) | FunctionCall(_, operands) | Sequence(operands):
             return all(is_local(operand) for operand in operands)

@@ -55,6 +55,7 @@ _CONTENT_KINDS = {
     NodeKind.COMMENT: ContentKind.COMMENT,
     NodeKind.PROCESSING_INSTRUCTION: ContentKind.PROCESSING_INSTRUCTION,
 }
+_CONTENT_TESTS = {content: kind.value for kind, content in _CONTENT_KINDS.items()}
 
 
 class Axes:
@@ -66,6 +67,7 @@ class Axes:
         # Of trees that begin within their columns: the node that nothing is above.
         self.tops: dict[int, Node] = {}
         self._accepted: dict[tuple[int, NameTest], frozenset[int]] = {}
+        self._ordinals: dict[Node, str] = {}  # of nodes among their like, for locations
 
     def step(self, start: Node, step: LocationStep) -> Iterator[Node]:
         """What the step selects from one node, without its predicates."""
@@ -272,6 +274,50 @@ class Axes:
         for above in self._ancestors(node):
             node = above
         return node
+
+    def location(self, node: Node) -> str:
+        """A path to the node, whose names are as they are written; "" of a document."""
+        steps = []
+        while (parent := next(self.parent(node), None)) is not None:
+            self._visit()
+            if node.type is NodeType.ATTRIBUTE:
+                steps.append(f"@{self._named(node)}")
+            else:
+                if node not in self._ordinals:
+                    self._count(node, parent)
+                steps.append(f"{self._named(node)}{self._ordinals[node]}")
+            node = parent
+        top = "" if node.type is NodeType.DOCUMENT else self._named(node)
+        return "/".join((top, *reversed(steps)))
+
+    def _count(self, node: Node, parent: Node) -> None:
+        """Learns the place of a node among siblings of its name, as a predicate, and with it that
+        of all these, or of all texts, comments and instructions of its tree: once, so that many
+        are linear.  A text that is the only one has none."""
+        stream, tree = self._streams[node.tree], node.tree
+        places: dict[tuple[int, str], list[Node]] = {}
+        if node.type is NodeType.CONTENT:
+            nodes = self._content(range(len(stream.content_next)), tree)
+        elif parent.type is NodeType.DOCUMENT:
+            nodes = [node]
+        else:
+            nodes = [element_node(child, tree) for child in stream.children_of(parent.number)]
+        for each in nodes:
+            self._visit()
+            above = stream.content_parent[each.number] if each.type is NodeType.CONTENT else 0
+            places.setdefault((above, self._named(each)), []).append(each)
+        for (_, name), alike in places.items():
+            for place, each in enumerate(alike, 1):
+                is_only = name == "text()" and len(alike) == 1
+                self._ordinals[each] = "" if is_only else f"[{place}]"
+
+    def _named(self, node: Node) -> str:
+        stream, number = self._streams[node.tree], node.number
+        if node.type is NodeType.ELEMENT:
+            return str(stream.name_of(number))
+        if node.type is NodeType.ATTRIBUTE:
+            return str(stream.names[stream.attribute_name[number]])
+        return _CONTENT_TESTS[ContentKind(stream.content_kind[number])]
 
     # -- node tests
 

@@ -1037,6 +1037,12 @@ def _root(evaluator: Evaluator, value: Value) -> Value:
     return [evaluator.axes.root(nodes[0])]
 
 
+def _location(evaluator: Evaluator, value: Value) -> Value:
+    """``/a[1]/b[2]/@c``, ``/a[1]/text()[2]``; "" of no node, the path of the first of several."""
+    node = next(iter(evaluator.nodes(value)), None)
+    return ["" if node is None else evaluator.axes.location(node)]
+
+
 def _string(evaluator: Evaluator, value: Value) -> Value:
     if len(value) > 1 and evaluator.strict:
         raise DynamicError("XPTY0004", "string() takes one item")
@@ -1060,6 +1066,7 @@ _ABOUT_NODES: dict[str, Callable[..., Value]] = {
     "local-name": _named("local-name"),
     "namespace-uri": _named("namespace-uri"),
     "root": _root,
+    "svrl:location": _location,
     "error": _error,
     "string": _string,
     "deep-equal": lambda *arguments: [deep_equal(*arguments)],

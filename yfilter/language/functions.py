@@ -146,6 +146,7 @@ FUNCTIONS: dict[str, Signature] = {
     **_alike("remove", _ANY, "items integer"),
     **_alike("root", _ANY, "nodes", context=True),
     **_alike("name local-name namespace-uri", _STRING, "nodes", context=True),
+    **_alike("svrl:location", _STRING, "nodes"),  # a path to a node, by the message's own prefixes
     **_alike("position last", _NUMBER),
     **_alike("year-from-date month-from-date day-from-date", _NUMBER, "temporal"),
     **_alike("year-from-dateTime month-from-dateTime day-from-dateTime", _NUMBER, "temporal"),

@@ -8,11 +8,14 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from formats.element_stream import ElementStream
+from formats.escapes import escaped_text, escaped_value
+from yfilter.errors import MatchLimitExceeded
 from yfilter.language.budget import NOT_BEGUN
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.matching_path import decisive_parts, is_path, matching_path
+from yfilter.language.namespaces import SVRL_NAMESPACE
 from yfilter.language.node_functions import PARENT
 from yfilter.language.nodes import (
     DOCUMENT,
@@ -101,16 +104,49 @@ def _documents(
     if isinstance(body, Constructor):
         return _enclosing(body, evaluator, first)
     if isinstance(body, Flwor):
+        clause = body.clauses[0]
+        if first is None and _failure(body) is not None and isinstance(clause, ForClause):
+            first = evaluator.nodes(evaluator.value(clause.path, _FOCUS))
         items: Iterable[Item] = flwor_items(evaluator, body, _FOCUS, first)
     else:
         items = evaluator.value(body, _FOCUS)
-    found = []
-    for item in items:
-        try:
-            found.append(_document(evaluator, item, whole_message))
-        except DynamicError:
-            continue
+    found: list[bytes] = []
+    try:
+        for item in items:
+            try:
+                found.append(_document(evaluator, item, whole_message))
+            except DynamicError:
+                continue
+    except MatchLimitExceeded as error:
+        error.made, error.of = found, len(first or ())
+        raise
     return found
+
+
+def first_told(
+    profile: Profile, exceeded: MatchLimitExceeded, limits: EvaluationLimits
+) -> list[bytes]:
+    """What is told where a bound has cut the results: the failed assertions of before, and as one
+    more of them how many there are beyond; of anything else the bound, which is raised."""
+    failure, count = _failure(profile.body), exceeded.of - len(exceeded.made)
+    if failure is None or not exceeded.made or not limits.is_final(exceeded.code):
+        raise exceeded
+    tag = f"svrl:{failure.name.local}"
+    given = "".join(
+        f' {name}="{escaped_value(value) if isinstance(value, str) else ""}"'
+        for name, (value, *_) in failure.attributes
+    )
+    text = escaped_text(f"{count} more: {exceeded.reason} [{exceeded.code}]")
+    rest = f'<{tag} xmlns:svrl="{SVRL_NAMESPACE}"{given}><svrl:text>{text}</svrl:text></{tag}>'
+    return [*exceeded.made, rest.encode()]
+
+
+def _failure(body: object) -> Constructor | None:
+    """What SVRL says of an assertion, where the results of a profile are that."""
+    result = body.result if isinstance(body, Flwor) else None
+    if isinstance(result, Constructor) and result.name.namespace == SVRL_NAMESPACE:
+        return result
+    return None
 
 
 def _enclosing(

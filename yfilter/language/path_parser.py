@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar
 from formats.characters import is_colonless_name
 from yfilter.language.function_library import type_result
 from yfilter.language.item_kinds import (
+    ANYTHING,
     NODES,
     NOTHING,
     Kinds,
@@ -493,7 +494,7 @@ class PathParser(TokenParser):
         outer = self.scope
         while self.lexer.peek().text == "[":
             self.enter(self.lexer.take())
-            self.scope = outer.with_context(context)
+            self.scope = outer.with_context(context or ANYTHING)  # of nothing there is none
             if self.lexer.peek().text == "]":
                 raise self.unexpected("a condition")
             predicates.append(self.condition())

@@ -81,6 +81,10 @@ DEFAULT_PROFILE_LIMITS = ProfileLimits()
 # For the text of paths that were derived from accepted profiles (matching_path.py): names are
 # written in full there, and conditions have moved a few levels down.
 DERIVED_PATH_LIMITS = ProfileLimits(
-    length_max=1_048_576, depth_max=72, steps_max=4_096, faults_refused=False
+    length_max=1_048_576,
+    depth_max=72,
+    steps_max=4_096,
+    idle_paths_refused=False,
+    faults_refused=False,
 )
 DEFAULT_EVALUATION_LIMITS = EvaluationLimits()

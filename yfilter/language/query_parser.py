@@ -66,6 +66,7 @@ from yfilter.language.namespaces import (
     LOCAL_NAMESPACE,
     MATH_NAMESPACE,
     SCHEMA_NAMESPACE,
+    SVRL_NAMESPACE,
     braced,
 )
 from yfilter.language.operator_parser import OperatorParser, joined
@@ -536,8 +537,9 @@ class ConditionParser(OperatorParser):
                 why, instead = LEFT_OUT[local]
                 what = f"{text}() is not in the profile language: {why}"
                 raise self.refusal("unsupported", what, token.offset, instead)
-        if namespace == MATH_NAMESPACE and f"math:{local}" in FUNCTIONS:
-            return f"math:{local}"
+        prefix = _WITH_PREFIX.get(namespace)
+        if prefix is not None and f"{prefix}:{local}" in FUNCTIONS:
+            return f"{prefix}:{local}"
         if namespace == SCHEMA_NAMESPACE and type_result(f"xs:{local}"):
             return f"xs:{local}"
         wanted = f"{'xs:' * (namespace == SCHEMA_NAMESPACE)}{local}"
@@ -545,6 +547,7 @@ class ConditionParser(OperatorParser):
         raise self.refusal("unknown-function", what, token.offset, function_suggestion(wanted))
 
 
+_WITH_PREFIX = {MATH_NAMESPACE: "math", SVRL_NAMESPACE: "svrl"}
 _ACCEPTED = {
     ArgumentKind.STRING: NODES | ItemKind.STRING,
     ArgumentKind.PATTERN: NODES | ItemKind.STRING,
@@ -1298,6 +1301,7 @@ _RESERVED = frozenset(
         FUNCTION_NAMESPACE,
         MATH_NAMESPACE,
         SCHEMA_NAMESPACE,
+        SVRL_NAMESPACE,
         f"{SCHEMA_NAMESPACE}-instance",
         XML_NAMESPACE,
     )
@@ -1786,6 +1790,8 @@ class QueryParser(UpdateParser):
                 self.declare_variable()
             elif self.takes_word("function"):
                 self.declare_function()
+            elif self.takes_word("option"):
+                self._option()
             elif self.takes_word("namespace"):
                 prefix = self._declared_prefix()
                 self.expect("=")
@@ -1805,6 +1811,15 @@ class QueryParser(UpdateParser):
                 self._setting(what, declared)
             self.expect(";")
         self.end_functions()
+
+    def _option(self) -> None:
+        """``declare option svrl:idle-paths "empty"``: a path that can never select anything is
+        empty, as in rule sets, and no mistake."""
+        place = self.lexer.take()
+        if self.resolved(place) != (SVRL_NAMESPACE, "idle-paths"):
+            raise self.unsupported("this option is", place, "svrl:idle-paths")
+        self.expect_string('"empty"')
+        self.limits = replace(self.limits, idle_paths_refused=False)
 
     def _version(self) -> None:
         """``xquery version "1.0" encoding "utf-8";``, where the text begins so."""

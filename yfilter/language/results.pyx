@@ -843,8 +843,12 @@ cdef class ResultWriter(PlanValues):
         if plan.around >= 0:
             return self._enclosed(plan, bindings)
         documents: list[bytes] = []
-        for binding in bindings:
-            documents += self._each(plan.each, binding, False)
+        try:
+            for binding in bindings:
+                documents += self._each(plan.each, binding, False)
+        except MatchLimitExceeded as error:
+            error.made, error.of = documents, len(bindings)
+            raise
         return documents
 
     cdef list _enclosed(self, ResultPlan plan, bindings):

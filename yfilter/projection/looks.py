@@ -91,7 +91,7 @@ _OF_THEIR_ARGUMENTS = frozenset(
 )
 _COUNTED = frozenset(("count", "exists", "empty"))
 _OF_NAMES = frozenset(("name", "local-name", "namespace-uri"))
-_BEYOND = frozenset(("root", "lang"))
+_BEYOND = frozenset(("root", "lang", "svrl:location"))
 _NODE_OPERATIONS = frozenset(("|", "intersect", "except"))
 _PLACED = frozenset(("is", "<<", ">>"))
 _DOWNWARD = (None, Axis.SELF, Axis.DESCENDANT, Axis.DESCENDANT_OR_SELF)
@@ -279,6 +279,9 @@ class Looks:
 
     def _call(self, call: FunctionCall, use: Kind, scope: Scope) -> Places:
         name, signature = call.name, signature_of(call.name)
+        if name == "svrl:location":  # which counts siblings, of everything that is around
+            self.mark((Place(False, ((True, ANY_NAME),)),), Kind.NODE)
+            return self._none(call.arguments, Kind.NODE, scope)
         if signature is None or name in _BEYOND:
             raise LooksEverywhere
         if name in _OF_THEIR_ARGUMENTS:

@@ -164,5 +164,6 @@ def _starts_at_message(expression: Expression) -> bool:
 def _calls_root(expression: Expression) -> bool:
     """root() may stand in a condition, of which then nothing can be said."""
     return any(
-        isinstance(part, FunctionCall) and part.name == "root" for part in all_within(expression)
+        isinstance(part, FunctionCall) and part.name in ("root", "svrl:location")
+        for part in all_within(expression)
     )

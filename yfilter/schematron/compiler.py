@@ -32,6 +32,7 @@ from yfilter.schematron.expressions import (
     calls,
     key_function,
     prefixes,
+    split,
     variables,
 )
 from yfilter.schematron.schema_reader import (
@@ -90,7 +91,8 @@ def _value_of(element: Element) -> str:
     """Its attribute, or what is in it."""
     value = element.get("value", element.get("select"))
     if value is not None:
-        return as_xquery(value)
+        written = as_xquery(value)
+        return f"({written})" if len(split(written, (",",))) > 1 or not written else written
     if not len(element):
         return quoted(element.text or "")
     if any(_is(each, None) for each in element):
@@ -180,6 +182,8 @@ def _is(element: Element, name: str | None) -> bool:
 
 
 _SPACES = re.compile(r"\s+")
+_MAY_BE_TEXTS = re.compile(r"\b(?:text|node)\s*\(|\$")
+_PLAIN_PATH = re.compile(r"\.|(?:\.\./)*@?[\w.:*-]+(?:/@?[\w.:*-]+)*")
 
 
 def message(check: Element, schema: Schema) -> str:
@@ -196,20 +200,9 @@ def message(check: Element, schema: Schema) -> str:
     return "".join(parts)
 
 
-def location(subject: str | None, *, elements: bool) -> str:
-    """The expression of where it is: ``/a[1]/b[2]``, and ``/@c`` or ``/text()`` behind it where not
-    only ``elements`` are the rule's.  Names are as the message writes them."""
-    node = f"${CONTEXT}{f'/({as_xquery(subject)})' if subject else ''}"
-    path = (
-        f"string-join(for $_n in {node}/ancestor-or-self::* return concat('/', name($_n), '[', "
-        "1 + count($_n/preceding-sibling::*[name() = name($_n)]), ']'), '')"
-    )
-    if elements and not subject:
-        return path
-    return (
-        f"concat({path}, if ({node} instance of attribute()) then concat('/@', name({node})) "
-        f"else if ({node} instance of text()) then '/text()' else '')"
-    )
+def location(subject: str | None) -> str:
+    """The expression of where it is."""
+    return f"svrl:location(${CONTEXT}{f' ! ({as_xquery(subject)})' if subject else ''})"
 
 
 def _text(element: Element) -> str:
@@ -242,7 +235,29 @@ def _pieces(element: Element) -> Iterator[str]:
 
 
 def _value(expression: str) -> str:
-    return f"{{for $_value in ${CONTEXT}/({as_xquery(expression)}) return string($_value)}}"
+    """As ``xsl:value-of`` joins a sequence: texts that follow each other are one."""
+    value = _of_context(as_xquery(expression))
+    if not _MAY_BE_TEXTS.search(expression):
+        return f"{{for $_value in {value} return string($_value)}}"
+    before = "subsequence($_values, $_at - 1, 1) instance of text()"
+    return (
+        f"{{let $_values := {value} for $_value at $_at in $_values return "
+        f"(if ($_at > 1 and ($_value instance of text()) != ({before})) then text {{' '}} else (), "
+        "if ($_value instance of text()) then $_value else string($_value))}"
+    )
+
+
+def _told(value: str) -> str:
+    """A variable of a text: if it is an error nothing of it is told, but that the test fails."""
+    if _PLAIN_PATH.fullmatch(value):
+        return _of_context(value)
+    return f"for $_one in ${CONTEXT} return $_one ! ({value})"
+
+
+def _of_context(expression: str) -> str:
+    """A sequence in its own order, with all that is in it; of a plain path both ways say the same,
+    and a result plan has rows for a step."""
+    return f"${CONTEXT}{'/' if _PLAIN_PATH.fullmatch(expression) else ' ! '}({expression})"
 
 
 # -------------------------------------------------------------------------------------------------
@@ -321,8 +336,7 @@ def compile_schematron(
                 name = check.get("id") or key
                 where = place(check)
                 try:
-                    profile = writer.profile(rule, context, check, name)
-                    check_profile(profile)
+                    profile = _checked(writer.profile(rule, context, check, name))
                 except SchematronRefused as refusal:
                     refused.append(RefusedRule(key, *where, refusal.reason))
                 except ProfileRefused as refusal:
@@ -334,6 +348,18 @@ def compile_schematron(
                         RuleProfile(key, name, role, *where, rule.context, test, profile)
                     )
     return RuleSet(tuple(profiles), tuple(refused))
+
+
+def _checked(profile: str) -> str:
+    """A profile in which a path that can never select anything is empty; ProfileRefused."""
+    try:
+        check_profile(profile)
+    except ProfileRefused as refused:
+        if not refused.reason.endswith("can never select anything here"):
+            raise
+        profile = f'declare option svrl:idle-paths "empty"; {profile}'
+        check_profile(profile)
+    return profile
 
 
 def keys_of(schema: Schema) -> list[list[list[str]]]:
@@ -358,12 +384,10 @@ def keys_of(schema: Schema) -> list[list[list[str]]]:
 
 
 class Context(NamedTuple):
-    """The path of a rule's nodes, brackets that leave out earlier rules', and whether all of them
-    are elements."""
+    """The path of a rule's nodes, and brackets that leave out earlier rules'."""
 
     path: str
     excluded: str
-    elements: bool
 
 
 class _Writer:
@@ -385,8 +409,7 @@ class _Writer:
                 context = alternatives(as_xquery(rule.context))
             except SchematronRefused as refused:
                 raise refusal(rule.element, refused.reason) from None
-            elements = all(each.is_of_elements for each in context)
-            yield rule, Context(path_of(context), excluded(context, earlier), elements)
+            yield rule, Context(path_of(context), excluded(context, earlier))
             earlier += context
 
     def profile(self, rule: Rule, context: Context, check: Element, name: str) -> str:
@@ -394,15 +417,15 @@ class _Writer:
         if not (test := check.get("test", "").strip()):
             raise refusal(check, "an assertion without a test")
         is_report = local(check) == "report"
-        asked = _shown(as_xquery(test))
-        if not is_report:
-            asked = f"not({asked})"
+        asked = as_xquery(test)
         own = {each.get("name", ""): each for each in rule.lets}
         said = message(check, self._schema)
-        bound = self._bound(own, asked, "let ${} := {}")
-        if f"${CONTEXT}" in bound + asked:
-            bound = f"let ${CONTEXT} := . {bound}"
-        condition = f"{bound}return {asked}" if bound else asked
+        bound = self._bound(own, asked, str)
+        condition = _shown(f"{bound}return ({asked})" if bound else asked)
+        if not is_report:
+            condition = f"not({condition})"
+        if f"${CONTEXT}" in condition:
+            condition = f"let ${CONTEXT} := . return {condition}"
         tag = "successful-report" if is_report else "failed-assert"
         attributes = "".join(
             f' {key}="{literal(value)}"'
@@ -412,16 +435,16 @@ class _Writer:
         subject = check.get("subject") or rule.element.get("subject")
         body = (
             f"for ${CONTEXT} in {context.path}[{condition}]{context.excluded} "
-            f"{self._bound(own, said, f'let ${{}} := ${CONTEXT}/({{}})')}"
+            f"{self._bound(own, said, _told)}"
             f'return <svrl:{tag} xmlns:svrl="{SVRL}" id="{literal(name)}"{attributes}'
-            f' location="{{{location(subject, elements=context.elements)}}}">{said}</svrl:{tag}>'
+            f' location="{{{location(subject)}}}">{said}</svrl:{tag}>'
         )
         return self._prolog(check, body) + body
 
-    def _bound(self, lets: Mapping[str, Element], text: str, form: str) -> str:
+    def _bound(self, lets: Mapping[str, Element], text: str, form: Callable[[str], str]) -> str:
         """Those variables of the rule that the text needs, by way of others too."""
         needed = _closure(text, lets, lambda name: value_of(lets[name]), variables)
-        return "".join(f"{form.format(name, value)} " for name, value in needed.items())
+        return "".join(f"let ${name} := {form(value)} " for name, value in needed.items())
 
     def _prolog(self, check: Element, body: str) -> str:
         """What the body needs, declared in front."""
@@ -476,8 +499,10 @@ def _closure(
 
 def _from_message(value: str) -> str:
     """A value that may be relative, where the message is what it is relative to."""
+    if f"${CONTEXT}" in value:  # current() is the message
+        value = f"let ${CONTEXT} := . return ({value})"
     left = _NOT_RELATIVE.sub(" ", _outside(_BRACKETS, value))
-    return f"/({value})" if re.search(r"[\w.*]", left) else value
+    return f"(/) ! ({value})" if re.search(r"[\w.*]", left) else value
 
 
 def _outside(innermost: re.Pattern[str], text: str) -> str:

@@ -53,10 +53,6 @@ class Alternative:
     path: str
     steps: tuple[Step, ...] | None
 
-    @property
-    def is_of_elements(self) -> bool:
-        return self.steps is not None and self.steps[-1].kind == "element"
-
     def excludes(self, other: Alternative) -> bool:
         """Whether, by names and kinds alone, no node is both's."""
         ours, theirs = self.steps, other.steps

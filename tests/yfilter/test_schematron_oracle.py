@@ -1,0 +1,147 @@
+"""Rule sets made from lists of expressions: the profiles say of a message as much as Saxon does,
+which runs the stylesheet of the same rules (benchmarks/rules/stylesheet.py)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from html import escape
+
+import lxml.etree
+import pytest
+
+from benchmarks.rules.stylesheet import stylesheet
+from yfilter import Matcher
+from yfilter.schematron import compile_schematron
+from yfilter.schematron.compiler import keys_of, no_other_files
+from yfilter.schematron.schema_reader import read_schema
+
+saxonche = pytest.importorskip("saxonche")
+
+Fired = Counter[tuple[str, str, str]]
+
+VOYAGE = """<voyage ship="Elbe"><crew><hand>Ida</hand><hand>Jon</hand></crew>
+<leg no="2" miles="40"><port>Oslo</port></leg><leg no="1"><port>Kiel</port><port>Riga</port>dry<!--x
+-->wet<?log a?><!--y--></leg><mark key="n">North</mark><mark key="s">South</mark><end/></voyage>"""
+
+# One expression behind the other, with " ~ " or a new line between them.
+SEQUENCES = """port, @no ~ @no, port ~ reverse(port) ~ (port, port) ~ (port, 'v', port)
+(@miles, 'none') ~ ('none', @miles) ~ (1, port) ~ port/string() ~ for $x in port return string($x)
+for $x in reverse(//leg) return $x/@no ~ (//leg, //leg)/@no ~ distinct-values((port, 'Oslo'))
+(//mark, 5 * 2) ~ subsequence((port, @no, ..), 1, 2) ~ insert-before(port, 1, @no)
+remove((port, port), 1) ~ (port, @no)[2] ~ (@no, port)[last()] ~ if (port) then (port, port) else ()
+text() ~ (text(), 'a') ~ (text(), text()) ~ node() ~ comment(), text() ~ ('a', text(), 'b')
+port/text() ~ (port/text(), port) ~ @*, * ~ reverse(@*) ~ data((port, @no)) ~ //mark/@key, port
+count((port, port)) ~ (port | @no) ~ (port, port) intersect port ~ index-of((port, port), 'Oslo')
+(true(), port) ~ xs:date('2020-01-01'), port ~ reverse(1 to 3) ~ sum((@no, @no)) ~ (., .)/@no
+max((port, 'Zug')) ~ (.., .)/name() ~ for $x in (., ..) return name($x) ~ deep-equal((port, .), .)
+() ~ ((), port) ~ (1.0, 1e0, 1.50) ~ (port, //mark)[position() lt 3] ~ @no + 1, port ~ /, port
+current()/@no, port ~ reverse(ancestor-or-self::*)/name() ~ tokenize('b a b', ' ')"""
+WHOLE = """voyage/leg/port, voyage/@ship ~ reverse(//leg/@no) ~ (//mark, 5 * 2) ~ 'a', 'b'
+(voyage/leg, voyage/leg) ~ (voyage/leg/@miles, 'none') ~ //port/text() ~ (1, voyage/end, 2) ~ *
+for $x in voyage/leg return count($x/port) ~ voyage/leg[2]/text() ~ (voyage/mark | voyage/leg)/@no
+(/, voyage)/name() ~ if (voyage) then (voyage/mark, voyage/mark) else () ~ */*[1]/hand, */@ship
+name(*), * ~ current()/voyage/@ship, 1 ~ ancestor::leg/@no ~ @no ~ .. ~ self::voyage ~ /.."""
+TESTS = [*(f"count($v) = {count}" for count in range(4)), "string($v[1]) = 'Oslo'", "empty($v)"]
+
+IDLE = """@x ~ port ~ text() ~ .. ~ ../port ~ ancestor::leg/@no ~ @no/b ~ text()/a ~ parent::voyage
+following-sibling::* ~ self::text() ~ @*/@* ~ */text()/* ~ not(@x) ~ count(a) = 0 ~ empty(text()/b)
+/@x ~ /.. ~ ancestor::node() ~ comment() ~ .[b] ~ name(..) ~ descendant::port"""
+PLACES = ["leg", "@no", "text()", "comment()", "processing-instruction()", "/", "port", "voyage"]
+
+
+def _listed(text: str) -> list[str]:
+    return text.replace("\n", " ~ ").split(" ~ ")
+
+
+def _pattern(context: str, inside: str, before: str = "") -> str:
+    return f'<pattern>{before}<rule context="{escape(context)}">{inside}</rule></pattern>'
+
+
+def _shown(expression: str) -> str:
+    return f'<assert id="a" test="false()">[<value-of select="{escape(expression)}"/>]</assert>'
+
+
+def _let(expression: str) -> str:
+    return f'<let name="v" value="{escape(expression)}"/>'
+
+
+def _sequences() -> Iterator[str]:
+    """In a text, a variable and by way of another one; each in a pattern of its own."""
+    asked = "".join(f'<report id="t{at}" test="{test}"/>' for at, test in enumerate(TESTS))
+    for expression in _listed(SEQUENCES):
+        twice = '<let name="w" value="($v, 1, $v)"/>' + _shown("$w, count($w)")
+        yield (
+            _pattern("leg", _shown(expression))
+            + _pattern("voyage", _let(expression) + _shown("$v") + asked)
+            + _pattern("/voyage/leg[2]", _let(expression) + twice)
+        )
+    for expression in _listed(WHOLE):
+        yield _let(expression) + _pattern("end", _shown("$v") + asked)
+        yield _pattern("end", _shown("count($v), $v") + asked, before=_let(expression))
+
+
+def _idle() -> Iterator[str]:
+    for expression in _listed(IDLE):
+        for context in PLACES:
+            yield (
+                _pattern(context, f'<assert id="a" test="{escape(expression)}">n</assert>')
+                + _pattern(context, _let(expression) + '<report id="b" test="$v">n</report>')
+                + _pattern(f"{context}[not({expression})]", '<report id="c" test="1">n</report>')
+            )
+
+
+@pytest.mark.parametrize("kind", [_sequences, _idle])
+def test_profiles_say_as_much_as_saxon(kind: object) -> None:
+    assert callable(kind)
+    compared = 0
+    with saxonche.PySaxonProcessor(license=False) as processor:
+        message = processor.parse_xml(xml_text=VOYAGE)
+        for content in kind():
+            text = _schema(content)
+            said = _by_saxon(processor, message, text)
+            if said is None:  # an error, of which a stylesheet says nothing
+                continue
+            assert _by_profiles(text) == said, content
+            compared += 1
+    assert compared > 70
+
+
+def _schema(content: str) -> bytes:
+    spaces = '<ns prefix="xs" uri="http://www.w3.org/2001/XMLSchema"/>'
+    binding = 'xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"'
+    return f"<schema {binding}>{spaces}{content}</schema>".encode()
+
+
+def _by_saxon(processor: object, message: object, text: bytes) -> Fired | None:
+    schema = read_schema(text, "", None, no_other_files)
+    keys = {key for pattern in keys_of(schema) for rule in pattern for key in rule}
+    compiler = processor.new_xslt30_processor()  # type: ignore[attr-defined]
+    try:
+        sheet = compiler.compile_stylesheet(stylesheet_text=stylesheet(schema, keys).decode())
+        said = lxml.etree.fromstring(sheet.transform_to_string(xdm_node=message).encode())
+    except saxonche.PySaxonApiError:
+        return None
+    if next(said.iter("error"), None) is not None:
+        return None
+    return Counter((row.get("key", ""), row.get("at", ""), _spaced(row)) for row in said.iter("f"))
+
+
+def _by_profiles(text: bytes) -> Fired:
+    rules = compile_schematron(text)
+    assert rules.refused == ()
+    matcher = Matcher()
+    for rule in rules.profiles:
+        matcher.add(rule.text, rule.key)
+    found: Fired = Counter()
+    for delivered in matcher.deliver(VOYAGE.encode()):
+        assert delivered.exceeded is None
+        for root in map(lxml.etree.fromstring, delivered.results):
+            for number in delivered.numbers:
+                key = matcher.id_of(number)
+                found[key, root.get("location", ""), _spaced(root[0])] += 1
+    return found
+
+
+def _spaced(element: lxml.etree._Element) -> str:
+    return " ".join("".join(map(str, element.itertext())).split())
