@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import thread_time
 
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 
@@ -32,4 +33,5 @@ class MatchLimits:
     evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
 
 
-DEFAULT_MATCH_LIMITS = MatchLimits()
+DEFAULT_MATCH_LIMITS = MatchLimits(evaluation=EvaluationLimits(seconds_max=1.0, clock=thread_time))
+"""Of a matcher that is given none: a profile has a second of processor time for a message."""

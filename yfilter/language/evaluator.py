@@ -9,7 +9,8 @@ constructed item becomes a tree.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan
 
 from formats.element_stream import ContentKind, ElementStream
@@ -68,6 +69,9 @@ class Axes:
         self.tops: dict[int, Node] = {}
         self._accepted: dict[tuple[int, NameTest], frozenset[int]] = {}
         self._ordinals: dict[Node, str] = {}  # of nodes among their like, for locations
+        self._families: dict[int, dict[Node, list[Node]]] = {}
+        self._looked_below: dict[int, int] = {}
+        self._orders: dict[int, list[Node]] = {}
 
     def step(self, start: Node, step: LocationStep) -> Iterator[Node]:
         """What the step selects from one node, without its predicates."""
@@ -226,16 +230,35 @@ class Axes:
             yield piece
 
     def _children(self, node: Node) -> Iterator[Node]:
+        for child in self._children_of(node):
+            self._visit()
+            yield child
+
+    def _children_of(self, node: Node) -> list[Node]:
+        """Looked for below the node; once that was much, they are found for a whole tree."""
         if node.type not in (NodeType.DOCUMENT, NodeType.ELEMENT):
-            return
-        stream = self._streams[node.tree]
-        number = node.number if node.type is NodeType.ELEMENT else -1
-        for below in self._descendants(node):
-            parents = (
-                stream.content_parent if below.type is NodeType.CONTENT else stream.element_parent
-            )
-            if parents[below.number] == number:
-                yield below
+            return []
+        tree, stream = node.tree, self._streams[node.tree]
+        known = self._families.get(tree)
+        if known is not None:
+            return known.get(node, [])
+        is_all = node.type is NodeType.DOCUMENT
+        size = len(stream) if is_all else stream.element_end[node.number] - node.number
+        self._looked_below[tree] = looked = self._looked_below.get(tree, 0) + size
+        if looked <= 2 * len(stream):
+            found = self._descendants(node)
+            return [below for below in found if next(self.parent(below)) == node]
+        known = self._families[tree] = {}
+        for below in self._descendants(self.root(node)):
+            known.setdefault(next(self.parent(below)), []).append(below)
+        return known.get(node, [])
+
+    def _order_of(self, node: Node) -> list[Node]:
+        """All nodes of its tree but the attributes, in document order."""
+        known = self._orders.get(node.tree)
+        if known is None:
+            known = self._orders[node.tree] = list(self.self_or_descendants(self.root(node)))
+        return known
 
     def _ancestors(self, node: Node) -> Iterator[Node]:
         while True:
@@ -250,25 +273,32 @@ class Axes:
         parent = next(self.parent(node), None)
         if parent is None or node.type is NodeType.ATTRIBUTE:
             return
-        siblings = list(self._children(parent))
-        place = siblings.index(node)
-        yield from siblings[place + 1 :] if following else reversed(siblings[:place])
+        siblings = self._children_of(parent)
+        place = bisect_left(siblings, node)
+        places = range(place + 1, len(siblings)) if following else range(place - 1, -1, -1)
+        for place in places:
+            self._visit()
+            yield siblings[place]
 
     def _following(self, node: Node) -> Iterator[Node]:
-        root = self.root(node)
-        own = {node, *self._descendants(node)}
-        for other in self._descendants(root):
-            if other > node and other not in own:
-                yield other
+        order = self._order_of(node)
+        if node.type is NodeType.DOCUMENT:
+            return
+        first = bisect_right(order, node)
+        if node.type is NodeType.ELEMENT:
+            stream, number = self._streams[node.tree], node.number
+            elements = stream.element_end[number] - number - 1
+            first += elements + len(stream.content_within(number))
+        for place in range(first, len(order)):
+            self._visit()
+            yield order[place]
 
     def _preceding(self, node: Node) -> Iterator[Node]:
-        above = set(self._ancestors(node))
-        before = [
-            other
-            for other in self.self_or_descendants(self.root(node))
-            if other < node and other not in above
-        ]
-        yield from reversed(before)
+        order, above = self._order_of(node), set(self._ancestors(node))
+        for place in range(bisect_left(order, node) - 1, -1, -1):
+            self._visit()
+            if order[place] not in above:
+                yield order[place]
 
     def root(self, node: Node) -> Node:
         for above in self._ancestors(node):
@@ -397,6 +427,7 @@ class Evaluator(Budget, ABC):
         self.declared = DeclaredValues()
         self.pending: object = None  # PendingUpdates of the ``modify`` that is evaluated
         self.axes = Axes(self.streams, self.charge)
+        self.places: tuple[Value, Mapping[str, list[int]]] = (), {}  # of index-of, of one list
 
     @abstractmethod
     def value(self, expression: Expression, focus: Focus) -> Value:

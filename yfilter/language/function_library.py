@@ -544,8 +544,25 @@ def identity_of(atom: Atom) -> Any:
     return (atom.type, atom.instant) if not isinstance(atom, int | float) else atom  # type: ignore[union-attr]
 
 
-def _index_of(atoms: list[Atom], wanted: Atom | None) -> list[int]:
+def _index_of(evaluator: Evaluator, items: Value, value: Value) -> Value:
+    """Texts are equal to texts alone; the places of these in a list are found once."""
+    if evaluator.strict and len(value) != 1:
+        raise DynamicError("XPTY0004", "index-of() takes one item")
+    wanted = evaluator.atom(value[0]) if value else None
+    if isinstance(wanted, str):
+        if evaluator.places[0] is not items:
+            texts: dict[str, list[int]] = {}
+            for index, atom in enumerate(evaluator.atoms(items), 1):
+                if isinstance(atom, str):
+                    texts.setdefault(str(atom), []).append(index)
+            evaluator.charge(len(items))
+            evaluator.places = items, texts
+        places = evaluator.places[1].get(str(wanted), [])
+        evaluator.charge(1 + len(places))
+        return list(places)
+    evaluator.charge(len(items))
     found = []
+    atoms = evaluator.atoms(items)
     for index, atom in enumerate(atoms, 1):
         try:
             one, other = comparable(atom, wanted)  # type: ignore[arg-type]
@@ -635,7 +652,6 @@ SEQUENCE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exists": bool,
     "empty": lambda items: not items,
     "distinct-values": _distinct_values,
-    "index-of": _index_of,
     "reverse": lambda items: list(reversed(items)),
     "head": lambda items: list(items[:1]),
     "tail": lambda items: list(items[1:]),
@@ -918,7 +934,8 @@ def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
     signature = FUNCTIONS.get(name)
     if signature is None:
         return call_other(evaluator, call_, focus)
-    values = [evaluator.value(argument, focus) for argument in call_.arguments]
+    value_of = evaluator.shared if name == "index-of" else evaluator.value
+    values = [value_of(argument, focus) for argument in call_.arguments]
     if not values and signature.context:
         if focus.item is None:
             raise DynamicError("XPDY0002", f"{name}() without a context item")
@@ -1070,6 +1087,7 @@ _ABOUT_NODES: dict[str, Callable[..., Value]] = {
     "error": _error,
     "string": _string,
     "deep-equal": lambda *arguments: [deep_equal(*arguments)],
+    "index-of": _index_of,
 }
 
 

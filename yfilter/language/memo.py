@@ -82,6 +82,19 @@ class EqualityIndex:
             return found[0]
         return sorted({place for places in found for place in places})
 
+    def first(self, atoms: Iterable[Atom]) -> int | None:
+        """The first such place, -1 for none; None if that cannot be told."""
+        if not self._is_exact:
+            return None
+        least = -1
+        for atom in atoms:
+            lists = self._lists(atom)
+            if lists is None:
+                return None
+            for places in lists:
+                least = places[0] if least < 0 else min(least, places[0])
+        return least
+
     def _enter(self, atom: Atom, place: int) -> None:
         if isinstance(atom, str):
             _append(self._by_text, str(atom), place)

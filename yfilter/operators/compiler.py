@@ -27,6 +27,7 @@ from typing import Any, Protocol
 
 from formats.names import QualifiedName
 from yfilter.language.comparison import MIRRORED
+from yfilter.language.dependence import free_variables
 from yfilter.language.function_library import STRING_FUNCTIONS
 from yfilter.language.functions import FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, NODES, kinds_of
@@ -189,6 +190,8 @@ _AXES = {
     Axis.ANCESTOR_OR_SELF: paths.ANCESTOR_OR_SELF,
     Axis.FOLLOWING_SIBLING: paths.FOLLOWING_SIBLING,
     Axis.PRECEDING_SIBLING: paths.PRECEDING_SIBLING,
+    Axis.FOLLOWING: paths.FOLLOWING,
+    Axis.PRECEDING: paths.PRECEDING,
 }
 _KINDS = {
     NodeKind.ELEMENT: (paths.CHILD, paths.BELOW),
@@ -319,7 +322,7 @@ class Compiler:
     def _steps(self, step: LocationStep, scope: Scope) -> list[PathStep]:
         predicates = tuple(self._predicate(predicate, scope) for predicate in step.predicates)
         code, before = self._code(step, any(isinstance(part, Position) for part in predicates))
-        name = 0
+        name = paths.TEXT_TEST if step.kind is NodeKind.TEXT and step.axis is not None else 0
         if step.test is not None and step.test != ANY_NAME:
             if step.kind is NodeKind.ATTRIBUTE:
                 if not step.test.is_full:
@@ -332,9 +335,11 @@ class Compiler:
     def _code(self, step: LocationStep, positional: bool) -> tuple[int, list[PathStep]]:
         """The code of a step, and the step that ``//`` stands for where positions count."""
         if step.axis is not None:
-            if step.kind is not NodeKind.ELEMENT or step.axis not in _AXES:
+            code = _AXES.get(step.axis, -1)
+            is_text = step.kind is NodeKind.TEXT and code >= paths.FOLLOWING_SIBLING
+            if code < 0 or not (is_text or step.kind is NodeKind.ELEMENT):
                 raise NotCompiled
-            return _AXES[step.axis], []
+            return code, []
         if step.kind is NodeKind.SELF:
             return paths.FILTER, []
         if step.kind is NodeKind.PARENT:
@@ -393,6 +398,8 @@ class Compiler:
                 test = literal_test(relation, values)
                 if test is not None:
                     return SomeValue(self.path(left, scope), test)
+            elif relation is Relation.EQ and (parts := _of_union(left, right)):
+                return Both(self._conditions(parts, scope), some=True)
             elif isinstance(left, PathExpression) and isinstance(right, PathExpression):
                 return PathJoin(self.path(left, scope), relation, self.path(right, scope))
         except (NotCompiled, ValueError):
@@ -414,8 +421,11 @@ class Compiler:
         rest: Expression = expression.condition
         if others:
             rest = Quantified(expression.every, tuple(others), expression.condition)
+        outer = Variable()
         try:
-            path = self.path(source, scope)
+            around = {**scope, f".{name}": outer}
+            looked_up = source if expression.every else _looked_up(name, source, rest)
+            path = self.path(looked_up, around)
         except NotCompiled:
             item = ItemVariable(self._scratch)
             inner = self._part(rest, {**scope, name: item})
@@ -424,7 +434,7 @@ class Compiler:
             )
         variable = Variable()
         inner = self._part(rest, {**scope, name: variable})
-        return Ranging(expression.every, variable, path, inner)
+        return Ranging(expression.every, variable, path, inner, outer)
 
     def _conditional(self, expression: Conditional, scope: Scope) -> Operator:
         parts = (expression.condition, expression.consequence, expression.alternative)
@@ -541,6 +551,61 @@ def _with_some_of_all(expression: Quantified) -> Comparison | None:
             return None
 
 
+def _of_union(left: Expression, right: Expression) -> tuple[Expression, ...]:
+    """``a = (b | c)/d`` as ``a = b/d`` and ``a = c/d``, of which one has to hold."""
+    for one, other in ((left, right), (right, left)):
+        steps: tuple[LocationStep, ...] = ()
+        union = other
+        if isinstance(other, PathExpression) and other.start is not None:
+            steps, union = other.steps, other.start
+            if steps and steps[0].kind is NodeKind.SELF and steps[0].axis is None:
+                continue  # a predicate, in which positions count among all
+        if isinstance(union, Operation) and union.name == "|":
+            parts = [
+                replace(part, steps=part.steps + steps)
+                for part in union.operands
+                if isinstance(part, PathExpression)
+            ]
+            if isinstance(one, PathExpression) and len(parts) == len(union.operands):
+                return tuple(Comparison(one, Relation.EQ, part) for part in parts)
+    return ()
+
+
+def _looked_up(variable: str, source: Expression, condition: Expression) -> Expression:
+    """The path of ``some $v in path satisfies $v/key = other and …`` with ``[key = other]``, by
+    which its nodes are looked up; the condition is asked of these all the same."""
+    if not isinstance(source, PathExpression) or not source.steps:
+        return source
+    if isinstance(condition, Quantified):
+        return source
+    for part in split(condition, And):
+        if not isinstance(part, Comparison) or part.operator is not Relation.EQ:
+            continue
+        for key, other in ((part.left, part.right), (part.right, part.left)):
+            if not isinstance(key, PathExpression) or not isinstance(other, PathExpression):
+                continue
+            is_key = key.origin is Origin.VARIABLE and key.variable == variable
+            if not is_key or any(map(_has_variables, _predicates(key))):
+                continue
+            if variable in free_variables(other) or other.start is not None:
+                continue
+            if any(map(_has_variables, _predicates(other))):
+                continue
+            probe = other
+            if other.origin is Origin.CONTEXT:
+                probe = replace(other, origin=Origin.VARIABLE, variable=f".{variable}")
+            own_key = replace(key, origin=Origin.CONTEXT, variable="")
+            equal = Comparison(own_key, Relation.EQ, probe)
+            *before, last = source.steps
+            last = replace(last, predicates=(*last.predicates, equal))
+            return replace(source, steps=(*before, last))
+    return source
+
+
+def _predicates(path: PathExpression) -> list[Expression]:
+    return [predicate for step in path.steps for predicate in step.predicates]
+
+
 def _enters_below(expression: Expression) -> bool:
     """Whether it selects children, attributes or what is below, so that only elements have any."""
     match expression:
@@ -557,7 +622,7 @@ def _enters_below(expression: Expression) -> bool:
 def _stands_alone(expression: Expression) -> bool:
     """Whether an expression depends on neither context nor variables, as far as its text tells."""
     if isinstance(expression, PathExpression):
-        parts = [predicate for step in expression.steps for predicate in step.predicates]
+        parts = _predicates(expression)
         starts_alone = expression.origin is Origin.MESSAGE or (
             expression.start is not None and _stands_alone(expression.start)
         )

@@ -6,6 +6,7 @@ expression.  OperatorTable keeps each expression once, with a count of its users
 """
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import Any, NamedTuple
@@ -16,12 +17,13 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.index.columns import doubles, grown, ints, longs
 from yfilter.language.atoms import arithmetic, cast, compare, is_number, negate, to_double
 from yfilter.language.budget import MUCH, NOT_BEGUN, paced, since, too_much_time
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.evaluator import effective_boolean
 from yfilter.language.function_library import applied
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
 from yfilter.language.general_comparison import some_pair
-from yfilter.language.memo import FEW
+from yfilter.language.memo import FEW, EqualityIndex
 from yfilter.language.nodes import (
     DOCUMENT,
     Atom,
@@ -653,11 +655,16 @@ cdef class Operator:
 #
 #     CHILD BELOW         elements           SELF_AND_BELOW   what // stands for before a position
 #     ATTRIBUTE ATTRIBUTES_BELOW             TEXT TEXTS_BELOW
-#     FILTER PARENT and the axes SELF_AXIS to PRECEDING_SIBLING
+#     FILTER PARENT and the axes SELF_AXIS to PRECEDING
 #
 # Whether a path selects anything is asked depth first, up to the first node, where at most one step
 # can reach a node in several ways; else, and where all nodes are wanted, step by step, with each
 # node once (``collect``).
+#
+# Two things are looked up and not walked.  The nodes before or behind a node, or its siblings, are
+# the first so many of one Row, which is made once for all contexts.  And the nodes of a step whose
+# predicate is an equality with what is bound around the path, ``//item[@no = $i/@no]``, are found
+# by a hash of their keys once the step is asked for again.
 
 cpdef enum:
     # Fields of a step.
@@ -684,6 +691,10 @@ cpdef enum:
     ANCESTOR_OR_SELF = 13
     FOLLOWING_SIBLING = 14
     PRECEDING_SIBLING = 15
+    FOLLOWING = 16
+    PRECEDING = 17
+    # The name of a step on one of these four that leads to text nodes.
+    TEXT_TEST = -1
 
     # Where a path starts.
     FROM_CONTEXT = 0
@@ -697,6 +708,7 @@ _SEVERAL_WAYS = frozenset(
     (
         *(BELOW, SELF_AND_BELOW, ATTRIBUTES_BELOW, TEXTS_BELOW, PARENT, PARENT_AXIS),
         *(BELOW_OR_SELF, ANCESTOR, ANCESTOR_OR_SELF, FOLLOWING_SIBLING, PRECEDING_SIBLING),
+        *(FOLLOWING, PRECEDING),
     )
 )
 
@@ -708,6 +720,30 @@ cdef class Variable:
 
     def __init__(self) -> None:
         self.node = ROOT
+
+
+cdef class Row:
+    """Nodes in such an order that those which a step on one axis selects are the first so many.
+
+    Before a node, or before it among its siblings: sorted by where they end.  Behind it: the last
+    one first.  ``keys`` are what says of each whether it is one of them.
+    """
+
+    cdef list nodes, keys
+    cdef object test  # of which ``held`` is the first place that it accepts
+    cdef int tried, held
+    cdef dict places  # of the values that a path leads to, the first of each
+    cdef list least, greatest  # of those up to a place
+    cdef object index  # the same for values of any type, up to ``fault``
+    cdef int fault
+
+    def __init__(self, list nodes, list keys) -> None:
+        self.nodes = nodes
+        self.keys = keys
+        self.test = None
+        self.tried = 0
+        self.held = self.fault = len(nodes)
+        self.places = self.index = self.least = self.greatest = None
 
 
 cdef class Position(Operator):
@@ -723,6 +759,12 @@ cdef class Position(Operator):
         self._relation = RELATIONS[relation]
         self._number = number
         self._from_last = from_last
+
+    cdef int only(self) noexcept:
+        """The one position that it accepts, counted from the first; 0 for others."""
+        if self._relation != 0 or self._from_last or not 1 <= self._number <= 1_000_000:
+            return 0
+        return <int>self._number if <int>self._number == self._number else 0
 
     cdef bint accepts(self, long long position, long long size) noexcept:
         cdef double number = size - self._number if self._from_last else self._number
@@ -812,6 +854,10 @@ cdef class Each(Nodes):
         return base
 
 
+cdef class Join
+cdef class ForEachNode
+
+
 cdef class Path(Nodes):
     """The nodes that the steps lead to from the context node, the message, a variable, or the nodes
     of ``source``."""
@@ -825,6 +871,13 @@ cdef class Path(Nodes):
     cdef readonly bint is_constant
     cdef int _message, _searched
     cdef object _values
+    cdef int _lead  # steps to parents that it begins with
+    cdef readonly bint is_ranged, is_anchored  # behind these, on an axis of Rows; by other steps
+    cdef bint _is_quick
+    cdef list _joins  # of each step the predicate that is looked up, or None
+    cdef int _joined  # the first step that has one, or -1
+    cdef dict _rows, _known
+    cdef int _rows_of
 
     def __init__(
         self, scratch: Scratch, steps: list[PathStep], origin: int = FROM_CONTEXT,
@@ -847,6 +900,29 @@ cdef class Path(Nodes):
             self._steps[row + STEP_POSITIONAL] = positional
             self._steps[row + STEP_SEVERAL] = step.code in _SEVERAL_WAYS
         self._searched = several > 1 or source is not None
+        codes = [step.code for step in steps]
+        leads = [code != PARENT or bool(step.predicates) for code, step in zip(codes, steps)]
+        self._lead = leads.index(True) if True in leads else len(steps)
+        begins = (
+            origin in (FROM_CONTEXT, FROM_VARIABLE) and not self.free and self._lead < len(steps)
+        )
+        first = self._lead
+        is_ranged = begins and codes[first] >= FOLLOWING_SIBLING
+        self.is_ranged = is_ranged and not any(
+            isinstance(part, Position) for part in steps[first].predicates
+        )
+        self.is_anchored = begins and first > 0 and not is_ranged
+        self._is_quick = several - first <= 2
+        self._joins = [_join_of(step) for step in steps]
+        self._joined = -1
+        if origin == FROM_MESSAGE:
+            freed = [at for at, step in enumerate(steps) if any(p.free for p in step.predicates)]
+            if freed and self._joins[freed[0]] is not None:
+                self._joined = freed[0]
+                self._searched = True
+        self._rows: dict[int, Row] = {}
+        self._known: dict[object, object] = {}
+        self._rows_of = 0
         self.uses_context = origin == FROM_CONTEXT
         if source is not None:
             self.uses_context = source.uses_context
@@ -868,11 +944,23 @@ cdef class Path(Nodes):
         return self.scratch.nodes_from(self.collect(node))
 
     cdef object items(self, long long node):
+        cdef object known
+        cdef long long anchor = -1
+        if self.is_anchored:
+            anchor = self._anchor(node)
+            known = self._known.get(("items", anchor))
+            if known is not None:
+                return known
+        found = self.items_behind(self.collect(node))
+        if self.is_anchored:
+            self._known["items", anchor] = found
+        return found
+
+    cdef list items_behind(self, int base):
+        """The atomic values of the nodes from ``base`` on, taken off the stack."""
         cdef Scratch scratch = self.scratch
-        cdef int base = self.collect(node)
-        found: list[Atom] = [
-            Untyped(scratch.text(scratch.nodes[i])) for i in range(base, scratch.top)
-        ]
+        cdef int i
+        found = [Untyped(scratch.text(scratch.nodes[i])) for i in range(base, scratch.top)]
         scratch.top = base
         return found
 
@@ -882,8 +970,13 @@ cdef class Path(Nodes):
 
     cdef int count(self, long long node) except -1:
         """How many nodes there are."""
-        cdef int base = self.collect(node)
-        cdef int found = self.scratch.top - base
+        cdef int found = 0
+        cdef int base
+        if self.is_ranged and self._lead + 1 == self._count:
+            self.row(node, &found)
+            return found
+        base = self.collect(node)
+        found = self.scratch.top - base
         self.scratch.top = base
         return found
 
@@ -906,6 +999,8 @@ cdef class Path(Nodes):
         cdef Scratch scratch = self.scratch
         cdef int base, i
         cdef bint found = False
+        if self.is_ranged and self._is_quick:
+            return self._some_in_row(node, test)
         if not self._searched:
             return self._leads(0, self.start(node), test)
         base = self.collect(node)
@@ -929,33 +1024,287 @@ cdef class Path(Nodes):
         return found
 
     cdef object value_set(self, long long node):
-        """The values of all nodes, as octets; of a path from the message once a message."""
+        """The values of all nodes, as octets; of a path from the message once a message, of one
+        from a node above once for that."""
         cdef Scratch scratch = self.scratch
-        cdef int base, i
+        cdef object known
+        cdef long long anchor = -1
         if self.is_constant and self._message == scratch.message:
             return self._values
-        found = set()
-        base = self.collect(node)
-        for i in range(base, scratch.top):
-            scratch.look_at(scratch.nodes[i])
-            found.add(scratch.octets[scratch.first : scratch.last])
-        scratch.top = base
+        if self.is_anchored:
+            anchor = self._anchor(node)
+            known = self._known.get(anchor)
+            if known is not None:
+                return known
+        found = self._values_behind(self.collect(node))
+        if self.is_anchored:
+            self._known[anchor] = found
         if self.is_constant:
             self._values = found
             self._message = scratch.message
         return found
 
-    cdef int collect(self, long long node) except -1:
-        """Push all nodes, in document order, each once; where they begin on the stack."""
+    cdef set _values_behind(self, int base):
+        """The values of the nodes from ``base`` on, as octets, taken off the stack."""
+        cdef Scratch scratch = self.scratch
+        cdef int i
+        found = set()
+        for i in range(base, scratch.top):
+            scratch.look_at(scratch.nodes[i])
+            found.add(scratch.octets[scratch.first : scratch.last])
+        scratch.top = base
+        return found
+
+    # -- what is looked up
+
+    cdef int _forget(self) except -1:
+        """What is known of another message."""
+        if self._rows_of != self.scratch.message:
+            self._rows.clear()
+            self._known.clear()
+            self._rows_of = self.scratch.message
+        return 0
+
+    cdef long long _anchor(self, long long node) except -2:
+        """The node that the first steps lead to, all to parents; -1 for none."""
+        cdef int i
+        self._forget()
+        node = self.start(node)
+        for i in range(self._lead):
+            if node != -1:
+                node = self._parent(node)
+        return node
+
+    cdef Row row(self, long long node, int* count):
+        """Of a path on an axis of Rows: the nodes of that step from all contexts, and how many of
+        them it is from this one.  None for none."""
+        count[0] = 0
+        node = self._anchor(node)
+        return None if node == -1 else self._row(self._lead, node, True, count)
+
+    cdef Row _row(self, int at, long long node, bint is_filtered, int* count):
+        cdef Scratch scratch = self.scratch
+        cdef MessageColumns columns = scratch.columns
+        cdef int code = self._steps[STEP_WIDTH * at + STEP_CODE]
+        cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
+        cdef int kind = node & KIND_MASK
+        cdef int number = node >> KIND_SHIFT
+        # Elements are compared with elements by their numbers, else by those of content.
+        cdef bint by_content = kind == KIND_TEXT or name == TEXT_TEST
+        cdef int parent = -1
+        cdef long long first, behind, key
+        cdef Row row
+        count[0] = 0
+        self._forget()
+        if number < 0:
+            return None
+        if code <= PRECEDING_SIBLING:
+            if kind == KIND_ATTRIBUTE:
+                return None
+            parent = columns.content_parent[number] if kind else columns.parent[number]
+            if parent < 0:
+                return None
+        key = (((parent + 1) * 65_536LL + at) * 2 + by_content) * 2 + is_filtered
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = self._new_row(at, parent, by_content, is_filtered)
+        if kind == KIND_TEXT:
+            first, behind = number, number + 1
+        elif kind == KIND_ATTRIBUTE:
+            number = scratch.element_with(number)
+            first = columns.within_first[number] if by_content else number
+            behind = first if by_content else number + 1
+        elif by_content:
+            first, behind = columns.within_first[number], columns.within_last[number]
+        else:
+            first, behind = number, columns.end[number]
+        is_before = code in (PRECEDING_SIBLING, PRECEDING)
+        count[0] = bisect_right(row.keys, first if is_before else -behind)
+        scratch.visit(1)
+        return row
+
+    cdef Row _new_row(self, int at, int parent, bint by_content, bint is_filtered):
+        cdef Scratch scratch = self.scratch
+        cdef MessageColumns columns = scratch.columns
+        cdef int base = scratch.top
+        cdef int code = self._steps[STEP_WIDTH * at + STEP_CODE]
+        cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
+        cdef bint is_before = code in (PRECEDING_SIBLING, PRECEDING)
+        cdef int i, number
+        if name == TEXT_TEST:
+            self._push_contents(TEXTS_BELOW if parent < 0 else TEXT, 0, KINDS * parent)
+            scratch.tidy(base)
+        else:
+            self._push_elements(BELOW if parent < 0 else CHILD, name, KINDS * parent)
+        if is_filtered:
+            _filter(scratch, self._predicates[at], base)
+        nodes = list(scratch.nodes[base : scratch.top])
+        scratch.top = base
+        keys = []
+        for node in nodes:
+            number = node >> KIND_SHIFT
+            if name == TEXT_TEST:
+                keys.append(number + 1 if is_before else -number)
+            elif by_content:
+                keys.append(
+                    columns.within_last[number] if is_before else -columns.within_first[number]
+                )
+            else:
+                keys.append(columns.end[number] if is_before else -number)
+        if not is_before:
+            return Row(nodes[::-1], keys[::-1])
+        pairs = sorted(zip(keys, nodes))
+        return Row([node for _, node in pairs], [key for key, _ in pairs])
+
+    cdef bint _some_in_row(self, long long node, ValueTest test) except -1:
+        cdef int count = 0
+        cdef Row row = self.row(node, &count)
+        if row is None:
+            return False
+        if row.test is not test:
+            row.test, row.tried, row.held = test, 0, len(row.nodes)
+        while row.tried < count and row.held == len(row.nodes):
+            self.scratch.visit(1)
+            if self._leads(self._lead + 1, row.nodes[row.tried], test):
+                row.held = row.tried
+            row.tried += 1
+        return row.held < count
+
+    cdef int behind(self, long long node) except -1:
+        """Push what the steps behind the first one on an axis of Rows lead to."""
+        self.scratch.push(node)
+        return self._follow(self.scratch.top - 1, self._lead + 1)
+
+    cdef bint equals(self, long long node, values) except -1:
+        """Whether a path on an axis of Rows has one of these values."""
+        cdef int count = 0
+        cdef int place
+        cdef Row row = self.row(node, &count)
+        if count == 0:
+            return False
+        if row.places is None:
+            places = {}
+            for place in range(len(row.nodes)):
+                for value in self._values_behind(self.behind(row.nodes[place])):
+                    places.setdefault(value, place)
+            row.places = places
+        for value in values:
+            if row.places.get(value, count) < count:
+                return True
+        return False
+
+    cdef object extremes(self, long long node):
+        """The least and the greatest of the values of a path on an axis of Rows."""
+        cdef int count = 0
+        cdef Row row = self.row(node, &count)
+        if count == 0:
+            return ()
+        if row.least is None:
+            least, greatest = [], []
+            some: tuple[object, ...] = ()
+            for found in row.nodes:
+                values = self._values_behind(self.behind(found)).union(some)
+                some = (min(values), max(values)) if values else ()
+                least.append(some[0] if some else None)
+                greatest.append(some[1] if some else None)
+            row.least, row.greatest = least, greatest
+        if row.least[count - 1] is None:
+            return ()
+        return {row.least[count - 1], row.greatest[count - 1]}
+
+    cdef int first_equal(self, long long node, Operator each, values) except -3:
+        """Whether a value is equal to one of a path on an axis of Rows, or of what ``each`` makes
+        of its nodes: 1 or 0, -1 where no index can tell."""
+        cdef int count = 0
+        cdef Row row = self.row(node, &count)
+        if count == 0:
+            return 0
+        if row.index is None:
+            row.index = EqualityIndex(
+                (place, self._atoms_at(row, place, each)) for place in range(len(row.nodes))
+            )
+        if count > row.fault:
+            return -1
+        found = row.index.first(values)
+        return -1 if found is None else 0 <= found < count
+
+    def _atoms_at(self, Row row, int place, Operator each) -> list[Atom]:
+        cdef Scratch scratch = self.scratch
+        cdef int base = self.behind(row.nodes[place])
+        cdef int i
+        found: list[Atom] = []
+        if each is None:
+            return self.items_behind(base)
+        nodes = list(scratch.nodes[base : scratch.top])
+        scratch.top = base
+        try:
+            for node in nodes:
+                found += each.items(node)
+        except DynamicError:
+            row.fault = min(row.fault, place)
+        return found
+
+    cdef bint _push_joined(self, int at, long long node) except -1:
+        """Push the nodes of a step, of a path from the message up to that step, that its join
+        accepts; False where it is asked for the first time on this message."""
         cdef Scratch scratch = self.scratch
         cdef int base = scratch.top
-        cdef int first = base
-        cdef int end, at, i, code, covered
+        cdef Join join = self._joins[at]
+        self._forget()
+        key = at, node
+        if key not in self._known:
+            self._known[key] = None
+            return False
+        known = self._known[key]
+        if known is None:
+            scratch.push(ROOT if self._joined == at else node)
+            if self._joined == at:
+                self._walk(base, 0, at)
+            nodes = list(scratch.nodes[base : scratch.top])
+            scratch.top = base
+            for node in nodes:
+                self._push_elements(
+                    self._steps[STEP_WIDTH * at + STEP_CODE],
+                    self._steps[STEP_WIDTH * at + STEP_NAME],
+                    node,
+                )
+            scratch.tidy(base)
+            _filter(scratch, join.own, base)
+            nodes = list(scratch.nodes[base : scratch.top])
+            scratch.top = base
+            known = self._known[key] = nodes, join.index(nodes)
+        nodes, index = known
+        places = join.places(index)
+        if places is None:
+            return False
+        scratch.visit(1 + len(places))
+        for place in places:
+            scratch.push(nodes[place])
+        if join.rest:
+            _filter(scratch, join.rest, base)
+        return True
+
+    cdef int collect(self, long long node) except -1:
+        """Push all nodes, in document order, each once; where they begin on the stack."""
+        cdef int base = self.scratch.top
         if self._source is not None:
             self._source.collect(node)
+        elif self._joined >= 0 and self._push_joined(self._joined, ROOT):
+            return self._follow(base, self._joined + 1)
         else:
-            scratch.push(self.start(node))
-        for at in range(self._count):
+            self.scratch.push(self.start(node))
+        return self._follow(base, 0)
+
+    cdef int _follow(self, int base, int at) except -1:
+        """Take the steps from ``at`` on from the nodes from ``base`` on, which is returned."""
+        return self._walk(base, at, self._count)
+
+    cdef int _walk(self, int base, int at, int to) except -1:
+        cdef Scratch scratch = self.scratch
+        cdef int end, i, code, covered
+        cdef long long node
+        cdef int first = base
+        for at in range(at, to):
             end = scratch.top
             covered = 0
             code = self._steps[STEP_WIDTH * at + STEP_CODE]
@@ -1006,6 +1355,10 @@ cdef class Path(Nodes):
         cdef int base = self.scratch.top
         cdef int code = self._steps[STEP_WIDTH * at + STEP_CODE]
         cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
+        if at != self._joined and self._joins[at] is not None and self._push_joined(at, node):
+            return 0
+        if code >= FOLLOWING_SIBLING:
+            return self._push_row(at, node)
         if code <= SELF_AND_BELOW:
             self._push_elements(code, name, node)
         elif code <= TEXTS_BELOW:
@@ -1078,7 +1431,6 @@ cdef class Path(Nodes):
         cdef MessageColumns columns = scratch.columns
         cdef int element = node >> KIND_SHIFT
         cdef long long parent
-        cdef int child, end, i
         if code == FILTER:
             return scratch.push(node)
         if (
@@ -1102,36 +1454,34 @@ cdef class Path(Nodes):
                     break
                 parent = self._parent(parent)
             return scratch.visit(0)
-        if code in (FOLLOWING_SIBLING, PRECEDING_SIBLING) and node & KIND_MASK == KIND_TEXT:
-            element = columns.content_next[element]
-            child = columns.content_parent[node >> KIND_SHIFT]
-        elif node & KIND_MASK == KIND_ELEMENT and element > 0:
-            child = columns.parent[element]
+        return 0
+
+    cdef int _push_row(self, int at, long long node) except -1:
+        """What the axes of Rows lead to, in their order."""
+        cdef Scratch scratch = self.scratch
+        cdef int base = scratch.top
+        cdef int count = 0
+        cdef int only = 0
+        cdef int i
+        cdef Row row = self._row(at, node, False, &count)
+        predicates = self._predicates[at]
+        if count == 0:
+            return 0
+        if self._steps[STEP_WIDTH * at + STEP_CODE] == PRECEDING:
+            for found in sorted(row.nodes[:count], reverse=True):
+                scratch.push(found)
         else:
-            return 0
-        if child < 0:
-            return 0
-        end = columns.end[child]
-        if code == FOLLOWING_SIBLING:
-            child = element if node & KIND_MASK else columns.end[element]
-            while child < end:
-                scratch.visits += 1
-                if scratch.accepts(symbol, child):
-                    scratch.push(KINDS * child)
-                child = columns.end[child]
-        elif code == PRECEDING_SIBLING:
-            end = scratch.top
-            child += 1
-            while child < element:
-                scratch.visits += 1
-                if scratch.accepts(symbol, child):
-                    scratch.push(KINDS * child)
-                child = columns.end[child]
-            for i in range((scratch.top - end) >> 1):
-                parent = scratch.nodes[end + i]
-                scratch.nodes[end + i] = scratch.nodes[scratch.top - 1 - i]
-                scratch.nodes[scratch.top - 1 - i] = parent
-        return scratch.visit(0)
+            if predicates and isinstance(predicates[0], Position):
+                only = (<Position>predicates[0]).only()
+            if only:
+                predicates = predicates[1:]
+                if only <= count:
+                    scratch.push(row.nodes[count - only])
+            else:
+                for i in range(count - 1, -1, -1):
+                    scratch.push(row.nodes[i])
+        scratch.visit(scratch.top - base)
+        return _filter(scratch, predicates, base) if predicates else 0
 
     cdef long long _parent(self, long long node) except -2:
         """The element or document above a node, -1 above the document."""
@@ -1145,6 +1495,70 @@ cdef class Path(Nodes):
             return KINDS * columns.content_parent[number]
         number = self.scratch.element_with(number)
         return KINDS * number
+
+
+def _join_of(step: PathStep) -> Join | None:
+    """The equality among the predicates of a step that is looked up."""
+    predicates = step.predicates
+    if step.code not in (CHILD, BELOW) or any(isinstance(part, Position) for part in predicates):
+        return None
+    freed = [part for part in predicates if part.free]
+    for part in freed:
+        for key, probe in part.sides() if isinstance(part, Equality) else ():
+            if not key.free and not probe.uses_context:
+                own = tuple(other for other in predicates if not other.free)
+                rest = tuple(other for other in freed if other is not part)
+                return Join(key, probe, own, rest)
+    return None
+
+
+cdef class Join:
+    """An equality of ``key``, of a node, with ``probe``, of what is bound around the path; with
+    the predicates beside it that have no such variables, and the ``rest``."""
+
+    cdef Operator key, probe
+    cdef readonly tuple own, rest
+    cdef bint _is_plain
+
+    def __init__(
+        self, key: Operator, probe: Operator, own: tuple[Operator, ...], rest: tuple[Operator, ...]
+    ) -> None:
+        self.key = key
+        self.probe = probe
+        self.own = own
+        self.rest = rest
+        self._is_plain = isinstance(key, Path) and isinstance(probe, Path)
+
+    cdef object index(self, list nodes):
+        """Of the keys of nodes, which are known by their places."""
+        cdef Path key
+        cdef int place
+        if not self._is_plain:
+            return EqualityIndex((place, self._atoms(node)) for place, node in enumerate(nodes))
+        key = self.key
+        found: dict[bytes, list[int]] = {}
+        for place in range(len(nodes)):
+            for value in key.value_set(nodes[place]):
+                found.setdefault(value, []).append(place)
+        return found
+
+    def _atoms(self, node: int) -> list[Atom]:
+        try:
+            return self.key.items(node)
+        except DynamicError:
+            return []
+
+    cdef object places(self, index):
+        """Where keys are that the probe equals, in order; None if that cannot be told."""
+        cdef Path probe
+        try:
+            if not self._is_plain:
+                return index.places(self.probe.items(ROOT))
+        except DynamicError:
+            return ()
+        probe = self.probe
+        lists = [index[value] for value in probe.value_set(ROOT) if value in index]
+        return lists[0] if len(lists) == 1 else sorted({place for each in lists for place in each})
 
 
 cdef int _filter(Scratch scratch, predicates, int base) except -1:
@@ -1346,7 +1760,15 @@ cdef class CountIs(Condition):
         return compares(self._path.count(node), self._relation, self._number)
 
 
-cdef class PathJoin(Condition):
+cdef class Equality(Operator):
+    """What may be an equality of two operators."""
+
+    def sides(self) -> tuple[tuple[Operator, Operator], ...]:
+        """In both orders; nothing if it is none."""
+        return ()
+
+
+cdef class PathJoin(Equality):
     """Some value of one path compares so with some value of another; both are untyped."""
 
     cdef Path _left, _right
@@ -1354,15 +1776,29 @@ cdef class PathJoin(Condition):
 
     def __init__(self, left: Path, relation: Relation, right: Path) -> None:
         super().__init__((left, right))
+        if left.is_ranged and not right.is_ranged:
+            left, relation, right = right, MIRRORED[relation], left
         self._left = left
         self._right = right
         self._relation = RELATIONS[relation]
+
+    def sides(self) -> tuple[tuple[Operator, Operator], ...]:
+        one, other = self._left, self._right
+        return () if self._relation else ((one, other), (other, one))
+
+    cdef object value(self, long long node):
+        return [self.holds(node)]
 
     cdef bint holds(self, long long node) except -1:
         left = self._left.value_set(node)
         if not left:
             return False
-        right = self._right.value_set(node)
+        if not self._right.is_ranged:
+            right = self._right.value_set(node)
+        elif self._relation == 0:
+            return self._right.equals(node, left)
+        else:
+            right = self._right.extremes(node)
         if not right:
             return False
         if self._relation == 0:
@@ -1383,23 +1819,30 @@ cdef class Ranging(Condition):
 
     cdef Scratch _scratch
     cdef bint _every
-    cdef Variable _variable
+    cdef Variable _variable, _outer
     cdef Path _path
     cdef Operator _condition
 
-    def __init__(self, every: bool, variable: Variable, path: Path, condition: Operator) -> None:
+    def __init__(
+        self, every: bool, variable: Variable, path: Path, condition: Operator, outer: Variable
+    ) -> None:
+        """``outer``: the context node, for what in the path is about it."""
         super().__init__()
+        self._outer = outer
         self._scratch = path.scratch
         self._every = every
         self._variable = variable
         self._path = path
         self._condition = condition
-        self.free = path.free | (condition.free - {variable})
-        self.uses_context = path.uses_context or condition.uses_context
+        self.free = (path.free - {outer}) | (condition.free - {variable})
+        self.uses_context = (
+            path.uses_context or condition.uses_context or outer in path.free
+        )
         self.is_costly = True
 
     cdef bint holds(self, long long node) except -1:
         cdef Scratch scratch = self._scratch
+        self._outer.node = node
         cdef int base = self._path.collect(node)
         cdef long long before = self._variable.node
         cdef bint answer = self._every
@@ -1731,7 +2174,7 @@ cdef class Remembered(Operator):
         return known
 
 
-cdef class ItemComparison(Operator):
+cdef class ItemComparison(Equality):
     """A general comparison: some pair of a value on the left and one on the right compares so."""
 
     cdef Scratch _scratch
@@ -1742,8 +2185,10 @@ cdef class ItemComparison(Operator):
     cdef object _relation
     cdef Operator _right
     cdef bint _is_list
-    cdef list _list
-    cdef object _texts
+    cdef object _list
+    cdef object _index
+    cdef Path _row
+    cdef Operator _each
 
     def __init__(
         self, scratch: Scratch, left: Operator, relation: Relation, right: Operator
@@ -1757,11 +2202,20 @@ cdef class ItemComparison(Operator):
         self._number = right.number() if isinstance(right, Constant) else nan
         self._has_number = not isnan(self._number)
         self.is_costly = not (self._has_number and isinstance(left, Remembered))
-        if self._compared == 0 and isinstance(left, OncePerMessage):
+        is_second = _is_known(left) or _row_of(left) is not None
+        if self._compared == 0 and is_second and not self._has_number:
             self._left, self._right = right, left
-        self._is_list = self._compared == 0 and isinstance(self._right, OncePerMessage)
-        self._list: list[Atom] = []
-        self._texts: frozenset[str] | None = None
+        self._is_list = self._compared == 0 and _is_known(self._right)
+        self._row = _row_of(self._right) if self._compared == 0 else None
+        self._each = None
+        if self._row is not None and isinstance(self._right, ForEachNode):
+            self._each = (<ForEachNode>self._right)._right
+        self._list: list[Atom] | None = None
+        self._index: EqualityIndex | None = None
+
+    def sides(self) -> tuple[tuple[Operator, Operator], ...]:
+        one, other = self._left, self._right
+        return () if self._compared else ((one, other), (other, one))
 
     cdef object value(self, long long node):
         return [self.holds(node)]
@@ -1773,6 +2227,11 @@ cdef class ItemComparison(Operator):
             number = left[0]
             if number == number:  # - not NaN
                 return compares(number, self._compared, self._number)
+        cdef int found
+        if self._row is not None and left:
+            found = self._row.first_equal(node, self._each, left)
+            if found >= 0:
+                return found
         right = self._right.items(node)
         if not left or not right:
             return False
@@ -1781,21 +2240,29 @@ cdef class ItemComparison(Operator):
             if isinstance(one, str) and isinstance(other, str):
                 return one == other  # texts, or untyped
         if self._is_list and len(right) > FEW:
-            texts = self._texts_of(right)
-            if texts is not None and all(isinstance(one, str) for one in left):
+            if right is not self._list:
+                self._scratch.visit(len(right))
+                self._list = right
+                self._index = EqualityIndex(enumerate([atom] for atom in right))
+            place = self._index.first(left)
+            if place is not None:
                 self._scratch.visit(len(left))
-                return not texts.isdisjoint(left)
+                return place >= 0
         cdef bint answer = some_pair(self._scratch.evaluator(), left, self._relation, right)
         return answer
 
-    def _texts_of(self, values: list[Atom]) -> frozenset[str] | None:
-        """The same list's as a set, if all of it are texts, or untyped."""
-        if values is not self._list:
-            self._scratch.visit(len(values))
-            self._list = values
-            texts = [value for value in values if isinstance(value, str)]
-            self._texts = frozenset(texts) if len(texts) == len(values) else None
-        return self._texts
+
+def _is_known(operator: Operator) -> bool:
+    """Whether its items are one list for the whole message, or for many nodes of it."""
+    return isinstance(operator, OncePerMessage) or (
+        isinstance(operator, Path) and operator.is_anchored
+    )
+
+
+cdef Path _row_of(Operator operator):
+    """The path on an axis of Rows that it is, or asks at each node of."""
+    found = (<ForEachNode>operator)._left if isinstance(operator, ForEachNode) else operator
+    return found if isinstance(found, Path) and (<Path>found).is_ranged else None
 
 
 cdef class ValueComparison(Operator):
