@@ -51,6 +51,7 @@ from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.shape_changes import ShapeChanges
 from registration.source_requests import SourceRequests, SourceSettings
 from registration.whose import as_oneself, user_argument, users_named
+from yfilter.graph.graph_query import unbound_variables
 
 LIST_MAX = 10_000
 LIST_TEXTS_MAX = 200  # a text may have 64 KB, a frame 16 MB
@@ -326,7 +327,8 @@ class RegistrationRequests(Part):
 
     def _warnings(self, entry: ProfileEntry) -> list[str]:
         access = self._server.access.now
-        return schema_warnings(entry.text, schemas_seen(self._catalog, access, entry.user))
+        seen = schemas_seen(self._catalog, access, entry.user)
+        return [*map(str, unbound_variables(entry.text)), *schema_warnings(entry.text, seen)]
 
     def _list_profiles(self, connection: int, request: Request) -> Result:
         """One page in order of registration: those after the id ``after``.

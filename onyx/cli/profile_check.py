@@ -13,6 +13,7 @@ from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.schema_path import load_schema
 from yfilter import ProfileRefused
+from yfilter.graph.graph_query import unbound_variables
 from yfilter.language.schema_check import SchemaCheck, SchemaWarning
 from yfilter.matcher import check_profile
 
@@ -61,7 +62,10 @@ def run_check(arguments: argparse.Namespace) -> int:
             print(f"onyx: {name}: {refusal}", file=sys.stderr)
             continue
         warning = schema.warning(text) if schema is not None else None
-        warned += warning is not None
+        unbound = unbound_variables(text)
+        warned += warning is not None or bool(unbound)
+        for said in unbound:
+            print(f"onyx: {name}: warning: {said}", file=sys.stderr)
         if arguments.json:
             print_json({"file": name, "warning": warning_object(warning)})
         elif warning is None:

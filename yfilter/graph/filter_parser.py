@@ -389,13 +389,13 @@ class TermParser(TokenParser):
             raise self.refusal("character", what, token.offset)
         return value
 
-    def check_bound(self) -> None:
-        """Refuses what asks for a variable that no pattern has: it is misspelt."""
+    def unbound(self) -> Iterator[ProfileRefused]:
+        """What asks for a variable that no pattern has: perhaps it is misspelt."""
         for name, token in self.asked.items():
             if name not in self.given:
                 what = f"no pattern gives ?{name} a value"
                 wanted = variable_suggestion(name, self.given)
-                raise self.refusal("unbound-variable", what, token.offset, wanted)
+                yield self.refusal("unbound-variable", what, token.offset, wanted)
 
     # -- the text of tokens, in full
 

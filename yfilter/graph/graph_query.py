@@ -115,6 +115,20 @@ def _parse(text: str, limits: ProfileLimits) -> GraphQuery:
     return parser(text, limits).query()
 
 
+def unbound_variables(text: str) -> list[ProfileRefused]:
+    """Of a profile that was accepted: what a query in SPARQL asks of variables that no pattern
+    gives a value, which may be misspelt; they are unbound in each solution."""
+    from yfilter.graph.rdql_parser import is_rdql  # noqa: PLC0415
+    from yfilter.graph.sparql_parser import SparqlParser  # noqa: PLC0415
+
+    if not is_graph_query(text) or is_rdql(text, _begin(text)):
+        return []
+    text = checked_text(text, replace(DEFAULT_PROFILE_LIMITS, length_max=len(text)))
+    parser = SparqlParser(text, DEFAULT_PROFILE_LIMITS)
+    parser.query()
+    return list(parser.unbound())
+
+
 _SHAPES = QueryShapes(parse_anew, learns_at_once=False)
 
 

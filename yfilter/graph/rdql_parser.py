@@ -105,7 +105,8 @@ class RdqlParser(FilterParser):
             self._part()
         if self.peek().kind is not TokenKind.END and not self.peek().is_word("USING"):
             raise self.unexpected("',', AND, USING, or the end of the profile")
-        self.check_bound()
+        for refusal in self.unbound():
+            raise refusal
         where = Group(tuple(self._elements))
         return GraphQuery(QueryForm.SELECT, where, chosen or tuple(self._visible))
 

@@ -700,7 +700,6 @@ class SparqlParser(GroupParser):
             raise self.unexpected(_FORMS)
         if self.peek().kind is not TokenKind.END:
             raise self.unexpected("the end of the profile")
-        self.check_bound()
         return self._finished(query, start)
 
     def _finished(self, query: GraphQuery, start: int) -> GraphQuery:

@@ -25,8 +25,7 @@ from yfilter.language.profile_limits import EvaluationLimits
 
 LIMITS = EvaluationLimits()
 CASES = list(cases()) if ARCHIVE.exists() else []
-# FROM, and variables that no pattern gives a value, which a user has misspelt.
-NOT_TAKEN = {"unsupported", "unbound-variable"}
+NOT_TAKEN = {"unsupported"}  # FROM
 OTHERWISE = {
     # Of two tests of one query with contradictory results the other one is what SPARQL says.
     "optional-filter: dawg-optional-filter-005-simplified": "simplifies before it translates",

@@ -27,7 +27,7 @@ _TESTS_OF_QUERIES = """
 """
 # Of queries that are none for a profile: more than one message, functions that nobody has, and
 # variables without a value, which a user has misspelt.
-OTHERWISE = {"unsupported", "unknown-function", "unbound-variable"}
+OTHERWISE = {"unsupported", "unknown-function"}
 
 
 @cache
