@@ -62,7 +62,7 @@ class AccessControl(Part):
         self._announced = AccessAnnounced([], [], [])  # that
         self.table = context.access
         self.is_known = True
-        """What was granted; it is not while it is found out from brokers."""
+        """Whether the grants are known; they are not while brokers are asked for them."""
         self.verbs = {
             "access.whoami": Verb(Right.KNOWN, self._whoami),
             "access.list": Verb(Right.ADMIN, self._list),

@@ -150,7 +150,7 @@ class BrokerCore(Core):
         return self.backlogs.may_grow(tree)
 
     def _keeps(self, peer: str, flow: Flow, key: str) -> bool:
-        """What a child takes stays here until it has passed it on; see KeptMessages."""
+        """Whether messages that a child takes stay here until it has passed them on."""
         role, _, child = peer.partition("/")
         if role != "broker" or flow is not Flow.MESSAGE or not self.control.shapes.knows(key):
             return False
@@ -158,7 +158,7 @@ class BrokerCore(Core):
         return is_able and bool(self.control.tree(key).children[child])
 
     def _keeps_all(self, peer: str) -> bool:
-        """Also what it has passed on stays, as long as it is away."""
+        """Whether messages stay here also when a broker has passed them on; see KeptMessages."""
         broker = peer.partition("/")[2]
         return self._watch.is_reported(broker) or self.control.shapes.is_away(broker)
 

@@ -82,7 +82,7 @@ def takes(
 
 
 def hears(kind: type[E], hear: Callable[[E], object]) -> Hearer:
-    """``hear`` says whether the event is for it; if not, others are asked.  All hear of news."""
+    """``hear`` says whether the event is for it; if not, others are asked; news are for all."""
     return kind, hear
 
 
