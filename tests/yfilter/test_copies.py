@@ -320,6 +320,37 @@ def test_examples(text: str, expected: list[str] | None) -> None:
     assert results(unparse(parse_profile(text)), MESSAGE) == found
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ("replace node $c with <x/>", "XUDY0009"),
+        ("replace node $c/a/@k with <x/>", "XUTY0011"),
+        ("replace node $c/b with $c/a/@k", "XUTY0010"),
+        ("replace node $c/b with <x/>, replace node $c/b with <y/>", "XUDY0016"),
+        ("replace value of node $c/b with 1, replace value of node $c/b with 2", "XUDY0017"),
+        ("rename node $c/b/text() as 'x'", "XUTY0012"),
+        ("rename node $c/b as 'x', rename node $c/b as 'y'", "XUDY0015"),
+        ("insert node <x/> before $c/a/@k", "XUTY0006"),
+        ("insert node <x/> before $c", "XUDY0029"),
+        ("insert node $c/a/@k into $c/a", "XUDY0021"),
+    ],
+)
+def test_errors_are_those_of_xquery_update(change: str, code: str) -> None:
+    text = f"copy $c := $m modify ({change}) return $c"
+    text = f"for $m in /m return <r>{{try {{{text}}} catch err:{code} {{'caught'}}}}</r>"
+    assert results(text, b'<m><a k="1"/><b>2</b></m>') == [b"<r>caught</r>"]
+
+
+def test_attributes_comments_and_instructions_are_changed_as_elements_are() -> None:
+    text = (
+        "for $m in /m return copy $c := $m modify (replace node $c/p/@f with $m/n/@g, "
+        "rename node $c/p/processing-instruction() as 'z', "
+        "replace value of node $c/p/comment() with 'e') return $c/p"
+    )
+    message = b'<m><p f="1"><?y one?><!--d--></p><n g="2"/></m>'
+    assert results(text, message) == [b'<p g="2"><?z one?><!--e--></p>']
+
+
 def test_what_is_inserted_again_and_again_is_bounded() -> None:
     """Each copy doubles the one before; bytes are counted before they are there."""
     message = b"<a>" + b"x" * 1000 + b"</a>"
