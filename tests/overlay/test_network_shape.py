@@ -50,6 +50,13 @@ def test_only_trees_that_are_others_get_another_name() -> None:
     assert after.tree("B9") is None
 
 
+def test_a_shape_with_a_tree_of_no_broker_is_none() -> None:
+    said = first_shape(ring(1, 1, 1)).announced(is_packed=True)
+    assert NetworkShape.from_announced(said) == first_shape(ring(1, 1, 1))
+    with pytest.raises(TopologyError, match="trees are not those"):
+        NetworkShape.from_announced(replace(said, trees=said.trees[1:]))
+
+
 def test_a_name_stays_until_the_tree_changes_again() -> None:
     shape = first_shape(ring(1, 1, 1, 9))
     link = frozenset(("B0", "B1"))

@@ -43,7 +43,7 @@ def test_an_update_is_answered_when_it_is_in_force_and_the_next_one_waits() -> N
     setting = Setting()
     source = registered(setting, "wire", schema_name="a.dtd", schema=OLD_NEWS)
     root = root_of(setting, source)
-    assert setting.request("q1", "source.update", source="wire", rate=7.0) is None
+    assert setting.request("q1", "source.update", source="wire", rate=7.0, size=99) is None
     (first,) = root.take(SourceAnnounced)
     assert (first.source, first.version, first.rate, first.payload) == (source, 2, 7.0, OLD_NEWS)
     new = {"schema_name": "b.dtd", "schema": NEWS, "validate": "reject"}
@@ -51,7 +51,8 @@ def test_an_update_is_answered_when_it_is_in_force_and_the_next_one_waits() -> N
     assert not root.take(SourceAnnounced), "the first is not in force yet"
     setting.restart()
     root.send("registration", SourceReady(source, 2))
-    again = answered(setting.request("q1", "source.update", source="wire", rate=7.0))
+    assert setting.core.catalog.sources[source].size == 99
+    again = answered(setting.request("q1", "source.update", source="wire", rate=7.0, size=99))
     assert again["version"] == 3 and again["changed"] == []
     (second,) = root.take(SourceAnnounced)
     assert (second.version, second.payload, second.validation) == (3, NEWS, "reject")

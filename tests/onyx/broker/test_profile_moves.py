@@ -158,6 +158,15 @@ def test_what_a_registration_service_without_its_store_asks_for_again_comes_once
     assert numbers(setting.subscriber()) == [1, 2, 3]
 
 
+def test_a_profile_that_is_here_does_not_stand_by() -> None:
+    setting = Moving()
+    setting.place(SF)
+    setting.lead(stand_by())
+    setting.live()
+    assert setting.registration.all(StandingBy) == []
+    assert "p1" not in setting.core.moves.coming
+
+
 def test_a_broker_that_dies_while_it_tells_its_catalog_begins_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

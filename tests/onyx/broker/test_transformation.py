@@ -167,6 +167,10 @@ def test_links_may_begin_to_cut_while_the_network_runs(
         setting.topology = CUTTING  # as the launcher starts it again
         setting.restart()
         assert b1.take(NeedsDelta) == []
+    asker = setting.beside.peer("client", "asker")
+    for root, code in (("B1", ""), ("B9", "unknown-root")):
+        answer = asker.ask("transform.show", link="B5", root=root)
+        assert answer is not None and answer.result.get("code", "") == code
     assert {need for frame in told for need in frame.added} == {
         *needs(TITLES, number=0).added,
         *needs(OTHERS, number=0).added,

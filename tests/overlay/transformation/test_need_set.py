@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from overlay.transformation.need_set import NeedDelta, NeedSet, weaker
-from yfilter.engine.linear_paths import Conjunction
+from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.language.query_parser import parse_profile
 from yfilter.projection.needs import EVERYTHING, Kept, Need
 from yfilter.projection.profile_needs import needs_of
@@ -47,6 +47,15 @@ def test_equal_needs_are_told_once_and_untold_with_the_last() -> None:
     told.change((), needs(item("a")))
     assert len(told.take().removed) == 1
     assert not list(told.told)
+
+
+def test_a_condition_of_two_paths_is_widened_by_what_one_of_them_says_less() -> None:
+    (condition,) = routing_query(parse_profile('/f[i/@k = "a"][j/x]'))
+    first, second = '/f/i[@k = "a"]', "/f/j/x"
+    assert str(condition) == f"{first} and {second}"
+    found = [*map(str, weaker(condition))]
+    assert found[:3] == [second, f"/f/i[@k] and {second}", first]
+    assert found[-1] == "None"
 
 
 def test_what_comes_and_goes_again_is_not_mentioned() -> None:
