@@ -365,6 +365,18 @@ async def test_who_has_brought_much_takes_turns_with_the_others() -> None:
     assert b"".join(core.answered) == b"axbycde"
 
 
+async def test_who_has_brought_too_much_waits_for_room() -> None:
+    queue = EventQueue(1)
+    await queue.put(DataReceived(1, b"a"))
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(queue.put, DataReceived(1, b"b"))
+            await trio.testing.wait_all_tasks_blocked()
+            assert queue.next_nowait() == DataReceived(1, b"a")
+            assert queue.next_nowait() is None
+    assert queue.next_nowait() == DataReceived(1, b"b")
+
+
 async def test_a_node_goes_on_with_what_a_connection_has_brought(tmp_path: Path) -> None:
     core = _OneAtATime()
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
