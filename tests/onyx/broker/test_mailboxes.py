@@ -383,6 +383,23 @@ def test_a_user_who_comes_back_gets_what_was_not_taken_and_nothing_else() -> Non
     assert world.got["p1"] == [("s1", 3, [b"3"])]
 
 
+def test_what_is_read_a_second_time_is_there_already() -> None:
+    world = World(LinkLimits())
+    world.mailboxes.deliver("s1", 1, [b"1"], ["p1"])
+    world.settle()
+    world.restart()
+    world.user(1).attach("p1")
+    world.commit()
+    (asked,) = [each for each in world.agenda.take_actions() if isinstance(each, ReadRows)]
+    memory = []
+    for _ in range(2):
+        world.mailboxes.handle_read(rows_read(asked, world.disk))
+        memory.append(world.mailboxes._log.statistics(0.0)["memory"])
+    assert memory[0] == memory[1]
+    world.settle()
+    assert world.got["p1"] == [("s1", 1, [b"1"])]
+
+
 def test_beyond_the_bound_the_oldest_goes_and_is_told() -> None:
     world = World(LinkLimits(), backlog=1000)
     for number in range(1, 21):
