@@ -227,6 +227,16 @@ def test_a_part_that_saves_nothing_is_left_to_the_host() -> None:
     assert link.way == "plain"
 
 
+def test_a_part_that_is_an_error_is_left_to_the_host() -> None:
+    profile = "for $i in /feed/item return <headline>{xs:integer($i/title) + 1}</headline>"
+    stream = parse_text(FEED)
+    link = OneLink(needs_of_all([profile]))
+    left = link.project(stream)
+    assert not left.pieces
+    assert link.transformations.statistics()["pieces_failed"] == 1
+    assert results([profile], left) == results([profile], stream)
+
+
 def test_restructuring_may_be_switched_on_and_off() -> None:
     stream = parse_text(FEED)
     link = OneLink(needs_of_all(PROFILES[:1]), restructures=False)
