@@ -28,6 +28,22 @@ def test_conditions_survive_the_round_trip(condition: Expression) -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        *("(count(/a) treat as xs:integer) + 1", "(count(/a) treat as xs:integer) * 2"),
+        *("2 * (count(/a) treat as xs:integer) + 1", "-(count(/a) treat as xs:integer) + 1"),
+        *("(//a treat as element()) | //b", "//a instance of element(a)+"),
+        "every $a as empty-sequence() in (), $b as xs:integer in $a satisfies $b",
+    ],
+)
+def test_a_type_ends_before_the_operator_behind_it(body: str) -> None:
+    """Which it would take for the sign of how often it occurs."""
+    profile = parse_profile(f"for $o in /* return <r>{{{body}}}</r>")
+    text = unparse(profile)
+    assert parse_profile(text).body == profile.body, text
+
+
+@pytest.mark.parametrize(
     ("text", "written"),
     [
         ("$msg/a//b", "/a//b"),

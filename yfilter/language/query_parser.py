@@ -1244,7 +1244,7 @@ class FlworParser(ComputedParser):
         value = self.expression()
         if declared is None:
             return value
-        if each:
+        if each and declared.name != "empty-sequence":
             declared = replace(declared, occurrence="*")
         return self.at(place, Typed(value, declared, True, declared=True))
 

@@ -171,11 +171,10 @@ def _operators(node: Expression, plain: bool) -> str:
             return f"{word} {ranges} satisfies {_inside(condition, _SINGLE, plain)}"
         case Typed(operand, type_):
             word = "treat as" if node.treat else "instance of"
-            return f"{_inside(operand, level, plain)} {word} {_type(type_, plain)}"
+            return f"{_inside(operand, CAST_LEVEL, plain)} {word} {_type(type_, plain)}"
         case Cast(operand, type_name, optional, castable):
             word = "castable" if castable else "cast"
-            mark = "?" if optional else ""
-            return f"{_inside(operand, level, plain)} {word} as {type_name}{mark}"
+            return f"{_inside(operand, level, plain)} {word} as {type_name}{'?' * optional}"
         case Typeswitch(operand, cases):
             written = "".join(_case(case, plain) for case in cases)
             return f"typeswitch ({_whole(operand, plain)}){written}"
@@ -246,7 +245,9 @@ def _level(node: Expression) -> int:
             return UNARY_LEVEL
         case Operation(name):
             return LEVEL_OF[name]
-        case Cast() | Typed():
+        case Typed():  # its type would take a + or * behind it
+            return COMPARISON_LEVEL + 1
+        case Cast():
             return CAST_LEVEL
         case SimpleMap():
             return UNARY_LEVEL
@@ -283,8 +284,7 @@ def _path(path: PathExpression, plain: bool) -> str:
 
 def _start(left: Expression, plain: bool) -> str:
     text = _whole(left, plain)
-    is_path = isinstance(left, PathExpression | Mapped | FunctionCall)
-    return text if is_path else f"({text})"
+    return text if isinstance(left, PathExpression | Mapped | FunctionCall) else f"({text})"
 
 
 def _is_self(step: LocationStep) -> bool:
