@@ -22,7 +22,7 @@ from formats.graph.taxonomy import Taxonomy
 from formats.text import parse_text
 from tests.yfilter.graph.messages import striped
 from tests.yfilter.graph.random_graphs import RandomCase
-from tests.yfilter.graph.solution_sets import are_equal, solutions_of_json, solutions_of_xml
+from tests.yfilter.graph.solution_sets import XSD, are_equal, solutions_of_json, solutions_of_xml
 from tests.yfilter.graph.test_graph_matching import (
     PREFIX,
     matches,
@@ -231,6 +231,19 @@ def test_both_engines_find_the_same_literals_and_graphs(seed: int) -> None:
         assert are_equal(found, expected), f"{seed}/{number}: {text}\n{trig}"
         some += bool(expected)
     assert some > 4
+
+
+@pytest.mark.parametrize(
+    "literal", ["'1'^^xsd:boolean", "true", "'2020'^^xsd:gYear", "'05'^^xsd:integer", "'1'^^xsd:x"]
+)
+@pytest.mark.parametrize("condition", ["?v = {}", "?v IN ({}, 7)", "?v = {} || ?v = 7"])
+def test_a_literal_is_equal_to_itself_alone_in_a_message(literal: str, condition: str) -> None:
+    """Digits do not make it a number."""
+    graph = read_graph(
+        f"@prefix xsd: <{XSD}> . <http://e/a> <http://e/p> {literal} .".encode(), GraphSyntax.TURTLE
+    )
+    for matcher in _with_both(f"{PREFIX}ASK {{ ?s :p ?v FILTER({condition.format(literal)}) }}"):
+        assert matcher.matched_ids(graph) == ["p1"]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -267,7 +267,7 @@ def _of_values(operator: Operator, term: LiteralTerm, place: Place) -> Said:
     if not place.is_object:
         return Said(NEVER)
     kind = value_kind(term.datatype.encode())
-    derived = derived_value(term.lexical.encode(), kind)
+    derived = derived_value(term.lexical.encode(), kind) if kind else b""
     if not derived or derived in (b"NaN", b"INF", b"-INF"):
         return Said(attribute(striped.LEXICAL))
     number = float(derived)
