@@ -146,7 +146,7 @@ def _random_profiles(seed: int, size: float) -> list[Command]:
         _language(*words, ONYX_REFERENCE=1),
         _tests("tests/yfilter/graph/test_join_oracle.py", ONYX_GRAPH_SEEDS=seeds),
         _tests(
-            "tests/yfilter/test_reference.py",
+            *("tests/yfilter/test_reference.py", "tests/yfilter/graph/test_corpora.py"),
             ONYX_REFERENCE_SEEDS=seeds,
             ONYX_REFERENCE_FIRST=seed,
         ),
