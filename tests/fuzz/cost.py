@@ -32,7 +32,7 @@ class Meter:
     def __init__(self, calls_max: int = CALLS_MAX, bytes_max: int = BYTES_MAX) -> None:
         self.calls = 0
         self.peak_bytes = 0
-        self._is_due = False
+        self._next_look = LOOK_CALLS
         self._calls_max = calls_max
         self._bytes_max = bytes_max
 
@@ -58,10 +58,9 @@ class Meter:
     def _note(self, frame: FrameType, what: str, argument: object) -> None:
         if what in ("call", "c_call"):
             self.calls += 1
-            self._is_due |= self.calls % LOOK_CALLS == 0
             # A generator that is given up by an error from outside has no one to tell of it.
-            if self._is_due and not frame.f_code.co_flags & CO_GENERATOR:
-                self._is_due = False
+            if self.calls >= self._next_look and not frame.f_code.co_flags & CO_GENERATOR:
+                self._next_look = self.calls + LOOK_CALLS
                 self._look()
                 self.check()
 

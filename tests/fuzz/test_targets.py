@@ -71,10 +71,10 @@ def test_the_cost_fuzzer_finds_such_a_profile_where_nothing_is_bounded() -> None
     for number in range(60):
         chance = ByteChance(TARGETS["cost"].an_input(Random(f"test.{number}")))
         profile, message = a_profile(chance), a_message(chance)
-        try:
-            evaluate(profile, message, WITHOUT_END, Meter(FEW_CALLS))
-        except TooCostly:
-            if re.search(r"(some|every) .*100000.*100000", profile):
+        if re.search(r"(some|every) .*100000.*100000", profile):
+            try:
+                evaluate(profile, message, WITHOUT_END, Meter(FEW_CALLS))
+            except TooCostly:
                 return
     pytest.fail("none was found")
 

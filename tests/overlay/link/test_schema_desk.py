@@ -6,24 +6,26 @@ import trio
 
 from formats import SchemaRefused
 from formats.schema import Schema
-from formats.schema_questions import CheckMessages, ReadSchema, SchemaFound
+from formats.schema_questions import CheckMessages, MessagesChecked, ReadSchema, SchemaFound
 from overlay.link.events import AskSchemaWorker, Event, SchemaAnswered
 from overlay.link.node import SchemaDesk
-from tests.formats.test_schema_worker import GOOD, PATTERN, TRIED, doubling
+from tests.formats.test_schema_worker import GOOD, PATTERN, TRIED
 
 
 async def test_questions_are_answered_in_their_order_and_nobody_waits() -> None:
     send, receive = trio.open_memory_channel[Event](10)
     desk = SchemaDesk(lambda events: [send.send_nowait(event) for event in events] and None)
+    costly = CheckMessages(Schema("p.xsd", "xsd", PATTERN), (TRIED,))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(desk.run)
-        desk.ask_nowait(AskSchemaWorker("costly", ReadSchema("d.xsd", doubling(31))))
+        desk.ask_nowait(AskSchemaWorker("costly", costly))
         desk.ask_nowait(AskSchemaWorker("good", ReadSchema("a.xsd", GOOD)))
         first = await receive.receive()
         assert isinstance(first, SchemaAnswered) and first.key == "costly"
-        assert isinstance(first.answer, SchemaRefused)
+        assert isinstance(first.answer, MessagesChecked)
+        assert isinstance(first.answer.findings[0], SchemaRefused)
         assert await receive.receive() == SchemaAnswered("good", SchemaFound("xsd"))
-        desk.ask_nowait(AskSchemaWorker("last", ReadSchema("d.xsd", doubling(31))))
+        desk.ask_nowait(AskSchemaWorker("last", costly))
         await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()  # also while one is being answered
 
