@@ -10,7 +10,7 @@ through (``conftest.py``)::
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from math import ceil
 
@@ -39,11 +39,14 @@ def batch(these: range, first: int, count: int) -> range:
     return these[first - these.start :][:count]
 
 
-def until_seen(these: range, seen: Mapping[str, int], rare: Collection[str]) -> Iterator[int]:
-    """These seeds, and behind them up to three times as many, or FURTHER, until each rare thing was
-    seen, which the caller counts meanwhile."""
-    for seed in range(these.start, these.stop + max(3 * len(these), FURTHER)):
-        if seed >= these.stop and all(seen[each] for each in rare):
+def until_seen(
+    these: range, seen: Mapping[str, int], rare: Collection[str], known: Iterable[int] = ()
+) -> Iterator[int]:
+    """These seeds, and until each rare thing was seen, which the caller counts meanwhile, those
+    that are known to show one, and up to three times as many as these, or FURTHER."""
+    yield from these
+    for seed in (*known, *range(these.stop, these.stop + max(3 * len(these), FURTHER))):
+        if all(seen[each] for each in rare):
             return
         yield seed
 

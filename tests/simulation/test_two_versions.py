@@ -109,7 +109,7 @@ RARE = (
 def test_releases_work_together_and_follow_each_other(former: FormerRelease) -> None:
     """In more seeds if something rare has not happened."""
     seen: Counter[str] = Counter()
-    for seed in until_seen(SEEDS, seen, RARE):
+    for seed in until_seen(SEEDS, seen, RARE, known=(18, 7)):
         scenario = run(seed, former)
         assert not scenario.missing(), f"seed {seed}"
         assert not scenario.wrong(), f"seed {seed}"
@@ -132,20 +132,22 @@ def shows(seed: int, former: FormerRelease) -> bool:
 def test_releases_that_do_not_talk_show(
     former: FormerRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.simulation.scenario.PATIENCE", 60.0)
+    monkeypatch.setattr("tests.simulation.scenario.PATIENCE", 30.0)
+    monkeypatch.setattr("tests.simulation.scenario.CALM", 40.0)
+    assert not shows(3, former), "it takes longer"
     with monkeypatch.context() as patched:
         patched.setattr("overlay.link.frame_codec.OLDEST_VERSION", PROTOCOL_VERSION + 1)
         assert shows(3, former)
     with monkeypatch.context() as patched:
         patched.setattr(LinkLayer, "features", lambda self, peer: FEATURES)
         patched.setitem(AFTER, FORMER, (FORMER,))
-        assert any(shows(seed, former) for seed in range(1, 9))
+        assert any(shows(seed, former) for seed in (3, *range(1, 9)))
     with monkeypatch.context() as patched:
         layouts = {
             name: replace(layout, keeps_unknown=False)
             for name, layout in frame_codec._LAYOUTS.items()
         }
         patched.setattr(frame_codec, "_LAYOUTS", layouts)
-        seen = sum((run(seed, former).seen for seed in range(1, 5)), Counter())
+        seen = sum((run(seed, former).seen for seed in (1, 3)), Counter())
         assert not seen["now keeps a field"]
         assert seen["coming keeps a field"]
