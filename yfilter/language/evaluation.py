@@ -974,7 +974,7 @@ class MessageEvaluator(Evaluator):
                 if self.truth(part, focus) is by:
                     return True
             except DynamicError as raised:
-                if self.strict:
+                if self.memo is None:
                     raise
                 error = raised
         if error is not None:
@@ -995,7 +995,43 @@ class MessageEvaluator(Evaluator):
         return [some_pair(self, left, expression.operator, right)]
 
     def call(self, call: FunctionCall, focus: Focus) -> Value:
+        if self._is_lazy and call.name in _OF_EXISTENCE and call.arguments:
+            argument = call.arguments[0]
+            if isinstance(argument, PathExpression) and argument.steps:
+                return [self.truth(argument, focus) is _OF_EXISTENCE[call.name]]
         return function_library.call(self, call, focus)
+
+    @property
+    def _is_lazy(self) -> bool:
+        """Whether it is within ``try``: there an error behind what decides is none."""
+        return self.strict and self.memo is not None
+
+    def truth(self, condition: Expression, focus: Focus) -> bool:
+        if not (self._is_lazy and isinstance(condition, PathExpression) and condition.steps):
+            return super().truth(condition, focus)
+        value = self._origin(condition, focus)
+        return self._leads_on(value, condition.steps, focus, set())
+
+    def _leads_on(
+        self, value: Value, steps: tuple[LocationStep, ...], focus: Focus, seen: set[Any]
+    ) -> bool:
+        """Whether steps select anything, node by node up to the first."""
+        if not steps:
+            return bool(value)
+        step = steps[0]
+        if self._is_positional(step) or (step.kind is NodeKind.SELF and step.axis is None):
+            return self._leads_on(self._follow(value, steps[:1], focus), steps[1:], focus, seen)
+        for start in self.nodes(value):
+            for node in self.axes.step(start, step):
+                if (len(steps), node) in seen:
+                    continue
+                seen.add((len(steps), node))
+                inner = Focus(node, 1, 1, focus.variables, focus.functions)
+                if all(self._accepts(one, inner) for one in step.predicates) and self._leads_on(
+                    [node], steps[1:], focus, seen
+                ):
+                    return True
+        return False
 
     def sequence(self, sequence: Sequence, focus: Focus) -> Value:
         known = self._literals.get(id(sequence))
@@ -1030,6 +1066,7 @@ class MessageEvaluator(Evaluator):
 
 
 _DOCUMENTS: Value = [DOCUMENT]
+_OF_EXISTENCE = {"not": False, "empty": False, "exists": True, "boolean": True}
 
 
 def _without_descendant(step: LocationStep) -> LocationStep:

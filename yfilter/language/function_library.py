@@ -148,6 +148,7 @@ MATH_FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 PATTERN_COST = 256  # of one that may have many states, in visits
+PATTERN_MAX = 4_096  # characters; each is about a state, of which there are fewer
 SIZE_STEP = 65_536  # characters of a result after which they are charged
 _SPACE = re.compile("[ \\t\\n\\r]+")
 
@@ -170,6 +171,8 @@ def _compiled(budget: Budget, pattern: str, flags: str) -> Pattern:
         return compile_pattern(pattern, flags)
     except PatternError as error:
         raise DynamicError(error.code, str(error)) from None
+    except RecursionError:
+        raise DynamicError("FORX0002", "a regular expression that is too deep") from None
 
 
 def _tokenize(budget: Budget, text: str, pattern: str, flags: str = "") -> list[str]:

@@ -26,11 +26,12 @@ from yfilter.matcher import check_profile
 from yfilter.schematron.contexts import Alternative, alternatives, excluded, path_of
 from yfilter.schematron.errors import SchematronRefused
 from yfilter.schematron.expressions import (
+    BRACKETS,
     CONTEXT,
     as_xquery,
-    bare,
     calls,
     key_function,
+    outside,
     prefixes,
     split,
     variables,
@@ -227,11 +228,20 @@ def _pieces(element: Element) -> Iterator[str]:
         if name == "value-of" or each.tag == f"{{{XSLT}}}value-of":
             yield _value(each.get("select", ""))
         elif name == "name":
-            yield _value(f"name({each.get('path', '.')})")
+            yield _name(each.get("path", "."))
         elif isinstance(each.tag, str):
             yield from _pieces(each)
         if each.tail:
             yield literal(_SPACES.sub(" ", each.tail))
+
+
+def _name(path: str) -> str:
+    """That of a node, or the name that the path computes."""
+    node = f"({_of_context(as_xquery(path))})[1]"
+    return (
+        f"{{for $_value in {node} return typeswitch ($_value) case $_node as node() return "
+        "name($_node) default return string($_value)}"
+    )
 
 
 def _value(expression: str) -> str:
@@ -265,7 +275,6 @@ def _of_context(expression: str) -> str:
 
 SVRL = "http://purl.oclc.org/dsdl/svrl"
 _KNOWN = {"fn", "xs", "xml", "local"}
-_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _NOT_RELATIVE = re.compile(
     r"\$\s*[\w.:-]+|(?:true|false)\s*\(\s*\)|[\w.:-]+\s*\((?!\s*\))|'[^']*'|\d[\w.]*"
     r"|\b(?:castable\s+as|cast\s+as|treat\s+as|instance\s+of)\s+[\w:]+[?*+]?"
@@ -501,16 +510,8 @@ def _from_message(value: str) -> str:
     """A value that may be relative, where the message is what it is relative to."""
     if f"${CONTEXT}" in value:  # current() is the message
         value = f"let ${CONTEXT} := . return ({value})"
-    left = _NOT_RELATIVE.sub(" ", _outside(_BRACKETS, value))
+    left = _NOT_RELATIVE.sub(" ", outside(BRACKETS, value))
     return f"(/) ! ({value})" if re.search(r"[\w.*]", left) else value
-
-
-def _outside(innermost: re.Pattern[str], text: str) -> str:
-    """What is left of an expression without all that is nested so."""
-    left, before = bare(text), ""
-    while left != before:
-        left, before = innermost.sub("", left), left
-    return left
 
 
 def _reason(refused: ProfileRefused) -> str:

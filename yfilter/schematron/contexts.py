@@ -20,19 +20,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from yfilter.schematron.expressions import bare, closing, split, with_errors
+from yfilter.schematron.errors import SchematronRefused
+from yfilter.schematron.expressions import (
+    A_CONDITION,
+    A_POSITION,
+    CONTEXT,
+    bare,
+    closing,
+    split,
+    with_guards,
+)
 
 _AXES = {"child": "", "attribute": "@"}
 _AXIS = re.compile(r"^(child|attribute)\s*::\s*")
 _UP = {"/": "parent", "//": "ancestor"}
 _NAME = re.compile(r"(?:[\w.-]+|\*):(?:[\w.-]+|\*)|Q\{[^}]*\}[\w.*-]+|[\w.-]+|\*")
 _KIND = re.compile(r"([a-z-]+)\s*\(\s*(.*?)\s*\)", re.DOTALL)
-_A_CONDITION = re.compile(
-    r"[=<>]|\s(?:and|or|eq|ne|lt|le|gt|ge|is)\s"
-    r"|^\s*(?:not|exists|empty|boolean|contains|starts-with|ends-with|matches|true|false|lang)\s*\("
-    r"|^\s*(?:\.?/|\.//|@|\.\./)?[A-Za-z_*][\w.:*-]*(?:\s*//?\s*@?[\w.:*-]+)*\s*$"
-)
-_A_POSITION = re.compile(r"\b(?:position|last)\s*\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ def alternatives(context: str) -> list[Alternative]:
     """Those of a context in XQuery's words.  Where it is an error for a node, the node is none of
     its nodes, as XSLT says of patterns and the profile language of conditions."""
     found: list[Alternative] = []
-    parts = split(with_errors(context), ("|", " union ", "\nunion "))
+    parts = split(with_guards(context), ("|", " union ", "\nunion "))
     for part in (each.strip() for _, each in parts):
         if part.startswith("("):
             found.append(Alternative(_grouped(part), None))
@@ -86,6 +89,12 @@ def alternatives(context: str) -> list[Alternative]:
         if steps == (Step("/", "root", "", ()),):
             found.append(Alternative("/*/..", steps))
             continue
+        if f"${CONTEXT}" in part:  # current(), which is the node that is matched
+            steps = (_with_itself(steps),)
+            part = f"{'@' * (steps[0].kind == 'attribute')}{steps[0].name}"
+            if steps[0].kind not in ("element", "attribute"):
+                part = f"{steps[0].kind}()"
+            part += steps[0].predicates[0]
         known = None if any(not step.kind for step in steps) else steps
         found.append(Alternative(part if part.startswith("/") else f"//{part}", known))
     return found
@@ -115,6 +124,14 @@ def _grouped(part: str) -> str:
     end = closing(part)
     inside = " | ".join(each.path for each in alternatives(part[1 : end - 1]))
     return f"({inside}){part[end:]}"
+
+
+def _with_itself(steps: tuple[Step, ...]) -> Step:
+    """The last step, with all that the path asks as a condition of its node."""
+    if not all(step.kind and _is_condition(step) for step in steps):
+        raise SchematronRefused("current() in a context is read beside names and conditions only")
+    asked = f"[let ${CONTEXT} := . return exists({_condition(steps, 'self')})]"
+    return Step("", steps[-1].kind, steps[-1].name, (asked,))
 
 
 def _steps(part: str) -> Iterator[Step]:
@@ -170,7 +187,7 @@ def _is_condition(step: Step) -> bool:
     """Whether its predicates are neither numbers nor about positions."""
     inside = [bare(predicate)[1:-1] for predicate in step.predicates]
     return step.kind != "root" and all(
-        _A_CONDITION.search(each) and not _A_POSITION.search(each) for each in inside
+        A_CONDITION.search(each) and not A_POSITION.search(each) for each in inside
     )
 
 

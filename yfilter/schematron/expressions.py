@@ -9,16 +9,16 @@ from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
 from yfilter.schematron.errors import SchematronRefused
 
 _STRING = r"\"[^\"]*\"|'[^']*'"
-_TOKEN = re.compile(rf"{_STRING}|\(:.*?:\)|[^\"'(]+|.", re.DOTALL)
+_TOKEN = re.compile(rf"{_STRING}|\(:|:\)|[^\"'(:]+|.", re.DOTALL)
 _NO_NAME = r"(?<![\w.\-:$@])"
 _PREFIX = re.compile(r"(?<![\w.\-])([A-Za-z_][\w.-]*):(?=[A-Za-z_*])")
 _VARIABLE = re.compile(r"\$\s*([A-Za-z_][\w.:-]*)")
 _CALL = re.compile(_NO_NAME + r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
 _OF_XSLT = re.compile(
-    rf"{_STRING}|\(:.*?:\)|{_NO_NAME}(?:(current)\s*\(\s*\)|key\s*\(\s*({_STRING})\s*,)", re.DOTALL
+    rf"{_STRING}|{_NO_NAME}(?:(current)\s*\(\s*\)|key\s*\(\s*({_STRING})\s*,)", re.DOTALL
 )
 
-_ANY_CALL = re.compile(rf"{_STRING}|\(:.*?:\)|{_NO_NAME}(?:fn:)?([\w.:-]+)\s*\(", re.DOTALL)
+_ANY_CALL = re.compile(rf"{_STRING}|{_NO_NAME}(?:fn:)?([\w.:-]+)\s*\(", re.DOTALL)
 _ONE_VALUE = {
     ArgumentKind.STRING,
     ArgumentKind.ATOM,
@@ -30,20 +30,46 @@ _AT_MOST_ONE = re.compile(rf"\s*(?:{_STRING}|[\d.]+|\.\.|(?:\.\s*/\s*)?@\s*[\w.:
 _OF_ONE = {"zero-or-one", "exactly-one", "head"}  # that give one item at most
 _OF_SEVERAL = {"tokenize", "string-to-codepoints", "index-of"}
 
+BRACKETS = re.compile(r"\[[^\[\]]*\]")
+# Where an error may end less than the whole, and what may be one, but for several items.
+_CONTAINS = re.compile(r"[\[!]|\b(?:not|empty|count|some|every|for|if|boolean|and|or)\b")
+_FALLIBLE = re.compile(
+    r"[<>+]|[=-]\s*[\d.$(]|[\w.-]:[\w.-]+\s*\(|=\s*[\w:-]+\s*\("
+    r"|\b(?:eq|ne|lt|le|gt|ge|is|to|div|idiv|mod|cast|treat|error|key|number|-one|or-more)\b"
+)
+A_CONDITION = re.compile(
+    r"[=<>]|\s(?:and|or|eq|ne|lt|le|gt|ge|is)\s"
+    r"|^\s*(?:not|exists|empty|boolean|contains|starts-with|ends-with|matches|true|false|lang)\s*\("
+    r"|^\s*(?:some|every|let)\s*\$|^\s*try\s*\{"
+    r"|^\s*(?:\.?/|\.//|@|\.\./)?[A-Za-z_*][\w.:*-]*(?:\s*//?\s*@?[\w.:*-]+)*\s*$"
+)
+A_POSITION = re.compile(r"\b(?:position|last)\s*\(")
+
 CONTEXT = "_context"  # the variable of the node that a rule is about
 
 
 def tokens(text: str) -> Iterator[str]:
-    """Strings, comments and what is between them."""
-    return (found.group() for found in _TOKEN.finditer(text))
+    """Strings, and what is between them; comments, which may be in each other, are left out."""
+    depth = at = 0
+    while found := _TOKEN.match(text, at):
+        token, at = found[0], found.end()
+        if depth and token[0] in "\"'" and len(token) > 1:
+            at = found.start() + 1  # in a comment a quotation mark is a character
+        elif token == "(:":
+            depth += 1
+        elif depth:
+            depth -= token == ":)"
+            if not depth:
+                yield " "
+        else:
+            yield token
+    if depth:
+        raise SchematronRefused(f"a comment does not end in {text.strip()[:40]!r}")
 
 
 def bare(text: str) -> str:
     """Without what is in strings and comments."""
-    return "".join(
-        "''" if token[0] in "\"'" else " " if token.startswith("(:") else token
-        for token in tokens(text)
-    )
+    return "".join("''" if token[0] in "\"'" else token for token in tokens(text))
 
 
 def prefixes(text: str) -> set[str]:
@@ -60,8 +86,8 @@ def calls(text: str) -> set[str]:
 
 
 def as_xquery(text: str) -> str:
-    """What XQuery writes otherwise than XPath in XSLT: ``&`` in a string begins a reference,
-    ``current()`` is the variable CONTEXT, ``key("k", v)`` calls a function of the key.
+    """What XQuery writes otherwise than XPath in XSLT, without comments: ``&`` in a string begins
+    a reference, ``current()`` is the variable CONTEXT, ``key("k", v)`` calls a function of the key.
     SchematronRefused for one that would end elsewhere than the text does."""
     depth = 0
     for character in bare(text):
@@ -79,7 +105,7 @@ def as_xquery(text: str) -> str:
             return f"{key_function(found[2][1:-1])}("
         return found[0].replace("&", "&amp;") if found[0][0] in "\"'" else found[0]
 
-    return _OF_XSLT.sub(written, text.strip())
+    return _OF_XSLT.sub(written, "".join(tokens(text)).strip())
 
 
 def key_function(name: str) -> str:
@@ -124,6 +150,42 @@ def _is_at_most_one(argument: str) -> bool:
     )
 
 
+def outside(innermost: re.Pattern[str], text: str) -> str:
+    """What is left of an expression without all that is nested so."""
+    left, before = bare(text), ""
+    while left != before:
+        left, before = innermost.sub("", left), left
+    return left
+
+
+def with_guards(context: str) -> str:
+    """With a predicate that may be an error beneath a ``not()`` or another bracket in ``try``: an
+    error ends all of a context, and in conditions of the language only the innermost bracket."""
+    written, at = "", 0
+    masked = "".join(
+        " " * len(token) if token[0] in "\"'" else token for token in tokens(context)
+    )
+    while (start := masked.find("[", at)) >= 0:
+        end = start + closing(context[start:])
+        inside = context[start + 1 : end - 1]
+        is_safe = not _CONTAINS.search(bare(inside)) or not (
+            _FALLIBLE.search(bare(inside)) or with_errors(inside) != inside
+        )
+        if is_safe or inside.startswith("try {") or A_POSITION.search(bare(inside)):
+            inside = with_errors(inside)
+        else:
+            asked = f"boolean({inside})"
+            if not A_CONDITION.search(outside(BRACKETS, inside)):  # it may be a number
+                asked = (
+                    f"let $_value := ({inside}) return "
+                    "if (count($_value) = 1) then $_value else boolean($_value)"
+                )
+            inside = f"try {{ {asked} }} catch * {{ false() }}"
+        written += f"{context[at:start]}[{inside}]"
+        at = end
+    return written + context[at:]
+
+
 def split(text: str, separators: Sequence[str]) -> list[tuple[str, str]]:
     """(separator before it, part) at each separator outside of brackets and strings; where two
     begin at a place, the first one given."""
@@ -131,7 +193,7 @@ def split(text: str, separators: Sequence[str]) -> list[tuple[str, str]]:
     depth = 0
     for token in tokens(text):
         at = 0
-        whole = _is_whole(token)
+        whole = token[0] in "\"'"
         while at < len(token):
             found = "" if depth or whole else _begins(token, at, separators)
             if found:
@@ -148,7 +210,7 @@ def closing(text: str) -> int:
     """Behind the bracket that closes the one at the beginning; the end where none does."""
     depth = at = 0
     for token in tokens(text):
-        if not _is_whole(token):
+        if token[0] not in "\"'":
             for offset, character in enumerate(token):
                 depth += _nesting(character)
                 if depth == 0:
@@ -159,11 +221,6 @@ def closing(text: str) -> int:
 
 def _begins(text: str, at: int, separators: Sequence[str]) -> str:
     return next((each for each in separators if text.startswith(each, at)), "")
-
-
-def _is_whole(token: str) -> bool:
-    """Whether it is a string or a comment."""
-    return token[0] in "\"'" or token.startswith("(:")
 
 
 def _nesting(character: str) -> int:
