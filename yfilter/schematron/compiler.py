@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
-
-import lxml.etree
 
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 from yfilter.schematron.contexts import Alternative, alternatives, excluded, path_of
 from yfilter.schematron.errors import SchematronRefused
 from yfilter.schematron.expressions import (
+    ANY_KEY,
     BRACKETS,
     CONTEXT,
     as_xquery,
@@ -33,10 +32,10 @@ from yfilter.schematron.expressions import (
     key_function,
     outside,
     prefixes,
-    split,
     variables,
 )
 from yfilter.schematron.schema_reader import (
+    OF_XPATH_1,
     XSLT,
     Element,
     Pattern,
@@ -48,135 +47,14 @@ from yfilter.schematron.schema_reader import (
     read_schema,
     refusal,
 )
-
-# -------------------------------------------------------------------------------------------------
-# What XSLT a rule set may bring along, in the words of the profile language.
-#
-# A ``xsl:function`` whose body is variables, conditions and sequences becomes a declared function,
-# a ``xsl:key`` a function too: ``key("k", $v)`` is what is looked for with ``//match[use = $v]``.
-
-
-_ATOMIC = re.compile(r"(xs:(?:string|boolean|integer|decimal|double|date|dateTime|time))\??")
-_SPACE = " \t\r\n"
-_ESCAPES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", "{": "{{", "}": "}}"}
+from yfilter.schematron.stylesheet import (
+    PLAIN_PATH,
+    any_key_text,
+    functions_text,
+    key_text,
+    literal,
+    value_of,
 )
-
-
-def function_text(function: Element) -> str:
-    """``declare function …;``; SchematronRefused where its body is more than an expression."""
-    children = [each for each in function if isinstance(each.tag, str)]
-    parameters = [each for each in children if _is(each, "param")]
-    named = ", ".join(f"${each.get('name', '')}{_type(each)}" for each in parameters)
-    body = _body([each for each in children if each not in parameters], function)
-    return f"declare function {function.get('name', '')}({named}){_type(function)} {{ {body} }}; "
-
-
-def key_text(name: str, keys: Iterable[Element]) -> str:
-    paths = [
-        f"{path_of(alternatives(as_xquery(key.get('match', ''))))}"
-        f"[({as_xquery(key.get('use', '.'))}) = $value]"
-        for key in keys
-    ]
-    return f"declare function {key_function(name)}($value) {{ {' | '.join(paths)} }}; "
-
-
-def value_of(element: Element) -> str:
-    """A variable's expression, which its type converts as an argument's does."""
-    declared = _ATOMIC.fullmatch(element.get("as", ""))
-    value = _value_of(element)
-    return f"data({value}) cast as {declared[1]}?" if declared else value
-
-
-def _value_of(element: Element) -> str:
-    """Its attribute, or what is in it."""
-    value = element.get("value", element.get("select"))
-    if value is not None:
-        written = as_xquery(value)
-        return f"({written})" if len(split(written, (",",))) > 1 or not written else written
-    if not len(element):
-        return quoted(element.text or "")
-    if any(_is(each, None) for each in element):
-        return f"({_body(list(element), element)})"
-    return f"<_>{_content(element)}</_>"
-
-
-def quoted(text: str) -> str:
-    return '"' + text.replace("&", "&amp;").replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """As text within a constructor."""
-    return text.translate(_ESCAPES)
-
-
-def _body(children: Sequence[Element], parent: Element) -> str:
-    parts: list[str] = []
-    for at, each in enumerate(children):
-        if _is(each, "variable"):
-            value = f"let ${each.get('name', '')} := {value_of(each)}"
-            parts.append(f"{value} return ({_body(children[at + 1 :], parent)})")
-            break
-        parts.append(_instruction(each))
-    if len(children) == 0 and (parent.text or "").strip(_SPACE):
-        parts.append(f"text {{ {quoted(parent.text or '')} }}")
-    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-
-
-def _instruction(element: Element) -> str:
-    select = as_xquery(element.get("select", ""))
-    if _is(element, "sequence") or _is(element, "copy-of"):
-        return f"({select})"
-    if _is(element, "value-of"):
-        return f"text {{ {select} }}"
-    if _is(element, "text"):
-        return f"text {{ {quoted(element.text or '')} }}"
-    if _is(element, "if"):
-        return _if(element, "()")
-    if _is(element, "choose"):
-        written = "()"
-        for each in reversed(element):
-            written = _body(each, each) if _is(each, "otherwise") else _if(each, written)
-        return written
-    raise refusal(
-        element,
-        f"{lxml.etree.QName(element).localname} in a function; expected sequence, value-of, "
-        "variable, choose or if",
-    )
-
-
-def _if(element: Element, otherwise: str) -> str:
-    then = _body(list(element), element)
-    return f"(if ({as_xquery(element.get('test', ''))}) then ({then}) else {otherwise})"
-
-
-def _content(element: Element) -> str:
-    """Elements as they stand, each with its namespace."""
-    parts = [literal(element.text or "")]
-    for each in element:
-        name = lxml.etree.QName(each)
-        attributes = "".join(
-            f' {key}="{literal(value)}"' for key, value in each.attrib.items() if key[0] != "{"
-        )
-        space = f' xmlns="{literal(name.namespace or "")}"'
-        parts.append(f"<{name.localname}{space}{attributes}>{_content(each)}</{name.localname}>")
-        parts.append(literal(each.tail or ""))
-    return "".join(parts)
-
-
-def _type(element: Element) -> str:
-    declared = element.get("as")
-    return f" as {declared}" if declared else ""
-
-
-def _is(element: Element, name: str | None) -> bool:
-    """Whether this is an element of XSLT, of that name."""
-    found = lxml.etree.QName(element)
-    return found.namespace == XSLT and name in (None, found.localname)
-
-
-# -------------------------------------------------------------------------------------------------
-
 
 # -------------------------------------------------------------------------------------------------
 # What a failed assertion says: its text, its diagnostics and its place, as content of a result.
@@ -184,7 +62,6 @@ def _is(element: Element, name: str | None) -> bool:
 
 _SPACES = re.compile(r"\s+")
 _MAY_BE_TEXTS = re.compile(r"\b(?:text|node)\s*\(|\$")
-_PLAIN_PATH = re.compile(r"\.|(?:\.\./)*@?[\w.:*-]+(?:/@?[\w.:*-]+)*")
 
 
 def message(check: Element, schema: Schema) -> str:
@@ -259,7 +136,7 @@ def _value(expression: str) -> str:
 
 def _told(value: str) -> str:
     """A variable of a text: if it is an error nothing of it is told, but that the test fails."""
-    if _PLAIN_PATH.fullmatch(value):
+    if PLAIN_PATH.fullmatch(value):
         return _of_context(value)
     return f"for $_one in ${CONTEXT} return $_one ! ({value})"
 
@@ -267,7 +144,7 @@ def _told(value: str) -> str:
 def _of_context(expression: str) -> str:
     """A sequence in its own order, with all that is in it; of a plain path both ways say the same,
     and a result plan has rows for a step."""
-    return f"${CONTEXT}{'/' if _PLAIN_PATH.fullmatch(expression) else ' ! '}({expression})"
+    return f"${CONTEXT}{'/' if PLAIN_PATH.fullmatch(expression) else ' ! '}({expression})"
 
 
 # -------------------------------------------------------------------------------------------------
@@ -461,13 +338,20 @@ class _Writer:
 
         def written(name: str) -> str:
             if name in self._keys:
-                return key_text(self._keys[name], self._schema.keys[self._keys[name]])
+                key = self._keys[name]
+                is_xslt_1 = self._schema.binding in OF_XPATH_1
+                return key_text(key, self._schema.keys[key], is_xslt_1=is_xslt_1)
+            if name == ANY_KEY:
+                return any_key_text(self._schema.keys)
             if name in functions:
-                return function_text(functions[name])
+                return functions_text(functions[name])
             return value_of(self._lets[name])
 
-        named = {**self._lets, **functions, **self._keys}
+        named = {**self._lets, **functions, **self._keys, ANY_KEY: None}
         needed = _closure(body, named, written, lambda text: variables(text) | calls(text))
+        for name in calls(body + "".join(needed.values())):
+            if name.startswith(f"{ANY_KEY}.") and name not in self._keys:
+                raise refusal(check, f"there is no key {name.removeprefix(f'{ANY_KEY}.')!r}")
         declared = "".join(
             text
             if name not in self._lets

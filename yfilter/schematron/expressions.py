@@ -15,7 +15,9 @@ _PREFIX = re.compile(r"(?<![\w.\-])([A-Za-z_][\w.-]*):(?=[A-Za-z_*])")
 _VARIABLE = re.compile(r"\$\s*([A-Za-z_][\w.:-]*)")
 _CALL = re.compile(_NO_NAME + r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
 _OF_XSLT = re.compile(
-    rf"{_STRING}|{_NO_NAME}(?:(current)\s*\(\s*\)|key\s*\(\s*({_STRING})\s*,)", re.DOTALL
+    rf"{_STRING}|\(:.*?:\)|{_NO_NAME}(?:fn:)?"
+    rf"(?:(current)\s*\(\s*\)|(key)\s*\(\s*(?:({_STRING})\s*,)?)",
+    re.DOTALL,
 )
 
 _ANY_CALL = re.compile(rf"{_STRING}|{_NO_NAME}(?:fn:)?([\w.:-]+)\s*\(", re.DOTALL)
@@ -45,6 +47,7 @@ A_CONDITION = re.compile(
 )
 A_POSITION = re.compile(r"\b(?:position|last)\s*\(")
 
+ANY_KEY = "local:key"  # the function of a key whose name is not written down
 CONTEXT = "_context"  # the variable of the node that a rule is about
 
 
@@ -102,14 +105,14 @@ def as_xquery(text: str) -> str:
         if found[1]:
             return f"${CONTEXT}"
         if found[2]:
-            return f"{key_function(found[2][1:-1])}("
+            return f"{key_function(found[3][1:-1]) if found[3] else ANY_KEY}("
         return found[0].replace("&", "&amp;") if found[0][0] in "\"'" else found[0]
 
     return _OF_XSLT.sub(written, "".join(tokens(text)).strip())
 
 
 def key_function(name: str) -> str:
-    return f"local:key.{name.replace(':', '.')}"
+    return f"{ANY_KEY}.{name.replace(':', '.')}"
 
 
 def with_errors(text: str) -> str:
@@ -162,9 +165,7 @@ def with_guards(context: str) -> str:
     """With a predicate that may be an error beneath a ``not()`` or another bracket in ``try``: an
     error ends all of a context, and in conditions of the language only the innermost bracket."""
     written, at = "", 0
-    masked = "".join(
-        " " * len(token) if token[0] in "\"'" else token for token in tokens(context)
-    )
+    masked = "".join(" " * len(token) if token[0] in "\"'" else token for token in tokens(context))
     while (start := masked.find("[", at)) >= 0:
         end = start + closing(context[start:])
         inside = context[start + 1 : end - 1]

@@ -24,6 +24,7 @@ Element: TypeAlias = lxml.etree._Element
 NAMESPACES = ("http://purl.oclc.org/dsdl/schematron", "http://www.ascc.net/xml/schematron")
 XSLT = "http://www.w3.org/1999/XSL/Transform"
 BINDINGS = ("xslt", "xpath", "xpath1", "xslt2", "xpath2", "xslt3", "xpath3", "xpath31")
+OF_XPATH_1 = ("xslt", "xpath", "xpath1")  # of which keys are strings
 FILES_MAX = 256
 BYTES_MAX = 16 * 1024 * 1024
 
@@ -61,7 +62,7 @@ class Schema:
     binding: str
     namespaces: Mapping[str, str]
     globals: tuple[Element, ...]
-    functions: Mapping[str, Element]
+    functions: Mapping[str, tuple[Element, ...]]
     keys: Mapping[str, tuple[Element, ...]]
     notes: Mapping[str, Element]
     patterns: tuple[Pattern, ...]
@@ -77,10 +78,10 @@ def read_schema(text: bytes, file: str, phase: str | None, read: Read) -> Schema
         expected = ", ".join(BINDINGS)
         raise refusal(root, f"the query binding is {binding!r}; expected one of {expected}")
     chosen, active = _active(root, phase)
-    functions = {each.get("name", ""): each for each in root.iter(f"{{{XSLT}}}function")}
+    functions = _functions(root)
     return Schema(
         binding,
-        _namespaces(root, functions.values()),
+        _namespaces(root, (one for each in functions.values() for one in each)),
         (*_lets(root), *_lets(chosen)),
         functions,
         _keys(root),
@@ -281,6 +282,15 @@ def _namespaces(root: Element, functions: Iterable[Element]) -> dict[str, str]:
     for each in (root, *functions):
         found = {prefix: uri for prefix, uri in each.nsmap.items() if prefix} | found
     return found
+
+
+def _functions(root: Element) -> dict[str, tuple[Element, ...]]:
+    """By name; of several with as many parameters the last one, as of imported stylesheets."""
+    found: dict[str, dict[int, Element]] = {}
+    for each in root.iter(f"{{{XSLT}}}function"):
+        arity = sum(child.tag == f"{{{XSLT}}}param" for child in each)
+        found.setdefault(each.get("name", ""), {})[arity] = each
+    return {name: tuple(each.values()) for name, each in found.items()}
 
 
 def _keys(root: Element) -> dict[str, tuple[Element, ...]]:
