@@ -7,6 +7,7 @@ bytes nor a computed result can become a text that no XML parser reads.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # In a class of a regular expression.
 NAME_START = (
@@ -26,6 +27,27 @@ UTF_8_DECLARATION = re.compile(
 )
 _NO_CHARACTER = re.compile(b"\xef\xbf[\xbe\xbf]")  # U+FFFE, U+FFFF
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+_SAFELY_SHOWN = frozenset(map(chr, range(0x20, 0x7F)))
+
+
+def shown(text: str) -> str:
+    """A text in a refusal, in quotation marks; characters that nobody sees, or takes for others, by
+    number and name."""
+    odd = [each for each in text if each not in _SAFELY_SHOWN and not _is_letter(each)]
+    if not odd:
+        return f"'{text}'"
+    names = ", ".join(
+        f"U+{ord(each):04X} {unicodedata.name(each, '')}".rstrip() for each in dict.fromkeys(odd)
+    )
+    if len(odd) == len(text) == 1:
+        return names
+    return f"'{''.join('?' if each in odd else each for each in text)}' with {names}"
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() and unicodedata.normalize("NFKC", character) == character
 
 
 def is_colonless_name(value: str) -> bool:

@@ -24,6 +24,7 @@ from encodings import normalize_encoding
 from encodings.aliases import aliases
 from typing import TYPE_CHECKING, NoReturn
 
+from formats.characters import shown
 from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.errors import MessageRefused
@@ -74,6 +75,9 @@ _MORE = {
     "x_euc_jp": "euc_jp",
     "x_sjis": "shift_jis",
 }
+
+
+_IN_UTF_16 = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
 
 
 def declared_codec(data: bytes) -> str | None:
@@ -386,7 +390,9 @@ class _TextParser:
         except pyexpat.ExpatError as error:
             self._refuse_as_expat(error)
         except (ValueError, LookupError) as error:  # from the table of a declared encoding
-            self._refuse("unknown-encoding", f"encoding {self._encoding!r} is not read: {error}")
+            self._refuse(
+                "unknown-encoding", f"encoding {shown(str(self._encoding))} is not read: {error}"
+            )
         stream = self._builder.finish()
         self._check_expansion(stream.written_size())
         return stream
@@ -408,10 +414,16 @@ class _TextParser:
 
     def _xml_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and self._encoding is None and not _UTF_16.fullmatch(encoding):
+            if self._data.startswith(_IN_UTF_16):
+                self._refuse(
+                    "unknown-encoding",
+                    f"the declaration says {shown(encoding)} of a message that is in UTF-16; "
+                    "expected UTF-16 or no encoding",
+                )
             self._refuse(
                 "unknown-encoding",
-                f"encoding {encoding!r} is not read; expected UTF-8, UTF-16, US-ASCII, an ISO-8859 "
-                "or a Windows code page, Shift_JIS, EUC-JP, ISO-2022-JP, GB18030, Big5 or EUC-KR",
+                f"encoding {shown(encoding)} is not read; expected UTF-8, UTF-16, US-ASCII, an "
+                "ISO-8859 or a Windows code page, Shift_JIS, EUC-JP, ISO-2022-JP, GB18030, Big5 or EUC-KR",
             )
 
     def _doctype(

@@ -475,3 +475,10 @@ def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
         assert_invariants(parse_text(data))
     except MessageRefused as refused:
         assert refused.code and refused.reason
+
+
+def test_a_declaration_that_is_not_of_utf_16_is_told_as_that() -> None:
+    with pytest.raises(MessageRefused) as refused:
+        parse_text('<?xml version="1.0" encoding="utf-8"?><a/>'.encode("utf-16"))
+    assert refused.value.code == "unknown-encoding"
+    assert "says 'utf-8' of a message that is in UTF-16" in refused.value.reason

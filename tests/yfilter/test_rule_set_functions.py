@@ -245,7 +245,7 @@ _BY_NO = "<xsl:key name='k' match='item' use='@no'/>"
         (Case(_f("&lt;<xsl:value-of select='$a'/>&gt;"), "string-join(u:f('q'), '')"), "<q>"),
         (Case(_f("<xsl:if test='$a'>p. <xsl:copy-of select='$a'/></xsl:if>"), "u:f(7)[1]"), "p. "),
         (Case(_f("<xsl:value-of select='$a' separator=';'/>"), "u:f(item/@no)"), "2;1;10"),
-        (Case(_f("<xsl:value-of><xsl:copy-of select='$a'/></xsl:value-of>"), "u:f(who/n)"), "AnnBob"),
+        (Case(_f("<xsl:value-of><xsl:copy-of select='$a'/></xsl:value-of>"), "u:f(//n)"), "AnnBob"),
         (
             Case(
                 _f("<xsl:variable name='v'><xsl:value-of select='$a'/>?</xsl:variable>"

@@ -8,6 +8,7 @@ microseconds, keeps ``..`` above the root of a URI) the table of recorded answer
 
 from __future__ import annotations
 
+import locale
 import os
 from importlib.util import find_spec
 from random import Random
@@ -281,6 +282,12 @@ def test_variants_give_what_saxon_gives(kind: str) -> None:
         ("resolve-uri('http://a/b')", "http://a/b"),
         ("lang('', <a/>)", "false"),
         ("xs:double('1_0')", ERROR),
+        ("contains-token(('A', ' b c '), ' c ')", "true"),
+        ("contains-token(('A', 'b'), 'a')", "false"),
+        ("contains-token('a b', 'a b')", "false"),
+        ("contains-token('a', ' ')", "false"),
+        ("<a>x</a> = xs:QName('x')", "true"),
+        ("<a>p:x</a> = QName('urn:p', 'p:x')", ERROR),
     ],
 )  # fmt: skip
 def test_recorded_answers(expression: str, wanted: str) -> None:
@@ -339,3 +346,26 @@ def _results(engine: type[Matcher] | type[ReferenceMatcher], profile: str) -> li
     matcher.add(profile)
     matches = [match for match in matcher.match(MESSAGE) if isinstance(match, ProfileMatch)]
     return [result for match in matches for result in match.results()]
+
+
+@pytest.mark.parametrize(
+    ("profile", "shown"),
+    [
+        ("//a\u200b[b]", "U+200B ZERO WIDTH SPACE has no meaning here"),
+        ("//a[\u00a0b]", "U+00A0 NO-BREAK SPACE has no meaning here"),
+        ("\ufeff//a", "unexpected U+FEFF ZERO WIDTH NO-BREAK SPACE"),
+    ],
+)
+def test_a_refusal_names_what_nobody_sees(profile: str, shown: str) -> None:
+    with pytest.raises(ProfileRefused) as refused:
+        Matcher().add(profile)
+    assert shown in refused.value.reason
+
+
+def test_contains_token_does_not_ask_the_locale() -> None:
+    before = locale.setlocale(locale.LC_COLLATE)
+    try:
+        locale.setlocale(locale.LC_COLLATE, "C.UTF-8")
+        assert ours("contains-token('a b', 'b')") == ["true"]
+    finally:
+        locale.setlocale(locale.LC_COLLATE, before)

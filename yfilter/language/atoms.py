@@ -95,6 +95,11 @@ def cast(atom: Atom, type_name: str) -> Atom:
         return atom_text(atom)
     if type_name == "xs:untypedAtomic":
         return Untyped(atom_text(atom))
+    if type_name == "xs:QName" and isinstance(atom, Untyped):
+        name = atom.strip(_SPACE)
+        if not is_colonless_name(name):
+            raise DynamicError("FONS0004", "a prefix in a message's text is declared nowhere")
+        return _one("QName('', $a0)", name)
     if type_name in _NAMES and isinstance(atom, str):
         name = " ".join(str(atom).split())
         if not is_colonless_name(name):

@@ -766,6 +766,8 @@ def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
         return _of_times(name, arguments)
     if name == "format-number":
         return [_format_number(*arguments)]
+    if name == "contains-token":
+        return [_contains_token(*arguments)]
     if name == "resolve-uri":
         reference, base = (_wanted(one or "", str) for one in (*arguments, None)[:2])
         has_base = len(arguments) > 1
@@ -822,6 +824,12 @@ def _of_times(name: str, arguments: list[Any]) -> Value:
         return [moment.in_zone(offset)]
     except OverflowError:
         raise DynamicError("FODT0001", "a date beyond the years 1 to 9999") from None
+
+
+def _contains_token(texts: list[Any], token: Any) -> bool:
+    """By code point; elementpath asks the locale, which other libraries of a process change."""
+    wanted = _SPACE.sub(" ", _wanted(token, str)).strip(" ")
+    return any(wanted in _SPACE.split(_wanted(text, str)) for text in texts if wanted)
 
 
 def _format_number(number: Any, picture: Any, form: Any = None) -> str:

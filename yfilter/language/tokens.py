@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import ClassVar, NamedTuple, NoReturn, TypeVar
 
+from formats.characters import shown
 from yfilter.errors import ProfileRefused
 from yfilter.language.profile_limits import ProfileLimits
 
@@ -47,7 +48,7 @@ class Token(NamedTuple):
             return "the end of the profile"
         if self.kind is TokenKind.STRING:
             return f"the string {self.text}"
-        return f"'${self.text}'" if self.kind is TokenKind.VARIABLE else f"'{self.text}'"
+        return f"'${self.text}'" if self.kind is TokenKind.VARIABLE else shown(self.text)
 
 
 class TokenLexer(ABC):
@@ -112,7 +113,7 @@ class TokenLexer(ABC):
         elif character == "$":
             reason, expected = "'$' without a name", "the name of a variable"
         else:
-            reason = f"'{character}' has no meaning here"
+            reason = f"{shown(character)} has no meaning here"
         raise self.refusal("syntax", reason, offset, expected)
 
 
