@@ -423,7 +423,8 @@ class _TextParser:
             self._refuse(
                 "unknown-encoding",
                 f"encoding {shown(encoding)} is not read; expected UTF-8, UTF-16, US-ASCII, an "
-                "ISO-8859 or a Windows code page, Shift_JIS, EUC-JP, ISO-2022-JP, GB18030, Big5 or EUC-KR",
+                "ISO-8859 or a Windows code page, Shift_JIS, EUC-JP, ISO-2022-JP, GB18030, Big5 or "
+                "EUC-KR",
             )
 
     def _doctype(
