@@ -341,10 +341,12 @@ def test_several_values_or_a_date_are_no_condition(
             ] == results
 
 
-def _results(engine: type[Matcher] | type[ReferenceMatcher], profile: str) -> list[bytes]:
+def _results(
+    engine: type[Matcher] | type[ReferenceMatcher], profile: str, message: bytes = MESSAGE
+) -> list[bytes]:
     matcher = engine()
     matcher.add(profile)
-    matches = [match for match in matcher.match(MESSAGE) if isinstance(match, ProfileMatch)]
+    matches = [match for match in matcher.match(message) if isinstance(match, ProfileMatch)]
     return [result for match in matches for result in match.results()]
 
 
@@ -369,3 +371,40 @@ def test_contains_token_does_not_ask_the_locale() -> None:
         assert ours("contains-token('a b', 'b')") == ["true"]
     finally:
         locale.setlocale(locale.LC_COLLATE, before)
+
+
+# -- ticks that are nanoseconds apart, in everything that compares, orders, groups or reckons
+
+
+TICKS = (
+    b'<f><t at="2026-03-09T08:00:01.200000007Z" u="08:00:01.1" d="PT0.000000001S" id="a"/>'
+    b'<t at="2026-03-09T09:00:01.200000009+01:00" u="08:00:01.100000Z" d="PT1S" id="b"/>'
+    b'<t at="2026-03-09T08:00:01.2Z" u="08:00:01.100000001" d="PT0.000000001S" id="c"/>'
+    b'<t at="2026-03-09T08:00:01.200000007" u="09:00:01.1+01:00" d="PT2S" id="d"/></f>'
+)
+
+
+@pytest.mark.parametrize(
+    ("profile", "wanted"),
+    [
+        ("for $a in //t where $a/@at = xs:dateTime('2026-03-09T08:00:01.2Z') return $a/@id", "c"),
+        ("//t[@at > xs:dateTime('2026-03-09T08:00:01.200000007Z')]/@id", "b"),
+        ("for $a in //t/@at, $b in //t where $b/@at = xs:dateTime($a) return 1", "111111"),
+        ("for $a in //t where $a/@at = //t[@id = 'a']/xs:dateTime(@at) return $a/@id", "ad"),
+        ("for $a in //t where $a/@u < xs:time('08:00:01.100000001') return $a/@id", "abd"),
+        ("for $a in //t order by xs:dateTime($a/@at) descending, $a/@id return $a/@id", "badc"),
+        ("for $a in //@at group by $k := xs:dateTime($a) order by $k return count($a)", "121"),
+        ("for $a in //t let $k := xs:time($a/@u) group by $k order by $k return count($a)", "31"),
+        ("count(distinct-values(//t/xs:dayTimeDuration(@d)))", "3"),
+        ("sum(//t/xs:dayTimeDuration(@d))", "PT3.000000002S"),
+        ("max(//t/xs:dateTime(@at)) - min(//t/xs:dateTime(@at))", "PT0.000000009S"),
+        ("//t[1]/seconds-from-dateTime(@at)", "1.200000007"),
+        ("//t[3]/(xs:time(@u) + xs:dayTimeDuration(@d))", "08:00:01.100000002"),
+        ("//t[2]/adjust-dateTime-to-timezone(@at)", "2026-03-09T08:00:01.200000009Z"),
+    ],
+)  # fmt: skip
+def test_ticks_are_told_apart(profile: str, wanted: str) -> None:
+    text = f"<r>{{for $x in ({profile}) return string($x)}}</r>"
+    for engine in (Matcher, ReferenceMatcher):
+        (result,) = _results(engine, text, TICKS)
+        assert result.decode().replace(" ", "") == f"<r>{wanted}</r>"
