@@ -842,7 +842,8 @@ def _format_number(number: Any, picture: Any, form: Any = None) -> str:
 
 def _wanted(atom: Any, kind: type[Any]) -> Any:
     if not isinstance(atom, kind):
-        raise DynamicError("XPTY0004", f"{type_name(atom)} is of another type than is wanted")
+        given = "nothing" if atom is None else type_name(atom)
+        raise DynamicError("XPTY0004", f"{given} is of another type than is wanted")
     return atom
 
 

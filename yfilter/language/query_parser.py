@@ -165,7 +165,7 @@ _NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute
 _COLLATED = {
     **dict.fromkeys(("min", "max", "distinct-values"), 2),
     **dict.fromkeys(("compare", "contains", "starts-with", "ends-with", "deep-equal"), 3),
-    **dict.fromkeys(("substring-before", "substring-after", "index-of"), 3),
+    **dict.fromkeys(("substring-before", "substring-after", "index-of", "contains-token"), 3),
 }
 _ONE_VALUE = SequenceType("xs:anyAtomicType", None, None, "?")
 _NUMBER_LENGTH_MAX = 64
