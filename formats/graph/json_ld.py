@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -31,6 +31,8 @@ _CONTEXT_MEMBER = re.compile(
     + b"".join(b"(?:%c|\\\\u00(?i:%02x))" % (byte, byte) for byte in _CONTEXT.encode())
     + rb'"(?P<list>[ \t\r\n]*+:[ \t\r\n]*+\[)?'
 )
+
+_MAY_MAP = re.compile(rb'"@container"[ \t\r\n]*+:[ \t\r\n]*+(?:"@type"|\[)')
 
 
 def check_bounds(data: bytes, limits: GraphLimits) -> None:
@@ -166,12 +168,121 @@ def _contexts_in(value: Any, given: list[Any]) -> list[Any]:
     return found
 
 
+def without_type_maps(data: bytes) -> bytes:
+    """The message with the nodes of type maps (``@container: @type``) as lists of nodes with these
+    types, and without ``@set`` beside another container, which says nothing of triples: pyoxigraph
+    takes no ``@id`` in the one, and not the other.
+
+    A message in which a term is a type map in one context and none in another stays as it is.
+    """
+    if _MAY_MAP.search(data) is None:
+        return data
+    message = _read(data, "malformed")
+    maps = _TypeMaps(message)
+    return maps.written(message) if maps.terms or maps.has_sets else data
+
+
+class _TypeMaps:
+    """What the contexts of a message say: the terms that are type maps, the other names of
+    ``@type`` and ``@none``, and whether there is a ``@set`` beside another container."""
+
+    def __init__(self, message: Any) -> None:
+        self.terms: set[str] = set()
+        self.has_sets = False
+        self._names = {"@type": {"@type"}, "@none": {"@none"}}
+        others: set[str] = set()
+        is_said = False  # values that are no nodes, or only some vocabulary tells which
+        for context in _contexts_within(message):
+            for term, definition in context.items():
+                meant = definition if isinstance(definition, dict) else {"@id": definition}
+                containers = _listed(meant.get("@container"))
+                (self.terms if "@type" in containers else others).add(term)
+                self.has_sets |= "@set" in containers and len(containers) > 1
+                is_said |= meant.get("@type") in ("@json", "@vocab")
+                if meant.get("@id") in ("@type", "@none"):
+                    self._names[meant["@id"]].add(term)
+        self.terms -= others
+        if is_said:
+            self.terms.clear()
+
+    def written(self, message: Any) -> bytes:
+        return json.dumps(self._plain(message), ensure_ascii=False, allow_nan=False).encode()
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._plain(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        found = {}
+        for key, each in value.items():
+            if key == _CONTEXT:
+                found[key] = self._context(each)
+            elif key in self.terms and isinstance(each, dict):
+                found[key] = list(self._nodes(each))
+            else:
+                found[key] = self._plain(each)
+        return found
+
+    def _nodes(self, by_type: dict[str, Any]) -> Iterator[Any]:
+        for name, nodes in by_type.items():
+            types = [] if name in self._names["@none"] else [name]
+            for each in nodes if isinstance(nodes, list) else [nodes]:
+                node = {"@id": each} if isinstance(each, str) else self._plain(each)
+                if not isinstance(node, dict) or not types:
+                    yield node
+                    continue
+                own = [type_ for key in self._names["@type"] for type_ in _listed(node.get(key))]
+                rest = {key: node[key] for key in node if key not in self._names["@type"]}
+                first = {_CONTEXT: rest.pop(_CONTEXT)} if _CONTEXT in rest else {}
+                yield {**first, "@type": types + own, **rest}
+
+    def _context(self, context: Any) -> Any:
+        if isinstance(context, list):
+            return [self._context(each) for each in context]
+        if not isinstance(context, dict):
+            return context
+        return {term: self._definition(term, each) for term, each in context.items()}
+
+    def _definition(self, term: str, definition: Any) -> Any:
+        if not isinstance(definition, dict):
+            return definition
+        found = {
+            key: self._context(each) if key == _CONTEXT else each
+            for key, each in definition.items()
+        }
+        containers = _listed(found.pop("@container", None))
+        if term in self.terms:
+            containers.remove("@type")
+            found.setdefault("@type", "@id")
+        if len(containers) > 1 and "@set" in containers:
+            containers.remove("@set")
+        if containers:
+            found["@container"] = containers if len(containers) > 1 else containers[0]
+        return found
+
+
+def _contexts_within(value: Any) -> Iterator[dict[str, Any]]:
+    """All contexts of a message, those within contexts too."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list):
+            pending += value
+        elif isinstance(value, dict):
+            yield from (each for each in _listed(value.get(_CONTEXT)) if isinstance(each, dict))
+            pending += value.values()
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [] if value is None else [value]
+
+
 def _read(
     data: bytes, code: str, met: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 ) -> Any:
     """``met`` is told each object."""
     try:
-        return json.loads(data.decode(), object_hook=met)
+        return json.loads(data.decode("utf-8-sig"), object_hook=met)
     except json.JSONDecodeError as error:
         raise MessageRefused(code, error.msg, error.lineno, error.colno) from None
     except (ValueError, RecursionError) as error:

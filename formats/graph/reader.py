@@ -6,6 +6,7 @@ while they come; what is beyond a bound, or is not taken, is refused as a whole.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING
 
 from formats.element_stream import ElementStream
@@ -52,6 +53,7 @@ def read_graph(
         )
     if syntax is GraphSyntax.RDF_XML:
         return graph_of_document(parse_text(data, limits.message), limits, base or "", closure)
+    data = data.removeprefix(BOM_UTF8)
     if not AVAILABLE:
         return _plain_graph(data, syntax, limits, context, closure, base)
     builder = GraphBuilder(limits)
@@ -86,7 +88,7 @@ def _checked_json_ld(data: bytes, limits: GraphLimits, context: bytes | None) ->
     if context is not None:
         data = json_ld.with_context(data, context)
         json_ld.check_bounds(data, limits)
-    return data
+    return json_ld.without_type_maps(data)
 
 
 def _relative_iri() -> MessageRefused:

@@ -30,11 +30,11 @@ from yfilter.language.checked_text import checked_text
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, ProfileLimits
 
 _FIRST = re.compile(
-    r"(?:\s+|#[^\r\n]*)*+(?:(?:PREFIX|BASE|SELECT|CONSTRUCT|ASK|DESCRIBE)\b(?!\s*(?:/|::))"
+    r"\ufeff?(?:\s+|#[^\r\n]*)*+(?:(?:PREFIX|BASE|SELECT|CONSTRUCT|ASK|DESCRIBE)\b(?!\s*(?:/|::))"
     r"|(?:INSERT|DELETE)\s*(?:DATA\b|WHERE\b|\{))",
     re.IGNORECASE,
 )
-_COMMENTS = re.compile(r"(?:\s+|#[^\n]*)*+")
+_COMMENTS = re.compile(r"\ufeff?(?:\s+|#[^\n]*)*+")
 _RESULTS = re.compile(r"^[ \t]*#[ \t]*results[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _MAY_ASK_ABOVE = re.compile(r"subClassOf|>=|\\|#[ \t]*above")
 ABOVE_LENGTH_MAX = 65_536  # characters of comments on classes above

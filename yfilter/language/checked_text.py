@@ -8,13 +8,13 @@ from yfilter.language.profile_limits import ProfileLimits
 
 
 def checked_text(text: str, limits: ProfileLimits) -> str:
-    """The text with its line ends normalised; ProfileRefused if it is too long, or has a character
-    that cannot stand in XML."""
+    """The text without a byte order mark, its line ends normalised; ProfileRefused if it is too
+    long, or has a character that cannot stand in XML."""
     if len(text) > limits.length_max:
         raise ProfileRefused(
             "too-long", f"the profile is longer than {limits.length_max} characters", text
         )
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     illegal = find_illegal_character(text)
     if illegal >= 0:
         raise ProfileRefused(

@@ -1657,6 +1657,7 @@ _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Profile:
     """The profile that ``text`` says, of graphs if its first word is one of SPARQL's; raises
     ProfileRefused."""
+    text = text.removeprefix("\ufeff")
     if is_graph_query(text):
         made = graph_query.made_of_words(text) if limits is DEFAULT_PROFILE_LIMITS else None
         if made is not None:

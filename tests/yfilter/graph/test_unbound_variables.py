@@ -15,6 +15,7 @@ from tests.yfilter.graph.solution_sets import (
 from yfilter import Matcher
 from yfilter.graph.graph_query import parse_graph_query, unbound_variables
 from yfilter.graph.query_text import unparse
+from yfilter.language.query_parser import parse_profile
 from yfilter.reference import ReferenceMatcher
 
 DATA = b"""@prefix : <urn:x:> .
@@ -103,3 +104,19 @@ def test_what_may_be_misspelt_is_said_with_its_place() -> None:
     assert unbound_variables(f"{P}SELECT ?x {{ ?x :a ?title }}") == []
     assert unbound_variables("/a[b]") == []
     assert unbound_variables("SELECT ?x WHERE (?x, e:p, ?z) USING e FOR <urn:e>") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * { ?s <urn:x:name> ?n }",
+        "# results: application/sparql-results+xml\nSELECT * { ?s <urn:x:name> ?n }",
+        "PREFIX : <urn:x:>\nASK { ?s :name 'A' }",
+        "SELECT ?s WHERE (?s, <urn:x:name>, ?n)",
+        "/a[b = 1]",
+        "for $a in //a return $a",
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_a_profile(text: str) -> None:
+    marked, plain = parse_profile("\ufeff" + text), parse_profile(text)
+    assert marked.body == plain.body
