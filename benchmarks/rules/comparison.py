@@ -143,7 +143,7 @@ def _both(
     for rule in rules.profiles:
         matcher.add(rule.text, rule.key)
     accepted = {rule.key for rule in rules.profiles}
-    schema = read_schema(file.read_bytes(), file.name, None, folder_reader(file.parent, folder))
+    schema = read_schema(file.read_bytes(), file.name, None, folder_reader(file.parent, folder), {})
     with PySaxonProcessor(license=False) as processor:
         compiler = processor.new_xslt30_processor()
         text = stylesheet(schema, accepted).decode()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from os.path import relpath
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -101,9 +102,14 @@ class ImportedRules:
     warnings: Mapping[str, Sequence[str]]
 
 
-def read_rule_set(file: Path, phase: str | None = None, top: Path | None = None) -> RuleSet:
+def read_rule_set(
+    file: Path,
+    phase: str | None = None,
+    top: Path | None = None,
+    documents: Sequence[Path] = (),
+) -> RuleSet:
     """The rule set in a file; it may include what is in the folder ``top`` and below (None: its
-    own), and nothing else.
+    own), its expressions may read the ``documents``, and nothing else is read.
 
     SchematronRefused; UnreadableInput.
     """
@@ -112,7 +118,10 @@ def read_rule_set(file: Path, phase: str | None = None, top: Path | None = None)
     except OSError as error:
         raise UnreadableInput(f"{file}: {error.strerror}") from None
     read = folder_reader(file.parent, top or file.parent)
-    return compile_schematron(text, file=file.name, phase=phase, read=read)
+    named = {
+        Path(relpath(each, file.parent)).as_posix(): read_input(str(each)) for each in documents
+    }
+    return compile_schematron(text, file=file.name, phase=phase, read=read, documents=named)
 
 
 def folder_reader(folder: Path, top: Path) -> Callable[[str], bytes]:
@@ -291,6 +300,15 @@ def add_import(verbs: Subparsers) -> None:
         type=Path,
         help="where the files are that it may include (default: its own folder, and below)",
     )
+    parser.add_argument(
+        "--with",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        dest="documents",
+        help="a code list that rules read by doc() or document(); several times for several",
+    )
     parser.add_argument("--skip-bad", action="store_true", help="leave out what cannot be taken")
     parser.add_argument(
         "--prune", action="store_true", help="remove profiles of assertions that are gone"
@@ -316,7 +334,7 @@ def run_import(arguments: argparse.Namespace) -> int:
     if not _NAME.fullmatch(name):
         raise UsageError(f"the name is {name!r}; expected letters, digits, '.', '-' and '_'")
     try:
-        rules = read_rule_set(file, arguments.phase, arguments.top)
+        rules = read_rule_set(file, arguments.phase, arguments.top, arguments.documents)
     except SchematronRefused as refusal:
         print(f"onyx: {refusal}", file=sys.stderr)
         return EXIT_DATA

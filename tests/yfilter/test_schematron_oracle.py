@@ -114,7 +114,7 @@ def _schema(content: str) -> bytes:
 
 
 def _by_saxon(processor: object, message: object, text: bytes) -> Fired | None:
-    schema = read_schema(text, "", None, no_other_files)
+    schema = read_schema(text, "", None, no_other_files, {})
     keys = {key for pattern in keys_of(schema) for rule in pattern for key in rule}
     compiler = processor.new_xslt30_processor()  # type: ignore[attr-defined]
     try:

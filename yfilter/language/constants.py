@@ -153,6 +153,8 @@ class _Finder:
             case UserCall():
                 self._look_into_call(expression)
                 return False
+            case Sequence(parts) if parts and all(type(part) is Literal for part in parts):
+                return True
             case PathExpression(Origin.VARIABLE, (), name):
                 return name in self._values
         lets = self._lets(expression)

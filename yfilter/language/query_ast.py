@@ -104,7 +104,7 @@ class Literal:
         return isinstance(other, Literal) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self.value if type(self.value) is str else self._key)
 
     @property
     def _key(self) -> tuple[type, str]:

@@ -23,7 +23,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count
 from math import isinf
 from typing import NamedTuple, TypeAlias
@@ -207,6 +207,9 @@ class ConditionParser(OperatorParser):
     def enclosed(self, opening: str = "{", *, may_be_empty: bool = False) -> Expression:
         """A sequence in braces, or in parentheses."""
         self.expect(opening)
+        if opening == "(" and (found := _LISTED.match(self.lexer.text, self.lexer.offset)):
+            self.lexer.offset = found.end()
+            return _listed(found[1])
         closing = "}" if opening == "{" else ")"
         is_empty = may_be_empty and self.lexer.peek().is_symbol(closing)
         inside = Sequence(()) if is_empty else self.sequence()
@@ -1651,6 +1654,9 @@ _SETTINGS = {
 _ENCODING = re.compile("[A-Za-z][A-Za-z0-9._-]*")
 _LENIENT_LIMITS = replace(DEFAULT_PROFILE_LIMITS, faults_refused=False)
 _SHOWN_MAX = 80  # characters of what is an error
+_CODE = r"""(?:"[^"&]*+"|'[^'&]*+')"""
+# PERF: a code list, in what a parenthesis has opened; all profiles of a rule set have it.
+_LISTED = re.compile(rf"""[ \t\n]*+((?:{_CODE}[ \t\n]*+,[ \t\n]*+){{8,}}+{_CODE})[ \t\n]*+\)""")
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
@@ -1666,6 +1672,12 @@ def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> 
     if limits is DEFAULT_PROFILE_LIMITS:
         return _CACHE.read(text)
     return Profile(parse_anew(text, limits), text)
+
+
+@lru_cache(maxsize=64)
+def _listed(text: str) -> Sequence:
+    """Strings without references and quotation marks, with commas between them."""
+    return Sequence(tuple(Literal(found[1:-1]) for found in re.findall(_CODE, text)))
 
 
 def parse_accepted(text: str) -> Profile:

@@ -205,14 +205,20 @@ def no_other_files(name: str) -> bytes:
 
 
 def compile_schematron(
-    text: bytes, *, file: str = "", phase: str | None = None, read: Read = no_other_files
+    text: bytes,
+    *,
+    file: str = "",
+    phase: str | None = None,
+    read: Read = no_other_files,
+    documents: Mapping[str, bytes] | None = None,
 ) -> RuleSet:
     """The profiles of the schema in ``text``; ``file`` is its name, ``phase`` which of its phases
-    ("#ALL": every pattern; None: its default phase, or all), ``read`` gives what it includes.
+    ("#ALL": every pattern; None: its default phase, or all), ``read`` gives what it includes,
+    ``documents`` are those that its expressions may read, by their names seen from the schema's.
 
     SchematronRefused where it is no schema, or something that it includes is not there.
     """
-    schema = read_schema(text, file, phase, read)
+    schema = read_schema(text, file, phase, read, documents or {})
     profiles: list[RuleProfile] = []
     refused: list[RefusedRule] = []
     for pattern, keys in zip(schema.patterns, keys_of(schema), strict=True):
@@ -283,7 +289,7 @@ class _Writer:
         self._schema = schema
         self._pattern = pattern
         others = [let for each in schema.patterns for let in each.lets]  # XSLT has one scope
-        lets = (*others, *schema.globals, *pattern.lets)
+        lets = (*schema.globals, *others, *schema.globals, *pattern.lets)  # declared in that order
         self._lets = {each.get("name", ""): each for each in lets}
         self._keys = {key_function(name): name for name in schema.keys}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
 from yfilter.schematron.errors import SchematronRefused
@@ -70,6 +71,7 @@ def tokens(text: str) -> Iterator[str]:
         raise SchematronRefused(f"a comment does not end in {text.strip()[:40]!r}")
 
 
+@lru_cache(maxsize=1024)
 def bare(text: str) -> str:
     """Without what is in strings and comments."""
     return "".join("''" if token[0] in "\"'" else token for token in tokens(text))
@@ -88,6 +90,7 @@ def calls(text: str) -> set[str]:
     return set(_CALL.findall(bare(text)))
 
 
+@lru_cache(maxsize=1024)
 def as_xquery(text: str) -> str:
     """What XQuery writes otherwise than XPath in XSLT, without comments: ``&`` in a string begins
     a reference, ``current()`` is the variable CONTEXT, ``key("k", v)`` calls a function of the key.

@@ -30,6 +30,9 @@ BYTES_MAX = 16 * 1024 * 1024
 
 _FILE = "{urn:onyx:schematron}file"
 _ALL, _DEFAULT = "#ALL", "#DEFAULT"
+_DOCUMENT = re.compile(
+    r"""(?:"[^"]*"|'[^']*')|(?<![\w.\-:$@])(?:fn:)?doc(?:ument)?\s*\(\s*("[^"]*"|'[^']*')\s*\)"""
+)
 _SUBSTITUTED = ("context", "test", "value", "select", "path", "subject", "match", "use")
 
 Read: TypeAlias = Callable[[str], bytes]
@@ -68,11 +71,15 @@ class Schema:
     patterns: tuple[Pattern, ...]
 
 
-def read_schema(text: bytes, file: str, phase: str | None, read: Read) -> Schema:
-    """The schema in ``text``; ``phase`` None: its default phase, or all.  SchematronRefused."""
+def read_schema(
+    text: bytes, file: str, phase: str | None, read: Read, documents: Mapping[str, bytes]
+) -> Schema:
+    """The schema in ``text``; ``phase`` None: its default phase, or all; ``documents`` by the names
+    by which its expressions may read them.  SchematronRefused."""
     root = _Includes(read).whole(text, file)
     if local(root) != "schema":
         raise refusal(root, f"this is <{root.tag}>; expected <schema> of Schematron")
+    _write_documents(root, documents)
     binding = root.get("queryBinding", "xslt").lower()
     if binding not in BINDINGS:
         expected = ", ".join(BINDINGS)
@@ -92,6 +99,46 @@ def read_schema(text: bytes, file: str, phase: str | None, read: Read) -> Schema
             if active is None or pattern.get("id") in active
         ),
     )
+
+
+def _write_documents(root: Element, documents: Mapping[str, bytes]) -> None:
+    """``doc('name')`` and ``document('name')`` of a document that is given as a variable with its
+    content; the name is seen from the file that the expression is in."""
+    variables: dict[str, str] = {}
+    for element in root.iter(lxml.etree.Element):
+
+        def written(found: re.Match[str], element: Element = element) -> str:
+            name = found[1] and normpath(join(dirname(place(element)[0]), found[1][1:-1]))
+            if not name or name not in documents:
+                return found[0]
+            return f"${variables.setdefault(name, f'_document{len(variables) + 1}')}"
+
+        for attribute in _SUBSTITUTED:
+            if (expression := element.get(attribute)) is not None:
+                element.set(attribute, _DOCUMENT.sub(written, expression))
+    for name, variable in variables.items():
+        let = lxml.etree.Element(root.tag.replace("}schema", "}let"), name=variable)
+        let.append(content := _parsed(documents[name], name))
+        if any("}" in attribute for each in content.iter() for attribute in each.attrib):
+            raise SchematronRefused(
+                "an attribute with a prefix; expected none in a code list", name
+            )
+        root.insert(0, let)
+
+
+def _parsed(text: bytes, file: str) -> Element:
+    parser = lxml.etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        root = lxml.etree.fromstring(text, parser)
+    except lxml.etree.XMLSyntaxError as error:
+        raise SchematronRefused(f"this is no XML: {error}", file) from None
+    if root.getroottree().docinfo.internalDTD is not None and any(
+        True for _ in root.iter(lxml.etree.Entity)
+    ):
+        raise SchematronRefused("an entity is used here; expected characters", file)
+    return root
 
 
 def local(element: Element) -> str:
@@ -125,17 +172,7 @@ class _Includes:
         if self._files > FILES_MAX or self._bytes > BYTES_MAX:
             bounds = f"{FILES_MAX} files and {BYTES_MAX:,} bytes"
             raise SchematronRefused(f"this is more than {bounds} together", file)
-        parser = lxml.etree.XMLParser(
-            resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
-        )
-        try:
-            root = lxml.etree.fromstring(text, parser)
-        except lxml.etree.XMLSyntaxError as error:
-            raise SchematronRefused(f"this is no XML: {error}", file) from None
-        if root.getroottree().docinfo.internalDTD is not None and any(
-            True for _ in root.iter(lxml.etree.Entity)
-        ):
-            raise SchematronRefused("an entity is used here; expected characters", file)
+        root = _parsed(text, file)
         root.set(_FILE, file)
         above = (*above, file)
         for element in list(root.iter(lxml.etree.Element)):
