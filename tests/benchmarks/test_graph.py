@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.graph.catalogue import Catalogue
+from benchmarks.graph.paper_figure import PaperFigure
 
 
 def test_reading_is_measured_over_pyoxigraph(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,7 +54,10 @@ def test_messages_are_as_large_as_they_are_said_to_be() -> None:
     assert messages[7] == Catalogue(1).message(7) != Catalogue(2).message(7)
 
 
-def test_a_network_is_measured_over_a_loop(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_network_is_measured_over_a_loop(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.graph.network.PROFILES", 100)
     assert main(["graph", "--part", "network", "--messages", "8", "--json"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     over = found["loop_us"] / found["network_us"]
@@ -61,7 +65,12 @@ def test_a_network_is_measured_over_a_loop(capsys: pytest.CaptureFixture[str]) -
     assert found["network_deliveries"] > 0
 
 
-def test_all_that_is_promised_comes_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_that_is_promised_comes_in_one_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Merging is measured in test_graph_figures.py; here its figures are to come out.
+    merged = PaperFigure("C9e", "", "", "", "", {}, {"useless_pairs_percent": 1.0})
+    monkeypatch.setattr("benchmarks.graph.crowds.merging", lambda sizes: [merged])
     parts = ["reading", "matching", "classes", "crowd", "merging", "crossings"]
     few = ["--messages", "2", "--rounds", "1", "--matched", "1000", "--crowd", "20", "40"]
     options = [

@@ -7,8 +7,8 @@ from benchmarks.routing import ROUTING
 
 
 def test_without_a_budget_routing_is_the_optimum() -> None:
-    words = ["--number", "300", "--brokers", "6", "--messages", "10", "--local", "0", "100"]
-    words += ["--churn", "20", "--churn-seconds", "1"]
+    words = ["--number", "200", "--brokers", "5", "--messages", "10", "--local", "0", "20"]
+    words += ["--churn", "5", "--churn-seconds", "1"]
     report = ROUTING.run(_parser().parse_args(["routing", *words])).to_json()
     assert report["crossings_over_optimum_exact"] == 1.0
     over = report["crossings_over_optimum_budget"]
