@@ -152,7 +152,7 @@ def test_a_limit_of_one_profile_is_not_anothers() -> None:
 
 def test_the_text_of_functions_is_bounded_as_all_is() -> None:
     text = "declare function local:f($n) { " + "$n/a/" * 40 + "b }; //a"
-    limits = ProfileLimits(steps_max=20)
+    limits = ProfileLimits(all_steps_max=20)
     with pytest.raises(Exception, match="more than 20 steps"):
         parse_profile(text, limits)
 

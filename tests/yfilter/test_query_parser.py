@@ -459,6 +459,7 @@ def test_a_prolog_says_what_is_so_anyway() -> None:
     [
         ("/a" + "[b]" * 30_000, "too-long"),
         ("/a" + "/b" * 1_024, "too-many-steps"),
+        ("/a[" + " or ".join(["b/c"] * 1_024) + "]", "too-many-steps"),
         ("/a" + "[b" * 65 + "]" * 65, "too-deep"),
         ("/a[" + "(" * 64 + "b" + ")" * 64 + "]", "too-deep"),
         ("/a[" + "not(" * 64 + "b" + ")" * 64 + "]", "too-deep"),
@@ -479,6 +480,16 @@ def test_bounds(text: str, code: str) -> None:
     with pytest.raises(ProfileRefused) as caught:
         parse_profile(text)
     assert caught.value.code == code
+
+
+def test_a_profile_has_more_steps_than_a_path() -> None:
+    """As rules of real rule sets have that look at all of a document in one condition."""
+    text = "/a[" + " or ".join(f"b{number}/c" for number in range(900)) + "]"
+    matcher = Matcher()
+    matcher.add(text)
+    assert list(matcher.match(b"<a><b899><c/></b899></a>"))
+    assert not list(matcher.match(b"<a><b899/></a>"))
+    assert parse_profile(unparse(parse_profile(text))).body == parse_profile(text).body
 
 
 @pytest.mark.parametrize(

@@ -355,7 +355,7 @@ def _results(
     [
         ("//a\u200b[b]", "U+200B ZERO WIDTH SPACE has no meaning here"),
         ("//a[\u00a0b]", "U+00A0 NO-BREAK SPACE has no meaning here"),
-        ("\ufeff//a", "unexpected U+FEFF ZERO WIDTH NO-BREAK SPACE"),
+        (" \ufeff//a", "unexpected U+FEFF ZERO WIDTH NO-BREAK SPACE"),
     ],
 )
 def test_a_refusal_names_what_nobody_sees(profile: str, shown: str) -> None:

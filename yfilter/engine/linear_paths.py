@@ -45,6 +45,7 @@ CONJUNCTION_LIMITS = ProfileLimits(
     length_max=262_144,
     depth_max=80,
     steps_max=65_536,
+    all_steps_max=262_144,
     idle_paths_refused=False,
     faults_refused=False,
 )

@@ -250,8 +250,11 @@ class PathParser(TokenParser):
             if right is not None:
                 mapped = Mapped(deep, right)
                 return mapped, self.kinds_of(mapped)
+        token = self.lexer.peek()
         step = self._step(kinds, descendant)
         current = with_step(current, step)
+        if isinstance(current, PathExpression):
+            self._count_steps(0, token, len(current.steps))
         if step.axis is None and step.kind is NodeKind.ELEMENT:
             return current, kinds_after(kinds, step.kind, descendant)
         return current, self.kinds_of(current)
@@ -320,12 +323,16 @@ class PathParser(TokenParser):
         if declared is None:
             return self.variable_call(name)
         value, steps = declared
-        self._steps += steps
-        if self._steps > self.limits.steps_max:
-            raise self.refusal(
-                "too-many-steps", f"more than {self.limits.steps_max} steps", token.offset
-            )
+        self._count_steps(steps, token)
         return value
+
+    def _count_steps(self, steps: int, token: Token, of_path: int = 0) -> None:
+        """So many more in the profile; ``of_path``: that one path has now."""
+        self._steps += steps
+        limits = self.limits
+        if self._steps > limits.all_steps_max or of_path > limits.steps_max:
+            most = limits.steps_max if of_path > limits.steps_max else limits.all_steps_max
+            raise self.refusal("too-many-steps", f"more than {most} steps", token.offset)
 
     def _refuse_variable(self, token: Token) -> NoReturn:
         known = ", ".join(
@@ -341,11 +348,7 @@ class PathParser(TokenParser):
 
     def _step(self, kinds: Kinds, descendant: bool) -> LocationStep:
         token = self.lexer.peek()
-        self._steps += 1
-        if self._steps > self.limits.steps_max:
-            raise self.refusal(
-                "too-many-steps", f"more than {self.limits.steps_max} steps", token.offset
-            )
+        self._count_steps(1, token)
         is_child = token.text == "child" and self.lexer.peek_second().text == "::"
         axis = self._axis()
         kind, test = self._node_test(axis)

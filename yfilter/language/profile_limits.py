@@ -18,7 +18,8 @@ class ProfileLimits:
     length_max    characters of the text (code ``too-long``)
     depth_max     nesting of predicates, parentheses, function calls, constructors and FLWOR
                   expressions, taken together (``too-deep``)
-    steps_max     location steps in the whole profile (``too-many-steps``)
+    steps_max     location steps of one path; triples of a graph query (``too-many-steps``)
+    all_steps_max location steps in the whole profile (``too-many-steps``)
     clauses_max   for and let clauses in the whole profile (``too-many-clauses``)
     pattern_max   characters of a regular expression (``pattern``), whose states are bounded besides
     ranges_max    ranges of characters in all regular expressions, repetitions written out
@@ -32,6 +33,7 @@ class ProfileLimits:
     length_max: int = 65_536
     depth_max: int = 64
     steps_max: int = 1_024
+    all_steps_max: int = 2_048
     clauses_max: int = 256
     pattern_max: int = 65_536
     ranges_max: int = 262_144
@@ -83,7 +85,8 @@ DEFAULT_PROFILE_LIMITS = ProfileLimits()
 DERIVED_PATH_LIMITS = ProfileLimits(
     length_max=1_048_576,
     depth_max=72,
-    steps_max=4_096,
+    steps_max=8_192,
+    all_steps_max=65_536,
     idle_paths_refused=False,
     faults_refused=False,
 )
