@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import thread_time
 
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 
@@ -33,5 +32,5 @@ class MatchLimits:
     evaluation: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
 
 
-DEFAULT_MATCH_LIMITS = MatchLimits(evaluation=EvaluationLimits(seconds_max=1.0, clock=thread_time))
-"""Of a matcher that is given none: a profile has a second of processor time for a message."""
+DEFAULT_MATCH_LIMITS = MatchLimits(evaluation=EvaluationLimits(visits_max=1_000_000))
+"""Of a matcher that is given none.  It has no clock, and a visit may take some microseconds."""
