@@ -50,6 +50,21 @@ following-sibling::* ~ self::text() ~ @*/@* ~ */text()/* ~ not(@x) ~ count(a) = 
 PLACES = ["leg", "@no", "text()", "comment()", "processing-instruction()", "/", "port", "voyage"]
 
 
+# Predicates with an error for some legs, and what may stand around them.
+ERRORS = """leg[upper-case(port) = 'OSLO'] ~ leg[contains(port, 'Kiel')] ~ leg[number(@miles) = 40]
+leg[normalize-space(text())] ~ leg[port eq 'Oslo'] ~ leg[xs:integer(mark) = 2]
+leg[lower-case(port)]
+mark[xs:integer(@key) = 2] ~ mark[@key = 2] ~ mark[@key + 1 = 2] ~ mark[xs:date(.) = xs:date(.)]
+leg[@no = 1] ~ mark[string-length(../leg/port) = 4] ~ leg[substring(port, 1) = 'Riga']"""
+AROUND = """voyage[{}] ~ voyage[not({})] ~ voyage[empty({})] ~ voyage[exists({})]
+voyage[count({}) = 1]
+voyage[every $x in {} satisfies $x/@no] ~ voyage[if ({}) then false() else true()]
+end[not(../{})]
+voyage[not(not({}))] ~ voyage[@ship and not({})] ~ voyage[@ship = 'Saale' or not({})]
+/voyage[not(.//{})]
+voyage[not({} = 'q')] ~ voyage[string({}) = ''] ~ voyage[@ship][not({})]/end ~ voyage[{}][1]"""
+
+
 def _listed(text: str) -> list[str]:
     return text.replace("\n", " ~ ").split(" ~ ")
 
@@ -91,7 +106,17 @@ def _idle() -> Iterator[str]:
             )
 
 
-@pytest.mark.parametrize("kind", [_sequences, _idle])
+def _contexts() -> Iterator[str]:
+    """Each with a rule behind it, of which a node is that the first one does not match."""
+    later = '<rule context="voyage|end"><report id="later" test="true()">l</report></rule>'
+    for around in _listed(AROUND):
+        for expression in _listed(ERRORS):
+            context = around.replace("{}", expression)
+            first = _pattern(context, '<report id="r" test="true()">r</report>')
+            yield first.replace("</pattern>", f"{later}</pattern>")
+
+
+@pytest.mark.parametrize("kind", [_sequences, _idle, _contexts])
 def test_profiles_say_as_much_as_saxon(kind: object) -> None:
     assert callable(kind)
     compared = 0

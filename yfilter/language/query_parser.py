@@ -1803,8 +1803,8 @@ class QueryParser(UpdateParser):
                 self.declare_variable()
             elif self.takes_word("function"):
                 self.declare_function()
-            elif self.takes_word("option"):
-                self._option()
+            elif what.is_word("option") and self.lexer.peek_second().text == "svrl:idle-paths":
+                self._idle_paths()
             elif self.takes_word("namespace"):
                 prefix = self._declared_prefix()
                 self.expect("=")
@@ -1825,12 +1825,11 @@ class QueryParser(UpdateParser):
             self.expect(";")
         self.end_functions()
 
-    def _option(self) -> None:
+    def _idle_paths(self) -> None:
         """``declare option svrl:idle-paths "empty"``: a path that can never select anything is
         empty, as in rule sets, and no mistake."""
-        place = self.lexer.take()
-        if self.resolved(place) != (SVRL_NAMESPACE, "idle-paths"):
-            raise self.unsupported("this option is", place, "svrl:idle-paths")
+        self.lexer.take()
+        self.lexer.take()
         self.expect_string('"empty"')
         self.limits = replace(self.limits, idle_paths_refused=False)
 

@@ -32,6 +32,7 @@ from yfilter.schematron.expressions import (
     key_function,
     outside,
     prefixes,
+    refuse_position,
     variables,
 )
 from yfilter.schematron.schema_reader import (
@@ -123,6 +124,7 @@ def _name(path: str) -> str:
 
 def _value(expression: str) -> str:
     """As ``xsl:value-of`` joins a sequence: texts that follow each other are one."""
+    refuse_position(expression)
     value = _of_context(as_xquery(expression))
     if not _MAY_BE_TEXTS.search(expression):
         return f"{{for $_value in {value} return string($_value)}}"
@@ -290,6 +292,7 @@ class _Writer:
         self._pattern = pattern
         others = [let for each in schema.patterns for let in each.lets]  # XSLT has one scope
         lets = (*schema.globals, *others, *schema.globals, *pattern.lets)  # declared in that order
+        self._seen = (*schema.globals, *pattern.lets)
         self._lets = {each.get("name", ""): each for each in lets}
         self._keys = {key_function(name): name for name in schema.keys}
 
@@ -310,7 +313,9 @@ class _Writer:
             raise refusal(check, "an assertion without a test")
         is_report = local(check) == "report"
         asked = as_xquery(test)
+        refuse_position(asked)
         own = {each.get("name", ""): each for each in rule.lets}
+        _refuse_doubles(rule.lets, check)
         said = message(check, self._schema)
         bound = self._bound(own, asked, str)
         condition = _shown(f"{bound}return ({asked})" if bound else asked)
@@ -336,6 +341,8 @@ class _Writer:
     def _bound(self, lets: Mapping[str, Element], text: str, form: Callable[[str], str]) -> str:
         """Those variables of the rule that the text needs, by way of others too."""
         needed = _closure(text, lets, lambda name: value_of(lets[name]), variables)
+        for value in needed.values():
+            refuse_position(value)
         return "".join(f"let ${name} := {form(value)} " for name, value in needed.items())
 
     def _prolog(self, check: Element, body: str) -> str:
@@ -358,6 +365,7 @@ class _Writer:
         for name in calls(body + "".join(needed.values())):
             if name.startswith(f"{ANY_KEY}.") and name not in self._keys:
                 raise refusal(check, f"there is no key {name.removeprefix(f'{ANY_KEY}.')!r}")
+        _refuse_doubles((each for each in self._seen if each.get("name") in needed), check)
         declared = "".join(
             text
             if name not in self._lets
@@ -371,6 +379,17 @@ class _Writer:
             if prefix in known
         )
         return spaces + declared
+
+
+def _refuse_doubles(lets: Iterable[Element], check: Element) -> None:
+    """Of two variables of one scope nobody could say which is meant."""
+    places: dict[str, int] = {}
+    for each in filter(local, lets):  # variables of XSLT may be those of an import
+        name, line = each.get("name", ""), place(each)[1]
+        if name in places:
+            lines = f"in line {places[name]} and in line {line}"
+            raise refusal(check, f"there are two variables ${name}, {lines}; expected one")
+        places[name] = line
 
 
 def _shown(test: str) -> str:

@@ -89,14 +89,13 @@ def alternatives(context: str) -> list[Alternative]:
         if steps == (Step("/", "root", "", ()),):
             found.append(Alternative("/*/..", steps))
             continue
+        path = part
         if f"${CONTEXT}" in part:  # current(), which is the node that is matched
-            steps = (_with_itself(steps),)
-            part = f"{'@' * (steps[0].kind == 'attribute')}{steps[0].name}"
-            if steps[0].kind not in ("element", "attribute"):
-                part = f"{steps[0].kind}()"
-            part += steps[0].predicates[0]
+            steps = (step := _with_itself(steps),)
+            test = f"@{step.name}" if step.kind == "attribute" else _test(step)
+            path = test + step.predicates[0]
         known = None if any(not step.kind for step in steps) else steps
-        found.append(Alternative(part if part.startswith("/") else f"//{part}", known))
+        found.append(Alternative(path if path.startswith("/") else f"//{path}", known))
     return found
 
 

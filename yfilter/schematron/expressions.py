@@ -43,9 +43,11 @@ _FALLIBLE = re.compile(
 A_CONDITION = re.compile(
     r"[=<>]|\s(?:and|or|eq|ne|lt|le|gt|ge|is)\s"
     r"|^\s*(?:not|exists|empty|boolean|contains|starts-with|ends-with|matches|true|false|lang)\s*\("
+    r"|^\s*\$_context\s*(?://?\s*(?:\.\.|@?(?:self::)?[\w.:*-]+)\s*)*$"
     r"|^\s*(?:some|every|let)\s*\$|^\s*try\s*\{"
     r"|^\s*(?:\.?/|\.//|@|\.\./)?[A-Za-z_*][\w.:*-]*(?:\s*//?\s*@?[\w.:*-]+)*\s*$"
 )
+_OWN_POSITION = re.compile(r"(?<![\w.:$@-])(?<![/!])(?<![/!]\s)(position|last)\s*\(\s*\)")
 A_POSITION = re.compile(r"\b(?:position|last)\s*\(")
 
 ANY_KEY = "local:key"  # the function of a key whose name is not written down
@@ -208,6 +210,15 @@ def split(text: str, separators: Sequence[str]) -> list[tuple[str, str]]:
                 parts[-1][1] += found
             at += len(found)
     return [(separator, part) for separator, part in parts]
+
+
+def refuse_position(text: str) -> None:
+    """A place among nodes that a stylesheet visits together, of which the standard says nothing."""
+    if found := _OWN_POSITION.search(outside(BRACKETS, text)):
+        raise SchematronRefused(
+            f"{found[1]}() of the rule's node depends on how a stylesheet visits nodes; "
+            "expected one in brackets, or count(preceding-sibling::*)"
+        )
 
 
 def closing(text: str) -> int:

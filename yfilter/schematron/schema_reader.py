@@ -1,8 +1,9 @@
 """The text of a Schematron schema -> what it says, with everything that is abstract made concrete.
 
 ``include``s and ``extends`` are replaced by what they name, abstract patterns by their instances,
-and of phases the patterns that are active are left.  No entity is resolved; whatever else is read
-is asked of ``read``, which the caller bounds.  What is within expressions is as it was written.
+and of phases the patterns that are active are left.  Entities are those of the file itself, as in
+messages; whatever else is read is asked of ``read``, which the caller bounds.  What is within
+expressions is as it was written.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import TypeAlias
 
 import lxml.etree
 
+from formats.errors import MessageRefused
+from formats.text import parse_text
 from yfilter.schematron.errors import SchematronRefused
 from yfilter.schematron.expressions import bare
 
@@ -127,18 +130,27 @@ def _write_documents(root: Element, documents: Mapping[str, bytes]) -> None:
 
 
 def _parsed(text: bytes, file: str) -> Element:
-    parser = lxml.etree.XMLParser(
-        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
-    )
+    """The root element, entities that the text declares itself expanded."""
     try:
-        root = lxml.etree.fromstring(text, parser)
+        root = _tree(text, entities=False)
+        if next(root.iter(lxml.etree.Entity), None) is not None:
+            parse_text(text)  # which holds what entities expand to against its bounds
+            root = _tree(text, entities=True)
+    except MessageRefused as refused:
+        raise SchematronRefused(refused.reason, file, refused.line) from None
     except lxml.etree.XMLSyntaxError as error:
         raise SchematronRefused(f"this is no XML: {error}", file) from None
-    if root.getroottree().docinfo.internalDTD is not None and any(
-        True for _ in root.iter(lxml.etree.Entity)
-    ):
-        raise SchematronRefused("an entity is used here; expected characters", file)
     return root
+
+
+def _tree(text: bytes, *, entities: bool) -> Element:
+    parser = lxml.etree.XMLParser(
+        resolve_entities="internal" if entities else False,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    return lxml.etree.fromstring(text, parser)
 
 
 def local(element: Element) -> str:
