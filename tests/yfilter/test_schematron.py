@@ -469,7 +469,7 @@ def test_two_variables_of_one_name_are_refused(before: str, inside: str, lines: 
 )
 def test_a_pattern_may_be_computed(test: str, fails: list[str]) -> None:
     rules = _rules(
-        f"""<let name="long" value="string-join(for $x in 1 to 5000 return '.?', '')"/>
+        f"""<let name="long" value="string-join(for $x in 1 to 20000 return '.?', '')"/>
             <let name="deep" value="string-join(for $x in 1 to 2000 return '(', '')"/>
             <pattern><rule context="b"><let name="comma" value="','"/>
             <let name="re" value="'^[12]$'"/><assert id="a" test="{test}"/></rule></pattern>"""

@@ -1067,10 +1067,10 @@ cdef class Path(Nodes):
 
     cdef long long _anchor(self, long long node) except -2:
         """The node that the first steps lead to, all to parents; -1 for none."""
-        cdef int i
+        cdef int _i
         self._forget()
         node = self.start(node)
-        for i in range(self._lead):
+        for _i in range(self._lead):
             if node != -1:
                 node = self._parent(node)
         return node
@@ -1130,7 +1130,7 @@ cdef class Path(Nodes):
         cdef int code = self._steps[STEP_WIDTH * at + STEP_CODE]
         cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
         cdef bint is_before = code in (PRECEDING_SIBLING, PRECEDING)
-        cdef int i, number
+        cdef int number
         if name == TEXT_TEST:
             self._push_contents(TEXTS_BELOW if parent < 0 else TEXT, 0, KINDS * parent)
             scratch.tidy(base)
@@ -1231,7 +1231,6 @@ cdef class Path(Nodes):
     def _atoms_at(self, Row row, int place, Operator each) -> list[Atom]:
         cdef Scratch scratch = self.scratch
         cdef int base = self.behind(row.nodes[place])
-        cdef int i
         found: list[Atom] = []
         if each is None:
             return self.items_behind(base)
@@ -1428,7 +1427,6 @@ cdef class Path(Nodes):
     cdef int _push_others(self, int code, int symbol, long long node) except -1:
         """Push the nodes of the other axes, in their order."""
         cdef Scratch scratch = self.scratch
-        cdef MessageColumns columns = scratch.columns
         cdef int element = node >> KIND_SHIFT
         cdef long long parent
         if code == FILTER:
