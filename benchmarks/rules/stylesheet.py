@@ -36,9 +36,8 @@ def stylesheet(schema: Schema, accepted: Container[str]) -> bytes:
     root = lxml.etree.Element(f"{_XSL}stylesheet", nsmap={k: v for k, v in spaces.items() if k})
     root.set("version", "3.0")
     root.append(lxml.etree.Element(f"{_XSL}output", method="xml"))
-    for name in schema.keys:
-        root.extend(deepcopy(each) for each in schema.keys[name])
-    root.extend(deepcopy(each) for each in schema.functions.values())
+    for named in (*schema.keys.values(), *schema.functions.values()):
+        root.extend(map(deepcopy, named))
     root.extend(_variable(each) for each in schema.globals)
     main = lxml.etree.SubElement(root, f"{_XSL}template", match="/")
     result = lxml.etree.SubElement(main, "fired")

@@ -57,7 +57,7 @@ def test_messages_are_as_large_as_they_are_said_to_be() -> None:
 def test_a_network_is_measured_over_a_loop(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.graph.network.PROFILES", 100)
+    monkeypatch.setattr("benchmarks.graph.network.PROFILES", 300)
     assert main(["graph", "--part", "network", "--messages", "8", "--json"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     over = found["loop_us"] / found["network_us"]

@@ -86,7 +86,7 @@ def test_a_search_that_would_take_long_is_not_begun_and_its_user_is_told() -> No
 def test_memory_is_charged_before_it_is_built(name: str) -> None:
     tracemalloc.start()
     try:
-        matcher = Matcher()
+        matcher = Matcher(MatchLimits())  # nothing but memory ends these
         matcher.add(HOSTILE[name])
         (found,) = matcher.deliver(STREAM)
         _, peak = tracemalloc.get_traced_memory()
