@@ -45,6 +45,7 @@ from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import decisive_parts, is_path
+from yfilter.language.namespaces import SVRL_NAMESPACE
 from yfilter.language.nodes import DOCUMENT, Construction, DynamicError, Focus
 from yfilter.language.query_ast import Computed, Constructor, UserCall
 from yfilter.language.query_parser import parse_expression, parse_profile
@@ -388,13 +389,30 @@ def _against_saxon(number: int, rng: Random, draw: _Draw, saxon: Saxon) -> Compa
     return found
 
 
+_SVRL = f'declare namespace svrl = "{SVRL_NAMESPACE}"; '
+_LOCATION = (
+    "declare function svrl:location($n) { concat(string-join(for $e in $n/ancestor-or-self::* "
+    "return concat('/', name($e), '[', 1 + count($e/preceding-sibling::*[name() = name($e)]), "
+    "']'), ''), if ($n instance of attribute()) then concat('/@', name($n)) else '') }; "
+)
+
+
 def ask(saxon: Saxon, text: str) -> list[Answer]:
     """What Saxon makes of a profile that the parser takes, on each of the loaded messages."""
     body = parse_profile(text).body
     decisive = ""
     if isinstance(body, Constructor):
         decisive = ", ".join(unparse(_as_written(part)) for part in decisive_parts(body))
-    return saxon.answers(text, Form.PATH if is_path(body) else Form.ITEMS, decisive)
+    return saxon.answers(in_xquery(text), Form.PATH if is_path(body) else Form.ITEMS, decisive)
+
+
+def in_xquery(profile: str) -> str:
+    """A profile of a rule set with the declarations that only the profile language has by itself:
+    the prefix of SVRL and, for elements and attributes, the location of a node."""
+    if "{svrl:location(" not in profile:
+        return profile
+    declared, body = profile.split("for $_context in ", 1)
+    return f"{_SVRL}{declared}{_LOCATION}for $_context in {body}"
 
 
 def _as_written(node: _Node) -> _Node:

@@ -26,7 +26,8 @@ def check(
 ) -> int:
     """Holds a sample of the profiles against Saxon, half of them profiles that match.
 
-    How many pairs of a profile and a message were compared; raises WrongAnswers.
+    How many pairs of a profile and a message were compared; raises WrongAnswers, also where Saxon
+    answers nothing at all.
     """
     checked = messages[: job.checked]
     found = [results_of(matcher, message) for message in checked]
@@ -37,10 +38,13 @@ def check(
     chosen.update(random.sample(range(len(profiles)), min(half, len(profiles))))
     saxon = _saxon()
     saxon.load(checked)
-    return sum(
+    compared = sum(
         _compare(saxon, profiles[number], checked, [results.get(number, []) for results in found])
         for number in sorted(chosen)
     )
+    if chosen and checked and not compared:
+        raise WrongAnswers(f"Saxon answers none of {len(chosen)} profiles")
+    return compared
 
 
 @cache
