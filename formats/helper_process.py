@@ -6,6 +6,7 @@ import subprocess
 import sys
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from threading import Lock
 
 
 class HelperProcess:
@@ -17,25 +18,29 @@ class HelperProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection
         self._closed = False
+        self._starting = Lock()  # a process that is being started is closed as well
 
     def close(self) -> None:
         """End the process; whoever waits for an answer gets one."""
-        self._closed = True
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        with self._starting:
+            self._closed = True
+            process = self._process
+        if process is not None:
+            process.kill()
+            process.wait()
 
     def start(self) -> Connection:
         """The way to the process, which is there from now on; OSError once it is closed."""
-        if self._process is None:
+        with self._starting:
             if self._closed:
                 raise OSError("closed")
-            self._pipe, its = Pipe()
-            command = [sys.executable, "-P", "-m", self._module, str(its.fileno())]
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=[its.fileno()]
-            )
-            its.close()
+            if self._process is None:
+                self._pipe, its = Pipe()
+                command = [sys.executable, "-P", "-m", self._module, str(its.fileno())]
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, pass_fds=[its.fileno()]
+                )
+                its.close()
         return self._pipe
 
     def end(self) -> None:

@@ -37,6 +37,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+STARTED = subprocess.Popen  # as it is before the tests begin
 _ROOT = str(Path(__file__).resolve().parents[1])
 _PACKAGES = {"formats", "yfilter", "registration", "onyx", "demo", "benchmarks", "tests"}
 _LOADED = (

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.survival.chaos import Chaos
 from tests.survival.ledger import Ledger, Wanted, group_of, index_in, message
@@ -13,6 +14,7 @@ from tests.survival.replicas import replicated_postgres
 
 SECONDS = float(os.environ.get("ONYX_CHAOS_SECONDS", "15"))
 SEED = int(os.environ.get("ONYX_CHAOS_SEED", "1"))
+HANGING_SECONDS = 540.0  # so that what was said, and the logs of nodes, are there to be looked at
 WITH_STANDBYS = os.environ.get("ONYX_CHAOS_STANDBYS") == "1"
 
 
@@ -27,7 +29,8 @@ async def test_it_does_where_standbys_and_a_replica_take_over(tmp_path: Path) ->
 
 
 async def check(chaos: Chaos) -> None:
-    verdict = await chaos.run()
+    with trio.fail_after(HANGING_SECONDS):
+        verdict = await chaos.run()
     said = f"seed {SEED}, {dict(chaos.faults)}, {verdict.examples}"
     assert verdict.is_good, said
     assert chaos.unexpected == [], said
