@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from subprocess import Popen as Started  # as it is before the tests begin
 from typing import Any
 
 import pytest
+
+from tests.forked import STARTED
 
 CHECK = [sys.executable, "-m", "onyx", "profile", "check"]
 
@@ -26,7 +27,7 @@ def said(starts: type[subprocess.Popen[Any]], words: tuple[str, ...], folder: Pa
 def test_it_says_and_ends_as_one_that_is_started(tmp_path: Path, words: tuple[str, ...]) -> None:
     (tmp_path / "right.xq").write_text("//a")
     (tmp_path / "wrong.xq").write_text("//a[")
-    assert said(subprocess.Popen, words, tmp_path) == said(Started, words, tmp_path)
+    assert said(subprocess.Popen, words, tmp_path) == said(STARTED, words, tmp_path)
 
 
 @pytest.mark.parametrize("group", [None, 0])

@@ -156,13 +156,16 @@ def _both(
                 continue
             said = lxml.etree.fromstring(text.encode())
             bad = {(row.get("key", ""), row.get("at", "")) for row in said.iter("error")}
-            theirs = Counter(
-                (row.get("key", ""), row.get("at", ""), _spaced(row)) for row in said.iter("f")
-            )
-            yield _ours(matcher, message), theirs, bad
+            yield delivered_by(matcher, message), told_by(said), bad
 
 
-def _ours(matcher: Matcher, message: bytes) -> Fired:
+def told_by(said: lxml.etree._Element) -> Fired:
+    """Assertion, place and text of each row that a stylesheet wrote, by their number."""
+    return Counter((row.get("key", ""), row.get("at", ""), _spaced(row)) for row in said.iter("f"))
+
+
+def delivered_by(matcher: Matcher, message: bytes) -> Fired:
+    """The same of each result of a message; MatchLimitExceeded."""
     found: Fired = Counter()
     for delivered in matcher.deliver(message):
         if delivered.exceeded is not None:

@@ -3,13 +3,13 @@ which runs the stylesheet of the same rules (benchmarks/rules/stylesheet.py)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
 import lxml.etree
 import pytest
 
+from benchmarks.rules.comparison import Fired, delivered_by, told_by
 from benchmarks.rules.stylesheet import stylesheet
 from yfilter import Matcher
 from yfilter.schematron import compile_schematron
@@ -17,8 +17,6 @@ from yfilter.schematron.compiler import keys_of, no_other_files
 from yfilter.schematron.schema_reader import read_schema
 
 saxonche = pytest.importorskip("saxonche")
-
-Fired = Counter[tuple[str, str, str]]
 
 VOYAGE = """<voyage ship="Elbe"><crew><hand>Ida</hand><hand>Jon</hand></crew>
 <leg no="2" miles="40"><port>Oslo</port></leg><leg no="1"><port>Kiel</port><port>Riga</port>dry<!--x
@@ -149,7 +147,7 @@ def _by_saxon(processor: object, message: object, text: bytes) -> Fired | None:
         return None
     if next(said.iter("error"), None) is not None:
         return None
-    return Counter((row.get("key", ""), row.get("at", ""), _spaced(row)) for row in said.iter("f"))
+    return told_by(said)
 
 
 def _by_profiles(text: bytes) -> Fired:
@@ -158,15 +156,4 @@ def _by_profiles(text: bytes) -> Fired:
     matcher = Matcher()
     for rule in rules.profiles:
         matcher.add(rule.text, rule.key)
-    found: Fired = Counter()
-    for delivered in matcher.deliver(VOYAGE.encode()):
-        assert delivered.exceeded is None
-        for root in map(lxml.etree.fromstring, delivered.results):
-            for number in delivered.numbers:
-                key = matcher.id_of(number)
-                found[key, root.get("location", ""), _spaced(root[0])] += 1
-    return found
-
-
-def _spaced(element: lxml.etree._Element) -> str:
-    return " ".join("".join(map(str, element.itertext())).split())
+    return delivered_by(matcher, VOYAGE.encode())

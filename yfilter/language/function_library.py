@@ -148,7 +148,6 @@ MATH_FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 PATTERN_COST = 256  # of one that may have many states, in visits
-PATTERN_MAX = 4_096  # characters; each is about a state, of which there are fewer
 SIZE_STEP = 65_536  # characters of a result after which they are charged
 _SPACE = re.compile("[ \\t\\n\\r]+")
 
