@@ -31,6 +31,7 @@ from types import MethodType
 from typing import Any, TypeAlias
 
 from elementpath import ElementPathSyntaxError, XPathContext, get_node_tree
+from elementpath.collations import UNICODE_CODEPOINT_COLLATION
 from elementpath.datatypes import UntypedAtomic
 from elementpath.xpath2 import XPath2Parser
 from elementpath.xpath_nodes import EtreeDocumentNode, EtreeElementNode
@@ -157,6 +158,7 @@ def _compiled(selector: Selector) -> Any:
         namespaces=dict(selector.namespaces),
         default_namespace=selector.default_namespace,
         compatibility_mode=True,
+        default_collation=UNICODE_CODEPOINT_COLLATION,  # else the locale of the process decides
     )
     token: Any = parser.parse(selector.xpath)
     for part in token.iter():

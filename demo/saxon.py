@@ -107,6 +107,13 @@ class Saxon:
                 found += [_answer(part) for part in etree.fromstring(str(answer).encode())]
         return found
 
+    def string_of(self, query: str) -> str:
+        """The result of a query without messages; ValueError where it has an error."""
+        answer = self._ask({"query": query})
+        if isinstance(answer, dict):
+            raise ValueError(answer["error"])
+        return str(answer)
+
     def _ask(self, request: dict[str, object]) -> object:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")

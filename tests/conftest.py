@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import locale
 import math
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -18,6 +19,8 @@ from registration.spark.session import SparkOptions, packaged_java, spark_sessio
 from tests.forked import forked_starts
 from tests.layers import FAST_SEEDS, OWN_SEEDS, SEEDS, Seeds, is_slow, is_slow_place, no_processes
 from tests.postgres import Postgres, running_postgres
+
+LOCALE = locale.setlocale(locale.LC_ALL)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -35,6 +38,13 @@ def starts(request: pytest.FixtureRequest, own_state: None) -> Iterator[None]:
     """Processes of Onyx are forked, but for a campaign, which starts them as users do."""
     with nullcontext() if request.config.option.seeds == 0 else forked_starts():
         yield
+
+
+@pytest.fixture(autouse=True)
+def same_locale() -> Iterator[None]:
+    """No test changes the locale of its process (Saxon does): the next ones would be given it."""
+    yield
+    assert locale.setlocale(locale.LC_ALL) == LOCALE
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ class Transformed:
 class TimedSaxon:
     """A context manager; see saxon_process.py for what the process is asked."""
 
-    def __init__(self, cpu_clock: bool) -> None:
+    def __init__(self, cpu_clock: bool = False) -> None:
         self._process = subprocess.Popen(
             [sys.executable, str(_PROGRAM), "cpu" if cpu_clock else "wall"],
             stdin=subprocess.PIPE,

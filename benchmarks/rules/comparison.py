@@ -20,6 +20,7 @@ from random import Random
 
 import lxml.etree
 
+from benchmarks.delivery.saxon import TimedSaxon
 from benchmarks.rules.stylesheet import stylesheet
 from onyx.cli.profile import folder_reader
 from yfilter import Matcher
@@ -137,24 +138,18 @@ def _both(
     folder: Path, file: Path, rules: RuleSet, messages: Sequence[bytes]
 ) -> Iterator[tuple[Fired, Fired, set[tuple[str, str]]]]:
     """What a message fails by our profiles, by Saxon, and which tests are errors to Saxon."""
-    from saxonche import PySaxonApiError, PySaxonProcessor  # noqa: PLC0415
-
     matcher = Matcher()
     for rule in rules.profiles:
         matcher.add(rule.text, rule.key)
     accepted = {rule.key for rule in rules.profiles}
     schema = read_schema(file.read_bytes(), file.name, None, folder_reader(file.parent, folder), {})
-    with PySaxonProcessor(license=False) as processor:
-        compiler = processor.new_xslt30_processor()
-        text = stylesheet(schema, accepted).decode()
-        transform = compiler.compile_stylesheet(stylesheet_text=text)
+    with TimedSaxon() as saxon:
+        saxon.load([stylesheet(schema, accepted).decode()])
         for message in messages:
-            parsed = processor.parse_xml(xml_text=_text(message))
-            try:
-                text = transform.transform_to_string(xdm_node=parsed)
-            except PySaxonApiError:  # an error in a variable of the schema
+            transformed = saxon.transform(_text(message).encode())
+            if transformed is None:  # an error in a variable of the schema
                 continue
-            said = lxml.etree.fromstring(text.encode())
+            said = lxml.etree.fromstring(transformed.text.encode())
             bad = {(row.get("key", ""), row.get("at", "")) for row in said.iter("error")}
             yield delivered_by(matcher, message), told_by(said), bad
 

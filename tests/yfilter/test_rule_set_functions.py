@@ -3,10 +3,7 @@ and recorded answers."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from random import Random
 from typing import NamedTuple
@@ -15,6 +12,8 @@ from xml.sax.saxutils import quoteattr
 import lxml.etree
 import pytest
 
+from benchmarks.benchmark import BenchmarkError
+from benchmarks.delivery.saxon import TimedSaxon
 from yfilter import Matcher
 from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import compile_schematron
@@ -29,22 +28,6 @@ MESSAGE = (
 )
 _NAMESPACES = 'xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:u="urn:u"'
 _XSLT = 'xmlns:xsl="http://www.w3.org/1999/XSL/Transform"'
-# Saxon changes the locale of its process.
-_PROGRAM = """
-import json, sys
-from saxonche import PySaxonApiError, PySaxonProcessor
-answers = []
-with PySaxonProcessor(license=False) as processor:
-    message, sheets = json.load(sys.stdin)
-    node = processor.parse_xml(xml_text=message)
-    for sheet in sheets:
-        try:
-            compiled = processor.new_xslt30_processor().compile_stylesheet(stylesheet_text=sheet)
-            answers.append(compiled.transform_to_string(xdm_node=node))
-        except PySaxonApiError as error:
-            answers.append(None)
-print(json.dumps(answers))
-"""
 
 
 class Case(NamedTuple):
@@ -62,17 +45,17 @@ def saxon(cases: list[Case]) -> list[str]:
         f"select={quoteattr(case.probe)}/></xsl:for-each></p></xsl:template></xsl:stylesheet>"
         for case in cases
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
-        input=json.dumps([MESSAGE, sheets]),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [
-        ERROR if answer is None else str(lxml.etree.fromstring(answer.encode()).text or "")
-        for answer in json.loads(done.stdout)
-    ]
+    with TimedSaxon() as processor:
+        return [_answer(processor, sheet) for sheet in sheets]
+
+
+def _answer(processor: TimedSaxon, sheet: str) -> str:
+    try:
+        processor.load([sheet])
+    except BenchmarkError:
+        return ERROR
+    found = processor.transform(MESSAGE.encode())
+    return ERROR if found is None else lxml.etree.fromstring(found.text.encode()).text or ""
 
 
 def ours(case: Case, engine: type[Matcher] | type[ReferenceMatcher] = Matcher) -> str:

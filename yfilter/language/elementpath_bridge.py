@@ -24,6 +24,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from yfilter.language.namespaces import CODEPOINT_COLLATION
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
 from yfilter.language.temporal import Temporal
 
@@ -64,8 +65,8 @@ def _parsed(expression: str) -> Any:
     if expression.partition("(")[0] in NEWER_FUNCTIONS:
         from elementpath.xpath31 import XPath31Parser  # noqa: PLC0415
 
-        return XPath31Parser().parse(expression)
-    return XPath2Parser().parse(expression)
+        return XPath31Parser(default_collation=CODEPOINT_COLLATION).parse(expression)
+    return XPath2Parser(default_collation=CODEPOINT_COLLATION).parse(expression)
 
 
 def _given(value: Any) -> Any:

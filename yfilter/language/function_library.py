@@ -826,7 +826,6 @@ def _of_times(name: str, arguments: list[Any]) -> Value:
 
 
 def _contains_token(texts: list[Any], token: Any) -> bool:
-    """By code point; elementpath asks the locale, which other libraries of a process change."""
     wanted = _SPACE.sub(" ", _wanted(token, str)).strip(" ")
     return any(wanted in _SPACE.split(_wanted(text, str)) for text in texts if wanted)
 
