@@ -11,10 +11,10 @@ outcome nobody has heard is accepted once.  Publishes that wait together share a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
 import trio
 
 from onyx.errors import JournalFull, StoreUnusable
@@ -23,21 +23,20 @@ from overlay.link.errors import StoreError
 from overlay.link.events import Delete, Put
 from overlay.link.message_headers import Headers
 from overlay.link.row_log import RowLog, number_key
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 JOURNAL_BYTES_MAX = 64 * 1024 * 1024
 _OVERHEAD_BYTES = 200  # of an entry, about
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Row, frozen=True):
     """``data`` None: it is settled, and here for its number."""
 
     source: str
     media_type: str
     key: str
     data: bytes | None
-    headers: Headers = field(default_factory=dict)
+    headers: Headers = msgspec.field(default_factory=dict)
 
 
 ENTRIES = Table("publication", Entry)

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from formats import Compression, FormatError, compress, decompress
 from overlay.link.frames import ShapeAnnounced
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.routing.broadcast_tree import BroadcastTree, Ways, broadcast_tree, broadcast_trees
 from overlay.topology import Topology, TopologyError, parse_topology, to_toml
 from overlay.tree_name import root_of, tree_name
@@ -85,7 +85,7 @@ class NetworkShape:
             self.tree_versions,
             [sorted(pair) for pair in sorted(self.down, key=sorted)],
             self.lost,
-            sorted(self.away),
+            tuple(sorted(self.away)),
         )
 
     @classmethod
@@ -141,15 +141,14 @@ def _declared(payload: bytes) -> Topology:
         raise TopologyError("", "", "is not UTF-8") from None
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeRow:
+class ShapeRow(Row, frozen=True):
     """A version of the shape as it is stored; ``down`` has the two ends of each link."""
 
     declared: str
     trees: Mapping[str, int]
     down: list[list[str]]
     lost: tuple[str, ...]
-    away: list[str] = field(default_factory=list)
+    away: tuple[str, ...] = ()
 
 
 SHAPE = Table("shape", ShapeRow)

@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from overlay.access import ANYTHING, Access, Right, Rule, Token, check_rule
 from overlay.link.core_context import CoreContext
@@ -24,7 +23,7 @@ from overlay.link.part import Part
 from overlay.link.principal import Principal
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument, number_argument
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY
@@ -224,8 +223,7 @@ class AccessControl(Part):
         self.table.now = Access((*self._fixed, *self._granted), self._tokens.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _VersionRow:
+class _VersionRow(Row, frozen=True):
     version: int
 
 

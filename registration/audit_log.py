@@ -7,7 +7,6 @@ each goes as well, may keep more.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 from overlay.access import Right
 from overlay.link.core_context import CoreContext
@@ -16,7 +15,7 @@ from overlay.link.part import Part
 from overlay.link.request_server import Result, Verb, number_argument
 from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 ENTRIES_MAX = 20_000
 PAGE = 1_000
@@ -24,8 +23,7 @@ TEXT_LENGTH_MAX = 2_000
 ITSELF = "registration"  # by nobody's request
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Row, frozen=True):
     """At a ``second`` of the calendar ``who`` (a principal; "-" without TLS) has done ``what``, a
     verb, as ``detail`` says."""
 

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 from typing import cast
+
+import msgspec
+from msgspec.structs import replace
 
 from formats.schema import Schema, SchemaKind
 from overlay.backoff import Backoff
@@ -29,7 +31,7 @@ from overlay.link.events import AskPlanner, PlannerAnswered
 from overlay.link.part import Hearer, Part, hears
 from overlay.link.request_server import Result
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology
 from registration.catalog import Catalog, SourceEntry
@@ -118,8 +120,7 @@ class PlanningEvent(StrEnum):
     STOPPED = "an operator takes over"
 
 
-@dataclass(frozen=True, slots=True)
-class _DecisionRow:
+class _DecisionRow(Row, frozen=True):
     """What was decided last: ``plan`` stays or comes, ``at`` (of the calendar) for a ``reason``,
     which took so many ``seconds`` of planning; and how it was then: ``profiles``, ``brokers``,
     digests of ``schemas``, the measured ``share``.  ``changed`` profiles since; ``is_off``: an
@@ -131,8 +132,8 @@ class _DecisionRow:
     seconds: float = 0.0
     profiles: int = 0
     changed: int = 0
-    brokers: list[str] = field(default_factory=list)
-    schemas: list[str] = field(default_factory=list)
+    brokers: list[str] = msgspec.field(default_factory=list)
+    schemas: list[str] = msgspec.field(default_factory=list)
     share: float = 0.0
     is_off: bool = False
 

@@ -42,7 +42,7 @@ from overlay.link.request_server import (
 from overlay.link.row_log import RowLog
 from overlay.link.slices import never
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.ids import number_of
@@ -55,8 +55,7 @@ CHECKED_MAX = 64  # requests whose texts are being checked
 WARNED_AT_ONCE = 100  # profiles that are held against schemas in one turn
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
+class _Batch(Row, frozen=True):
     """Profiles of the numbers ``first`` to ``first + count - 1``; ``digest`` of what was asked."""
 
     first: int

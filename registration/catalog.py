@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
+
+import msgspec
 
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.frames import DeliveryPolicies, Request, SourceAnnounced
@@ -19,7 +20,7 @@ from overlay.link.principal import Principal
 from overlay.link.request_server import profiles_named
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from registration.ids import Ids, number_of
 from registration.keys import Keys
 
@@ -83,39 +84,7 @@ class FormerSchema(NamedTuple):
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """A SourceEntry under its id, ``compression`` by form."""
-
-    name: str
-    root: str
-    location: tuple[float, float] | None
-    rate: float
-    size: int
-    schema_name: str
-    schema_kind: str
-    schema: bytes
-    validation: str
-    compression: Mapping[str, bytes] = field(default_factory=dict)
-    request: str = ""
-    ready: bool = False
-    owner: str = ""
-    base: str = ""
-    schema_unread: tuple[str, ...] = ()
-    version: int = 1
-    told: int = 1
-    in_force: int = 1
-    is_removed: bool = False
-    former: list[tuple[str, bytes, int]] = field(default_factory=list)
-
-
-_ROW = [each.name for each in fields(SourceRow)]
-SOURCES = Table("source", SourceRow)
-"""As well at every broker."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceEntry:
+class SourceEntry(Row, frozen=True):
     """A data source.
 
     ``location`` (latitude, longitude) in degrees or None; ``rate`` messages a second and ``size``
@@ -123,7 +92,7 @@ class SourceEntry:
     a bundle where it has several documents (empty: none), ``schema_unread`` what those refer to and
     have not, which brokers are not told, ``validation`` what its root broker does about messages
     that are not valid ("off", "report" or "reject"); ``compression`` the compression dictionaries
-    that it came with, (form, dictionary) each.  ``request`` is the client's own id of the
+    that it came with, by form.  ``request`` is the client's own id of the
     registration, so that a repeated request finds the entry instead of making another.  ``ready``
     says that every broker knows the source and has sent its interests up the tree: from then on
     messages are accepted.  ``owner``: the principal that registered it, "" without TLS.  ``base``:
@@ -145,7 +114,7 @@ class SourceEntry:
     schema_kind: str = ""
     schema: bytes = b""
     validation: str = "off"
-    compression: tuple[tuple[str, bytes], ...] = ()
+    compression: Mapping[str, bytes] = msgspec.field(default_factory=dict)
     request: str = ""
     ready: bool = False
     owner: str = ""
@@ -162,18 +131,9 @@ class SourceEntry:
         """Expected bytes a second."""
         return self.rate * self.size
 
-    def row(self) -> SourceRow:
-        values = values_of(self, _ROW)
-        compression, former = dict(self.compression), list(map(tuple, self.former))
-        return SourceRow(**{**values, "compression": compression, "former": former})
 
-    @classmethod
-    def from_row(cls, source: str, row: SourceRow) -> SourceEntry:
-        values = values_of(row, _ROW)
-        compression = tuple(row.compression.items())
-        former = tuple(FormerSchema(*each) for each in row.former)
-        return cls(source, **{**values, "compression": compression, "former": former})
-
+SOURCES = Table("source", SourceEntry, is_keyed=True)
+"""As well at every broker."""
 
 # What brokers are told of a source beside its schema; of a change, these.
 CHANGES = ("version", "location", "rate", "size", "schema_name", "schema_kind", "validation")
@@ -188,13 +148,14 @@ def values_of(record: object, names: Iterable[str]) -> dict[str, Any]:
 def announcement(entry: SourceEntry) -> SourceAnnounced:
     """What a broker is told of a source."""
     values = values_of(entry, _ANNOUNCED)
-    return SourceAnnounced(**values, compression=list(entry.compression), payload=entry.schema)
+    dictionaries = list(entry.compression.items())
+    return SourceAnnounced(**values, compression=dictionaries, payload=entry.schema)
 
 
 def entry_of(frame: SourceAnnounced) -> SourceEntry:
     """The source that was announced."""
     values = values_of(frame, _ANNOUNCED)
-    values.update(compression=tuple(frame.compression), schema=frame.payload, told=frame.version)
+    values.update(compression=dict(frame.compression), schema=frame.payload, told=frame.version)
     return SourceEntry(**values)
 
 
@@ -215,20 +176,7 @@ class ProfileEntry(NamedTuple):
     near: bool = False
 
 
-class _ProfileRow(NamedTuple):
-    """The same under the profile's id, in this order."""
-
-    user: str
-    host: str
-    text: str
-    version: int = 1
-    request: str = ""
-    placed: bool = False
-    live: int = 0
-    near: bool = False
-
-
-PROFILES = Table("profile", _ProfileRow)
+PROFILES = Table("profile", ProfileEntry, is_keyed=True)
 
 
 class Catalog(Part):
@@ -256,10 +204,10 @@ class Catalog(Part):
         self.sources_changed = 0  # likewise, for whatever reason
 
     def restore(self, rows: StoredRows) -> None:
-        for source, source_row in rows.take(SOURCES):
-            self._index_source(SourceEntry.from_row(source, source_row))
-        for profile, row in rows.take(PROFILES):
-            self._index_profile(ProfileEntry(profile, *row))
+        for _, source in rows.take(SOURCES):
+            self._index_source(source)
+        for _, profile in rows.take(PROFILES):
+            self._index_profile(profile)
         self.keys.restore(rows)
         self.policies.restore(rows)
         self.ids.restore(rows)
@@ -300,7 +248,7 @@ class Catalog(Part):
 
     def put_source(self, entry: SourceEntry) -> None:
         self._index_source(entry)
-        SOURCES.put(self._rows, entry.source, entry.row())
+        SOURCES.put(self._rows, entry.source, entry)
 
     def put_profile(self, entry: ProfileEntry) -> None:
         self._index_profile(entry)
@@ -310,7 +258,7 @@ class Catalog(Part):
     def flush(self) -> None:
         """Store the profiles that have changed, each as it is now."""
         for entry in self._changed.values():
-            PROFILES.put(self._rows, entry.profile, _ProfileRow(*entry[1:]))
+            PROFILES.put(self._rows, entry.profile, entry)
         self._changed.clear()
 
     def remove_profile(self, profile: str) -> None:

@@ -17,7 +17,9 @@ end (reinstatement.py).  All of it is durable: a service that dies on the way go
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
@@ -44,7 +46,7 @@ from overlay.link.frames import (
 from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.network_shape import NetworkShape, cut_off, without_broker
 from overlay.topology import Topology, TopologyError
 from registration.access_control import AccessControl
@@ -57,8 +59,7 @@ _AS_EVER = (ProfilesPlaced, ProfilesChanged, ProfilesLive, SourceReady, Relayed)
 _CURRENT = "current"
 
 
-@dataclass(frozen=True, slots=True)
-class RebuildRow:
+class RebuildRow(Row, frozen=True):
     """There is one until the catalog is whole; ``lost``: brokers that are not waited for;
     ``rebuild``: which one it is, "" until the service has begun."""
 
@@ -66,13 +67,11 @@ class RebuildRow:
     rebuild: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _AskedRow:
+class _AskedRow(Row, frozen=True):
     """Its key is the broker."""
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptRow:
+class _KeptRow(Row, frozen=True):
     """Under its number: a frame that waits until the catalog is whole."""
 
     broker: str

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from overlay.link.part import Part
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.network_shape import is_connected, kept_down, without_broker
 from overlay.state_table import StateMachine, StateTable
 from registration.catalog import Catalog
@@ -42,8 +41,7 @@ class DrainEvent(StrEnum):
     GONE = "it has left, or is lost"
 
 
-@dataclass(frozen=True, slots=True)
-class _DrainRow:
+class _DrainRow(Row, frozen=True):
     """Under the broker."""
 
     state: DrainState

@@ -7,7 +7,8 @@ changed or gone, and that they are live.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from overlay.access import Right
 from overlay.link.arrival import Arrival

@@ -12,25 +12,22 @@ from __future__ import annotations
 
 from base64 import b32encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2s
-from typing import NamedTuple
 
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 SUFFIX_BYTES = 5  # 40 bits, 8 characters
 
 
-class _LastRow(NamedTuple):
+class _LastRow(Row, frozen=True):
     """Of the numbers of one kind."""
 
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class _SecretRow:
+class _SecretRow(Row, frozen=True):
     """``since``: the numbers of each kind that were given before there was a secret."""
 
     secret: bytes

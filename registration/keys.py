@@ -6,17 +6,15 @@ A key is its owner's and of one kind of thing (a source, a profile); it lasts as
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from hashlib import sha256
 
 from overlay.link.request_server import RequestRefused
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Row, frozen=True):
     """``kind`` "source" or "profile"; ``digest``: of what was asked for."""
 
     kind: str

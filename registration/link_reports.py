@@ -9,26 +9,26 @@ away says nothing, so its links stay: its messages wait for it, and trees go rou
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import LinkReported, ShapeReached
 from overlay.link.part import Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.network_shape import Pair, is_connected, is_connected_without
 from registration.audit_log import ITSELF, AuditLog
 from registration.shape_changes import ShapeChanges
 
 
-@dataclass(frozen=True, slots=True)
-class _ReportRow:
+class _ReportRow(Row, frozen=True):
     """Who calls a link down; the key has its ends.  ``keeping``: who has all that the other end may
     have taken and not passed on."""
 
     by: set[str]
-    keeping: set[str] = field(default_factory=set)
+    keeping: set[str] = msgspec.field(default_factory=set)
 
 
 REPORTS = Table("link-down", _ReportRow)

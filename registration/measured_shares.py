@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
@@ -18,7 +17,7 @@ from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import Result
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY
 from registration.placement_by_plan import PlanPlacement
@@ -28,15 +27,13 @@ WINDOW_MESSAGES = 100_000
 _CURRENT = "current"
 
 
-@dataclass(frozen=True, slots=True)
-class _ToldRow:
+class _ToldRow(Row, frozen=True):
     """The plan that a broker was told of."""
 
     plan: str
 
 
-@dataclass(frozen=True, slots=True)
-class _SharesRow:
+class _SharesRow(Row, frozen=True):
     """Of so many messages, how many have matched something of a partition."""
 
     plan: str

@@ -36,7 +36,7 @@ from overlay.link.frames import (
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
 from registration.catalog import Catalog, ProfileEntry
 
@@ -76,8 +76,7 @@ class Move:
     phase: Phase = Phase.STAYING
 
 
-@dataclass(frozen=True, slots=True)
-class _MoveRow:
+class _MoveRow(Row, frozen=True):
     """Under the profile."""
 
     number: int
@@ -87,8 +86,7 @@ class _MoveRow:
     phase: Phase
 
 
-@dataclass(frozen=True, slots=True)
-class _LastRow:
+class _LastRow(Row, frozen=True):
     last: int
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import ProfileEntry
 from registration.placement import brokers_with_room, choose_host_broker
@@ -30,8 +29,7 @@ PLAN_BYTES_MAX = 12 * 1024 * 1024
 _CURRENT = "current"
 
 
-@dataclass(frozen=True, slots=True)
-class _PlanRow:
+class _PlanRow(Row, frozen=True):
     text: bytes
 
 

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from overlay.link.core_context import CoreContext
 from overlay.link.part import Part
 from overlay.link.request_server import Result
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.moves import Move, Moves, Phase
@@ -49,8 +48,7 @@ class State(StrEnum):
     ABORTED = "aborted"
 
 
-@dataclass(frozen=True, slots=True)
-class _ApplicationRow:
+class _ApplicationRow(Row, frozen=True):
     """``came`` and ``left`` are by broker."""
 
     state: State

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
@@ -39,7 +38,7 @@ from overlay.link.frames import (
 from overlay.link.lost_stores import STORE_LOST, lost_detail
 from overlay.link.part import Part
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.network_shape import NetworkShape, kept_down, without_broker
 from registration.access_control import AccessControl
 from registration.audit_log import ITSELF, AuditLog
@@ -65,8 +64,7 @@ from registration.taxonomies import Taxonomies
 # host broker.
 
 
-@dataclass(frozen=True, slots=True)
-class _MetRow:
+class _MetRow(Row, frozen=True):
     """There is one as soon as a broker was met."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from overlay.link.arrival import Arrival
 from overlay.link.frame import MOVED_KEYS
@@ -17,12 +16,11 @@ from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from registration.catalog import REGISTRATION_KEY, Catalog
 
 
-@dataclass(frozen=True, slots=True)
-class _KeysRow:
+class _KeysRow(Row, frozen=True):
     """The fields of a KeysReleased."""
 
     source: str

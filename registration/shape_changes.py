@@ -20,7 +20,7 @@ that come or go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -41,7 +41,7 @@ from overlay.link.part import Part
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.network_shape import (
     SHAPE,
     NetworkShape,
@@ -75,29 +75,25 @@ class ShapeEvent(StrEnum):
     ALL_SETTLED = "all have nothing of before"
 
 
-@dataclass(frozen=True, slots=True)
-class _StageRow:
+class _StageRow(Row, frozen=True):
     """The version agreed on, and the brokers that have left and are still to be told the last."""
 
     agreed: int
     departing: set[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _ReachedRow:
+class _ReachedRow(Row, frozen=True):
     """Of a broker."""
 
     version: int
     stage: int
 
 
-@dataclass(frozen=True, slots=True)
-class _WaitingRow:
+class _WaitingRow(Row, frozen=True):
     """Its key is the source."""
 
 
-@dataclass(frozen=True, slots=True)
-class _LostRow:
+class _LostRow(Row, frozen=True):
     """Its key is the broker; ``version``: of the shape that goes on without it."""
 
     version: int

@@ -26,7 +26,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from formats import Schema
 from overlay.link.arrival import Arrival
@@ -36,7 +38,7 @@ from overlay.link.frames import SourceRemoved
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY, Catalog, SourceEntry, announcement
@@ -49,8 +51,7 @@ WARNED_MAX = 100  # of which the first so many are named
 REMEMBERED_MAX = 256  # removals by their requests, and updates
 
 
-@dataclass(frozen=True, slots=True)
-class _RemovalRow:
+class _RemovalRow(Row, frozen=True):
     """Under the request that has asked; ``order`` grows."""
 
     order: int
@@ -138,7 +139,7 @@ class SourceChanges(Part):
             "schema_kind": entry.schema_kind,
             "schema_unread": list(entry.schema_unread),
             "validation": entry.validation,
-            "compression": [form for form, _ in entry.compression],
+            "compression": [*entry.compression],
             "base": entry.base,
             "ready": entry.ready and not entry.is_removed,
             "version": entry.version,

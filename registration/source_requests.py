@@ -17,9 +17,10 @@ updated to what is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, cast
+
+from msgspec.structs import replace
 
 from formats import (
     FORMS,
@@ -62,7 +63,7 @@ class SourceSettings(NamedTuple):
     schema: bytes
     schema_unread: tuple[str, ...]
     validation: str
-    compression: tuple[tuple[str, bytes], ...]
+    compression: Mapping[str, bytes]
     base: str
 
 
@@ -317,7 +318,7 @@ def _base_argument(request: Request) -> str:
     return base
 
 
-def _compression_argument(request: Request) -> tuple[tuple[str, bytes], ...]:
+def _compression_argument(request: Request) -> Mapping[str, bytes]:
     """``compression``: zstd dictionaries by the form that they are for, or absent; each under the
     version of its content."""
     given = request.arguments.get("compression", {})
@@ -331,4 +332,4 @@ def _compression_argument(request: Request) -> tuple[tuple[str, bytes], ...]:
         read = {form: read_compression_dictionary(data).data for form, data in given.items()}
     except FormatError as refusal:
         raise RequestRefused("bad-compression-dictionary", str(refusal)) from refusal
-    return tuple(sorted(read.items()))
+    return dict(sorted(read.items()))

@@ -22,14 +22,16 @@ begins behind what it has been told.  ``SourceRoots.steps`` is the protocol.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+
+import msgspec
 
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology
@@ -51,8 +53,7 @@ class RootEvent(StrEnum):
     READY = "SourceReady"
 
 
-@dataclass(frozen=True, slots=True)
-class _RootRow:
+class _RootRow(Row, frozen=True):
     """Under the source; ``taken``: as the last root broker of it has said."""
 
     state: RootState
@@ -147,7 +148,7 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
     def _close(self, source: str) -> None:
         """Nobody may publish as it."""
         entry = self._catalog.sources[source]
-        self._catalog.put_source(replace(entry, ready=False))
+        self._catalog.put_source(msgspec.structs.replace(entry, ready=False))
 
     def _note_taken(self, source: str, taken: int) -> None:
         self._put(source, _RootRow(RootState.LEAVING, taken))
@@ -159,7 +160,7 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
             *(topology, broadcast_trees(topology), entry.location, entry.rate, entry.size),
             *(self._catalog.volume_by_root, self.draining, self._away),
         )
-        entry = replace(entry, root=root, told=entry.version)
+        entry = msgspec.structs.replace(entry, root=root, told=entry.version)
         self._catalog.put_source(entry)
         self._keys.pass_on(source, root)
         announced = replace(announcement(entry), taken=self._under_way[source].taken)

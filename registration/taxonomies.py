@@ -15,8 +15,6 @@ on (onyx/broker/network/taxonomies.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from formats import Compression, FormatError, compress, decompress
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.syntaxes import GraphSyntax, by_media_type
@@ -27,7 +25,7 @@ from overlay.link.frames import Request, TaxonomiesAnnounced
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY
@@ -40,8 +38,7 @@ LINES_BYTES_MAX = 256 * 1024 * 1024
 PAYLOAD_BYTES_MAX = 4 * 1024 * 1024  # of what brokers are told: all together, compressed
 
 
-@dataclass(frozen=True, slots=True)
-class _TaxonomyRow:
+class _TaxonomyRow(Row, frozen=True):
     """Its key is the name; ``lines`` are Taxonomy.to_bytes(), and that and ``text`` compressed."""
 
     version: int
@@ -51,8 +48,7 @@ class _TaxonomyRow:
     lines: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _VersionRow:
+class _VersionRow(Row, frozen=True):
     version: int
 
 

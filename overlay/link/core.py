@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
@@ -46,7 +45,7 @@ from overlay.link.request_server import (
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import CoreFailed, mark_of
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.link.work_mark import AT, BEHIND, IDLE, MARK
 from overlay.live_settings import live_values, with_live_settings, with_values
 from overlay.topology import Topology
@@ -59,8 +58,7 @@ from overlay.topology import Topology
 # same file; a file that says something else by then is newer, and holds.
 
 
-@dataclass(frozen=True, slots=True)
-class _SettingsRow:
+class _SettingsRow(Row, frozen=True):
     """The live settings of the file, and those in force, by key."""
 
     file: dict[str, object]

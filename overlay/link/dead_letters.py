@@ -25,10 +25,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 from traceback import format_exception
+
+import msgspec
+from msgspec.structs import replace
 
 from overlay.access import Right
 from overlay.link.arrival import Arrival
@@ -42,7 +44,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.row_store import RowStore
 from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import Suspect, id_of, mark_of, marked, suspect_of
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.link.work_mark import WorkMark, unshared_mark
 
 INTERNAL = "internal"
@@ -60,8 +62,7 @@ FAILURES_MAX = 8  # of one connection; beyond, it is closed
 _ROLES = ("broker/", "registration/")
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Row, frozen=True):
     """``at`` in seconds of the calendar; ``size`` of the whole input, of which ``data`` may
     be the beginning; ``has_ended``: it has ended a core, and is passed over.
 
@@ -83,7 +84,7 @@ class DeadLetter:
     source: str = ""
     number: int = 0
     format: str = ""
-    lengths: list[int] = field(default_factory=list)
+    lengths: list[int] = msgspec.field(default_factory=list)
     count: int = 1
 
     @property

@@ -21,31 +21,27 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 WHOLE = 0
 NOTHING = 1  # a cut message that takes no change into account; so the first change is number 2
 CHANGES_MAX = 16_384
 
 
-@dataclass(frozen=True, slots=True)
-class _SentRow:
+class _SentRow(Row, frozen=True):
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class _ComeRow:
+class _ComeRow(Row, frozen=True):
     child: str
     branch: str
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class _CarriedRow:
+class _CarriedRow(Row, frozen=True):
     """The change ``number`` of a child's branch is carried by ``own`` of the own branch ``to``."""
 
     to: str

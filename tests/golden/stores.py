@@ -7,7 +7,6 @@ or of another type shows here, and whether rows of an earlier release may lack i
 from __future__ import annotations
 
 import ast
-import dataclasses
 import gzip
 import importlib
 import sqlite3
@@ -17,6 +16,8 @@ from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from onyx.broker.archive.message_archive import MessageArchive
 from overlay.archive import ArchiveOptions
@@ -63,10 +64,13 @@ def _tables() -> Iterator[tuple[str, Table[Any], Any]]:
 def _table(table: Table[Any], kind: Any) -> dict[str, object]:
     record = _sample(kind)
     packed = table.pack(record)
-    assert table.read("k", packed) == record, table.space
-    optional = [name for name, _ in _fields(kind) if not _is_needed(kind, name)]
+    (first, *_) = _names(kind) or [""]
+    assert table.read(getattr(record, first, ""), packed) == record, table.space
+    stored = msgspec.msgpack.decode(packed)
+    fields = [(name, hint) for name, hint in _fields(kind) if name in stored]
+    optional = [name for name, _ in fields if not _is_needed(kind, name)]
     return {
-        "fields": {name: _said(hint) for name, hint in _fields(kind)} or _said(kind),
+        "fields": {name: _said(hint) for name, hint in fields} or _said(kind),
         "may_be_missing": optional,
         "hex": packed.hex(),
     }
@@ -79,16 +83,13 @@ def _fields(kind: Any) -> list[tuple[str, Any]]:
 
 
 def _names(kind: Any) -> list[str]:
-    if dataclasses.is_dataclass(kind):
-        return [field.name for field in dataclasses.fields(kind)]
-    return list(getattr(kind, "_fields", ()))
+    return list(getattr(kind, "__struct_fields__", getattr(kind, "_fields", ())))
 
 
 def _is_needed(kind: Any, name: str) -> bool:
     if hasattr(kind, "_field_defaults"):
         return name not in kind._field_defaults
-    field = kind.__dataclass_fields__[name]
-    return field.default is field.default_factory is dataclasses.MISSING
+    return any(each.name == name and each.required for each in msgspec.structs.fields(kind))
 
 
 def _said(hint: Any) -> str:

@@ -38,10 +38,10 @@ from overlay.link.events import ReadRows, RowsRead
 from overlay.link.frame_codec import ResultsEncoder
 from overlay.link.frame_memory import FrameMemory
 from overlay.link.row_log import RowLog, number_key
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 
-class DeliveryRow(NamedTuple):
+class DeliveryRow(Row, frozen=True):
     """What a message gives, and to which mailboxes (``pack_ascending``); ``rules`` where results
     are still to be made.  A long body is in BODY_SPACE."""
 

@@ -13,14 +13,11 @@ former-text    the profile, ``|``, a    the text that the profile had through th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from overlay.link.row_log import RowLog, numbered_key
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 
-@dataclass(frozen=True, slots=True)
-class TextRow:
+class TextRow(Row, frozen=True):
     text: str
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from onyx.broker.deliveries.delivery_log import (
@@ -66,7 +65,7 @@ from overlay.link.request_server import RequestRefused
 from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 # -------------------------------------------------------------------------------------------------
 # Rows of mailboxes: what is stored of them, beside what they hold.
@@ -87,13 +86,13 @@ from overlay.link.tables import Table
 WRITTEN_AT_ONCE = 256  # rows of mailboxes; then others have their turn
 
 
-class MailboxRow(NamedTuple):
+class MailboxRow(Row, frozen=True):
     """Its key is the profile."""
 
     state: MailboxState
 
 
-class ChangeRow(NamedTuple):
+class ChangeRow(Row, frozen=True):
     """The mailboxes that have changed in a call, which counts instead of their rows; None: gone."""
 
     states: list[tuple[str, MailboxState | None]]
@@ -227,8 +226,7 @@ class Portions:
 BREAKS_MAX = 20  # connections that broke while one delivery was worked on
 
 
-@dataclass(frozen=True, slots=True)
-class _DelayedRow:
+class _DelayedRow(Row, frozen=True):
     """Under the profile, ``|`` and the number of a delivery: seconds of the calendar."""
 
     due: float

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
 
 from onyx.broker.deliveries.delivery_log import DeliveryLog, without_results
@@ -25,14 +24,13 @@ from overlay.delivery_policy import DISCONNECT, DROP_NEWEST, USUAL, DeliveryPoli
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 TOLD_AT_ONCE = 64  # profiles, a second
 POLICIES = Table("delivery-policy", DeliveryPolicy)
 
 
-@dataclass(frozen=True, slots=True)
-class _Untold:
+class _Untold(Row, frozen=True):
     """Its key is the profile: ``count`` messages were not kept for it, through this one."""
 
     source: str

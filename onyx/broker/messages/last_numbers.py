@@ -13,17 +13,16 @@ behind the commit, so it is not asked about.  Durable.
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from overlay.link.frames import Message
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.transformation.reflection import NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class _LastNumberRow:
+class _LastNumberRow(Row, frozen=True):
     tree: str
     source: str
     number: int

@@ -43,14 +43,14 @@ from overlay.link.row_log import number_key
 from overlay.link.slices import SLICE_SECONDS
 from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import CoreFailed, suspect_message
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.link.work_mark import AT, MARK
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import PAUSE, Delivered, MakesNow
 
 
-class DeferredRow(NamedTuple):
+class DeferredRow(Row, frozen=True):
     """A message as it came, with its format by name; see ``LocalDeliveries.put``."""
 
     root: str

@@ -30,7 +30,7 @@ from overlay.link.message_headers import DIGEST_BYTES
 from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from yfilter.keys import KeyTable
 
 MOVED_MAX = 4096  # blocks of a source that go along to another root broker, the newest
@@ -38,8 +38,7 @@ BLOCKS_AN_AGE = 24  # at least, of a source that publishes all the time
 LOOK_SECONDS = 60.0  # between two looks for what is too old
 
 
-@dataclass(frozen=True, slots=True)
-class _BlockRow:
+class _BlockRow(Row, frozen=True):
     """``at``: seconds of the calendar when it was begun; ``digests`` end to end, of ``numbers``."""
 
     source: str

@@ -38,7 +38,7 @@ from overlay.link.frames import (
 from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
 from overlay.link.row_log import numbered_key
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
 from registration.catalog import REGISTRATION_KEY
 from yfilter.errors import ProfileRefused
@@ -118,8 +118,7 @@ class _Standby:
         return Standing.STANDING_BY if self.is_live else Standing.ANNOUNCED
 
 
-@dataclass(frozen=True, slots=True)
-class _StandbyRow:
+class _StandbyRow(Row, frozen=True):
     """The same without what is kept."""
 
     move: int
@@ -129,8 +128,7 @@ class _StandbyRow:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptRow:
+class _KeptRow(Row, frozen=True):
     """Under ``profile|number``."""
 
     source: str

@@ -13,8 +13,9 @@ to the new host.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
@@ -30,7 +31,7 @@ from overlay.link.frames import (
     ReleaseProfile,
 )
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.tree_name import root_of
 from registration.catalog import REGISTRATION_KEY
@@ -56,8 +57,7 @@ class ReleaseEvent(StrEnum):
     ENDED = "MoveEnded"
 
 
-@dataclass(frozen=True, slots=True)
-class _Release:
+class _Release(Row, frozen=True):
     """``is_done``: the profile is not here any more, but what its user has not taken is; of that
     the new host has asked for what is behind ``wanted``, None when it has it; ``numbers`` and
     ``watershed`` are those of ProfileReleased."""

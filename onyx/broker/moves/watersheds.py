@@ -18,7 +18,6 @@ begun with one event shares one marker.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from onyx.broker.network.control_plane import ControlPlane
@@ -27,7 +26,7 @@ from overlay.link.events import Flow
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import WatershedMarker, WatershedReached
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import MutableRow, Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.tree_name import root_of, version_of
 
@@ -50,8 +49,7 @@ class WatershedEvent(StrEnum):
     DROPPED = "not needed any more"
 
 
-@dataclass(slots=True)
-class Watershed:
+class Watershed(MutableRow):
     """``numbers`` by source, of the root brokers that have answered; ``waiting``: those that have
     not.
 

@@ -7,7 +7,8 @@ is sent away; which messages profiles see is looked at message by message (local
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.access import Access, Right, Rule, Token
@@ -16,14 +17,13 @@ from overlay.link.core_context import CoreContext
 from overlay.link.frames import AccessAnnounced
 from overlay.link.part import Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 
-@dataclass(frozen=True, slots=True)
-class _AccessRow:
+class _AccessRow(Row, frozen=True):
     rules: list[Rule]
     tokens: list[Token]
-    revoked: list[bytes] = field(default_factory=list)
+    revoked: list[bytes] = msgspec.field(default_factory=list)
     version: int = 0
 
 

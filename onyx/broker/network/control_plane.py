@@ -21,9 +21,10 @@ registration service before any tree has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import cast
+
+from msgspec.structs import replace
 
 from formats import (
     EMPTY_DICTIONARY,
@@ -47,7 +48,7 @@ from overlay.link.frames import (
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.network_shape import SHAPE, NetworkShape, first_shape, refreshed
 from overlay.nodes import Addresses, Link
 from overlay.routing.branches import Branch, Branches
@@ -76,8 +77,7 @@ from registration.catalog import (
 GONE_MAX = 256  # sources of which no message waits; who went earlier is forgotten
 
 
-@dataclass(frozen=True, slots=True)
-class _GoneRow:
+class _GoneRow(Row, frozen=True):
     """``order`` grows; ``former`` as in SourceEntry."""
 
     order: int
@@ -159,8 +159,7 @@ class GoneSources:
 # began with.
 
 
-@dataclass(frozen=True, slots=True)
-class _Stages:
+class _Stages(Row, frozen=True):
     """The versions that every broker holds, and before which nothing is left."""
 
     agreed: int
@@ -433,16 +432,14 @@ def _within(topology: Topology, broker: str, links: int) -> set[str]:
 # -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _AwaitedRow:
+class _AwaitedRow(Row, frozen=True):
     """The children whose TreeReady is missing for a source on a tree."""
 
     tree: str
     children: set[str]
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentTree:
+class CurrentTree(Row, frozen=True):
     """Messages published here go down it; announced before the first does."""
 
     tree: str
@@ -482,8 +479,8 @@ class ControlPlane(Part):
     def restore(self, rows: StoredRows) -> None:
         self.shapes.restore(rows)
         self.gone_sources.restore(rows)
-        for source, row in rows.take(SOURCES):
-            self._know_source(SourceEntry.from_row(source, row))
+        for _, entry in rows.take(SOURCES):
+            self._know_source(entry)
         for source, awaited in rows.take(AWAITED):
             self._awaited[source] = awaited.tree, awaited.children
         for _, current in rows.take(CURRENT):
@@ -820,7 +817,7 @@ class ControlPlane(Part):
 
     def _put_source(self, entry: SourceEntry) -> None:
         self._know_source(entry)
-        SOURCES.put(self._rows, entry.source, entry.row())
+        SOURCES.put(self._rows, entry.source, entry)
 
 
 def _changed(

@@ -19,7 +19,6 @@ the same on many trees is stored, and in memory, once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 
 from formats import Compression, FormatError, decompress
@@ -31,7 +30,7 @@ from overlay.link.core_context import CoreContext
 from overlay.link.frames import TaxonomiesAnnounced, TaxonomiesInForce, TreeEnded
 from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from yfilter.graph.graph_query import with_classes_above
 
 TEXT_BYTES_MAX = 256 * 1024 * 1024  # of all taxonomies together, as lines
@@ -39,15 +38,13 @@ _NO_CLOSURE = TaxonomyClosure(Taxonomy())
 _ANNOUNCED = ""  # in place of a tree: what the registration service said last
 
 
-@dataclass(frozen=True, slots=True)
-class _ContentRow:
+class _ContentRow(Row, frozen=True):
     """Its key is the digest of ``payload``."""
 
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _InForceRow:
+class _InForceRow(Row, frozen=True):
     """Its key is the tree; ``digest`` "" is no taxonomy at all."""
 
     version: int

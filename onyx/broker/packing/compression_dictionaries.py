@@ -50,7 +50,7 @@ from overlay.link.core_context import CoreContext
 from overlay.link.frames import DictionaryHeld, DictionaryTrained
 from overlay.link.part import Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.nodes import AUTO
 from overlay.tree_name import root_of
 from registration.catalog import SourceEntry
@@ -114,8 +114,7 @@ class _Version:
     awaited: set[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _VersionRow:
+class _VersionRow(Row, frozen=True):
     source: str
     form: WireFormat
     number: int
@@ -188,7 +187,7 @@ class CompressionDictionaries(Part):
 
     def adopt_given(self, entry: SourceEntry) -> None:
         """A source has come with dictionaries of its own; a bad one is counted and not used."""
-        for form, data in entry.compression:
+        for form, data in entry.compression.items():
             try:
                 self._given[entry.source, WireFormat(form)] = CompressionDictionary(data)
             except (FormatError, ValueError):

@@ -17,7 +17,7 @@ durable.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.network.control_plane import ControlPlane
@@ -28,13 +28,12 @@ from overlay.link.events import Flow
 from overlay.link.frames import Message, MessageAgain, Undecoded
 from overlay.link.row_log import numbered_key
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 
 _NO_MEANS = frozenset({"unknown-dictionary", "unknown-format"})
 
 
-@dataclass(frozen=True, slots=True)
-class _GivenBackRow:
+class _GivenBackRow(Row, frozen=True):
     root: str
     source: str
     number: int

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.routing_templates import routing_query_of
 from yfilter.language.profile_recipes import ProfileRecipes, language_digest
@@ -60,7 +60,7 @@ class OverBudget(NamedTuple):
     why: str
 
 
-class _HostedRow(NamedTuple):
+class _HostedRow(Row, frozen=True):
     """Its key is the profile."""
 
     user: str

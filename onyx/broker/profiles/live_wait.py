@@ -21,20 +21,18 @@ from dataclasses import dataclass, field
 
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.tree_name import root_of
 
 
-@dataclass(frozen=True, slots=True)
-class _MarkerRow:
+class _MarkerRow(Row, frozen=True):
     """``roots``: those whose answers are missing."""
 
     versions: list[tuple[str, int]]
     roots: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Last:
+class _Last(Row, frozen=True):
     last: int
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.profiles.hosted_profiles import HostedProfile
@@ -21,7 +20,7 @@ from overlay.link.core_context import CoreContext
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.part import Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from registration.catalog import REGISTRATION_KEY
 from registration.planning.choice import stable_hash
 from registration.planning.plan import Placer
@@ -34,8 +33,7 @@ _CURRENT = "current"
 _NOWHERE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class _PlanRow:
+class _PlanRow(Row, frozen=True):
     plan: str
     text: bytes
 

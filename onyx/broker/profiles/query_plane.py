@@ -12,7 +12,8 @@ one delta, with one marker behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec.structs import astuple
 
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
@@ -46,7 +47,7 @@ from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
 from overlay.link.portions import portions
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import INTERESTS, PROFILES, StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.generalisation import Budget
@@ -99,7 +100,7 @@ EVERYTHING = ("//*", ANY_GRAPH.text)
 """Any document, and any graph."""
 
 
-class _RouteRow(NamedTuple):
+class _RouteRow(Row, frozen=True):
     """A disjunct that a child wants on a branch."""
 
     branch: str
@@ -107,7 +108,7 @@ class _RouteRow(NamedTuple):
     disjunct: str
 
 
-class _PresumedRow(NamedTuple):
+class _PresumedRow(Row, frozen=True):
     """Of ``EVERYTHING``, what a child has not said itself."""
 
     branch: str
@@ -180,7 +181,7 @@ class ChildRoutes:
         self._note(self._table.change_child(branch, delta.added, delta.removed))
         for disjunct in delta.added:
             row = _RouteRow(branch.name, branch.broker, disjunct.text)
-            ROUTES.put(self._rows, row_key(*row), row)
+            ROUTES.put(self._rows, row_key(*astuple(row)), row)
         for disjunct in delta.removed:
             ROUTES.delete(self._rows, row_key(branch.name, branch.broker, disjunct.text))
 
@@ -240,14 +241,14 @@ class Suspensions:
 # -------------------------------------------------------------------------------------------------
 
 
-class _ToldRow(NamedTuple):
+class _ToldRow(Row, frozen=True):
     """A disjunct that the parent on a branch was told of."""
 
     branch: str
     disjunct: str
 
 
-class _TreeRow(NamedTuple):
+class _TreeRow(Row, frozen=True):
     open: bool
 
 

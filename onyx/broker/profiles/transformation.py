@@ -37,7 +37,7 @@ from overlay.link.frames import NeedsDelta
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.nodes import Transformation as Mode
 from overlay.routing.branch_table import BranchTable, Changes, Forgotten
 from overlay.routing.branches import Branch
@@ -171,8 +171,7 @@ FORMER_MAX = 16_384
 FORMER_TEXT_MAX = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class FormerRow:
+class FormerRow(Row, frozen=True):
     profile: str
     text: str
     since: Mapping[str, int]
@@ -293,21 +292,18 @@ class Cut:
     reflects: int
 
 
-@dataclass(frozen=True, slots=True)
-class _NeedRow:
+class _NeedRow(Row, frozen=True):
     branch: str
     link: str
     need: str
 
 
-@dataclass(frozen=True, slots=True)
-class _ToldRow:
+class _ToldRow(Row, frozen=True):
     branch: str
     need: str
 
 
-@dataclass(frozen=True, slots=True)
-class _PartsRow:
+class _PartsRow(Row, frozen=True):
     """Its being there says that links make parts."""
 
 

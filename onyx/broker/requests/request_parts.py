@@ -61,7 +61,7 @@ from overlay.link.request_server import (
     number_argument,
 )
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.routing.branches import Branch
 from overlay.transformation.reflection import WHOLE
 from overlay.tree_name import root_of, version_of
@@ -168,16 +168,14 @@ class DryRuns:
 # one.
 
 
-@dataclass(frozen=True, slots=True)
-class _WantedRow:
+class _WantedRow(Row, frozen=True):
     """There is one until all is told; as in CatalogWanted."""
 
     lost: list[str]
     rebuild: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _HighestRow:
+class _HighestRow(Row, frozen=True):
     """Of the numbers of profiles that were ever here."""
 
     number: int

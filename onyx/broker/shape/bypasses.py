@@ -16,7 +16,7 @@ frame is ``TreeEnded``.  How far it has been read is durable, for each broker th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.profiles.delta_portions import row_key
@@ -35,7 +35,7 @@ from overlay.link.frames import (
 )
 from overlay.link.part import Hearer, Part, hears
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.routing.broadcast_tree import BroadcastTree
 
 PASSED_ON = (
@@ -44,8 +44,7 @@ PASSED_ON = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _CopiedRow:
+class _CopiedRow(Row, frozen=True):
     """Up to which number of the channel to ``lost`` on a tree a broker has been sent all."""
 
     tree: str

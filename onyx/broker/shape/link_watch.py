@@ -10,7 +10,6 @@ from it is decided where both reports come together (registration/link_reports.p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.limits import Limits
@@ -18,17 +17,15 @@ from overlay.link.core_context import CoreContext
 from overlay.link.frames import LinkReported
 from overlay.link.part import Part
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from registration.catalog import REGISTRATION_KEY
 
 
-@dataclass(frozen=True, slots=True)
-class _MissedRow:
+class _MissedRow(Row, frozen=True):
     """Its key is the neighbour with which a link was reported down."""
 
 
-@dataclass(frozen=True, slots=True)
-class _MetRow:
+class _MetRow(Row, frozen=True):
     """Its key is a neighbour that was met at least once."""
 
 

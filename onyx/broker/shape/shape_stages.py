@@ -8,7 +8,6 @@ docs/protocol.md has the picture.  What it says of itself is a stage by number (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from onyx.broker.network.control_plane import ControlPlane
@@ -29,7 +28,7 @@ from overlay.link.frames import (
 )
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology, TopologyError
 from registration.catalog import REGISTRATION_KEY
@@ -53,8 +52,7 @@ class StageEvent(StrEnum):
     SETTLED = "ShapeSettled"
 
 
-@dataclass(frozen=True, slots=True)
-class _ReachedRow:
+class _ReachedRow(Row, frozen=True):
     version: int
     stage: int
 

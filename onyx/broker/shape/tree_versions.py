@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
@@ -56,7 +55,7 @@ from overlay.link.link_layer import Arrival
 from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Table
+from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.tree_name import root_of, version_of
 
@@ -70,8 +69,7 @@ from overlay.tree_name import root_of, version_of
 # neighbour ever waits.
 
 
-@dataclass(frozen=True, slots=True)
-class _HeldRow:
+class _HeldRow(Row, frozen=True):
     peer: str
     frame: bytes
 
@@ -134,15 +132,13 @@ class HeldFrames:
 # -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _SettingUpRow:
+class _SettingUpRow(Row, frozen=True):
     """The children whose BranchReady is missing."""
 
     children: set[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _TreeRow:
+class _TreeRow(Row, frozen=True):
     """Its key is the tree."""
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import count
 from random import Random
 
+import msgspec
 import pytest
 
 from onyx.broker.messages.publish_keys import BLOCKS_AN_AGE, PUBLISH_KEYS, PublishKeys
@@ -145,7 +146,7 @@ def test_a_row_that_does_not_fit_is_said() -> None:
     beside.commit()
     (key,) = beside.disk
     row = PUBLISH_KEYS.read(key, beside.disk[key])
-    beside.disk[key] = PUBLISH_KEYS.pack(replace(row, digests=row.digests[1:]))
+    beside.disk[key] = PUBLISH_KEYS.pack(msgspec.structs.replace(row, digests=row.digests[1:]))
     with pytest.raises(StoreError, match=f"1 numbers with 15 bytes; expected {DIGEST_BYTES} each"):
         beside.restart()
 
