@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from overlay.access import ANYTHING, Access, Right, Rule, Token, check_rule
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import REVOKED_MAX, SERIAL_BYTES, AccessAnnounced, Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
@@ -48,14 +49,13 @@ class AccessControl(Part):
         self._holders = context.holders
         self._revoked = revoked
         self._revoked_before = revoked()
-        self._tokens: dict[str, Token] = {}
-        self._version = 0  # of the table
+        self._tokens = StoredMap(context.rows, TOKENS)
+        self._version = StoredValue(context.rows, VERSION, _VersionRow(0))  # of the table
         self._fixed = context.topology.access.rules()
         self._brokers = context.topology.broker_ids
         self._links = context.links
-        self._rows = context.rows
         self._audit = audit
-        self._granted: dict[Rule, None] = {}
+        self._granted = StoredMap(context.rows, GRANTS)
         self._told: dict[str, AccessAnnounced] = {}  # in this run, by broker
         self._of: tuple[Access, frozenset[int]] | None = None  # what brokers are to know
         self._announced = AccessAnnounced([], [], [])  # that
@@ -73,10 +73,6 @@ class AccessControl(Part):
         }
 
     def restore(self, rows: StoredRows) -> None:
-        self._granted = {rule: None for _, rule in rows.take(GRANTS)}
-        self._tokens = dict(rows.take(TOKENS))
-        for _, row in rows.take(VERSION):
-            self._version = row.version
         self._use()
 
     def use_topology(self, topology: Topology) -> None:
@@ -88,18 +84,14 @@ class AccessControl(Part):
         self.is_known = True
         if known is None:
             return
-        for rule in self._granted:
-            GRANTS.delete(self._rows, "|".join(rule))
-        for name in list(self._tokens):
-            self._forget_token(name)
-        rules = (Rule(*rule) for rule in known.rules)
-        self._granted = {rule: None for rule in rules if rule not in self._fixed}
-        for rule in self._granted:
-            GRANTS.put(self._rows, "|".join(rule), rule)
+        self._granted.clear()
+        self._tokens.clear()
+        for rule in (Rule(*each) for each in known.rules):
+            if rule not in self._fixed:
+                self._granted[_key(rule)] = rule
         for token in (Token(*each) for each in known.tokens):
             self._tokens[token.id] = token
-            TOKENS.put(self._rows, token.id, token)
-        self._put_version(max(self._version, known.version))
+        self._version.now = _VersionRow(max(self._version.now.version, known.version))
         self._use()
 
     def tell(self, broker: str) -> None:
@@ -131,16 +123,15 @@ class AccessControl(Part):
 
     def _list(self, connection: int, request: Request) -> Result:
         rules = [[*rule, True] for rule in self._fixed]
-        return {"rules": rules + [[*rule, False] for rule in self._granted]}
+        return {"rules": rules + [[*rule, False] for rule in self._granted.values()]}
 
     def _grant(self, connection: int, request: Request) -> Result:
         rule = _rule_argument(request)
-        if rule in self._fixed or rule in self._granted:
+        if rule in self._fixed or _key(rule) in self._granted:
             return {"changed": False}
         if len(self._granted) >= GRANTS_MAX:
             raise RequestRefused("too-many", f"{GRANTS_MAX} rules are granted already")
-        self._granted[rule] = None
-        GRANTS.put(self._rows, "|".join(rule), rule)
+        self._granted[_key(rule)] = rule
         self._changed(connection, request, " ".join(rule))
         return {"changed": True}
 
@@ -152,10 +143,8 @@ class AccessControl(Part):
                 f"{' '.join(rule)} follows from [access] of the topology file; change it there, "
                 "and start the network again",
             )
-        if rule not in self._granted:
+        if self._granted.pop(_key(rule), None) is None:
             return {"changed": False}
-        del self._granted[rule]
-        GRANTS.delete(self._rows, "|".join(rule))
         self._changed(connection, request, " ".join(rule))
         return {"changed": True}
 
@@ -168,11 +157,10 @@ class AccessControl(Part):
         if token.id not in self._tokens:
             over = [name for name, each in self._tokens.items() if each.expires <= self._wall()]
             for name in over:
-                self._forget_token(name)
+                del self._tokens[name]
             if len(self._tokens) >= TOKENS_MAX:
                 raise RequestRefused("too-many", f"there are {TOKENS_MAX} tokens already")
             self._tokens[token.id] = token
-            TOKENS.put(self._rows, token.id, token)
             bound = "".join(f", only {role} {scope}" for role, scope in token.only)
             said = f"{token.id} of {token.principal} until {token.expires}{bound}"
             self._changed(connection, request, said)
@@ -183,18 +171,14 @@ class AccessControl(Part):
         token = self._tokens.get(name)
         if token is None:
             raise RequestRefused("unknown-token", f"there is no token {name!r}")
-        self._forget_token(name)
+        del self._tokens[name]
         self._changed(connection, request, f"{name} of {token.principal}")
         return {"token": name}
-
-    def _forget_token(self, name: str) -> None:
-        del self._tokens[name]
-        TOKENS.delete(self._rows, name)
 
     # --- helpers --------------------------------------------------------------------------
 
     def _changed(self, connection: int, request: Request, detail: str) -> None:
-        self._put_version(self._version + 1)
+        self._version.now = _VersionRow(self._version.now.version + 1)
         self._use()
         self._audit.note(self._links.principal(connection), request.verb, detail)
         self._tell_all()
@@ -208,19 +192,19 @@ class AccessControl(Part):
         fitting = [serial for serial in sorted(revoked) if serial < 1 << 8 * SERIAL_BYTES]
         serials = [serial.to_bytes(SERIAL_BYTES) for serial in fitting[:REVOKED_MAX]]
         self._announced = AccessAnnounced(
-            list(access.rules), list(access.tokens.values()), serials, self._version
+            list(access.rules), list(access.tokens.values()), serials, self._version.now.version
         )
 
     def _tell_all(self) -> None:
         for broker in self._brokers:
             self.tell(broker)
 
-    def _put_version(self, version: int) -> None:
-        self._version = version
-        VERSION.put(self._rows, "current", _VersionRow(version))
-
     def _use(self) -> None:
-        self.table.now = Access((*self._fixed, *self._granted), self._tokens.values())
+        self.table.now = Access((*self._fixed, *self._granted.values()), self._tokens.values())
+
+
+def _key(rule: Rule) -> str:
+    return "|".join(rule)
 
 
 class _VersionRow(Row, frozen=True):

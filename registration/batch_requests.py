@@ -27,6 +27,7 @@ from hashlib import sha256
 from formats import Schema
 from overlay.access import AccessTable, Right
 from overlay.link.arrival import Arrival
+from overlay.link.durable import StoredMap
 from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
@@ -41,7 +42,6 @@ from overlay.link.request_server import (
 )
 from overlay.link.row_log import RowLog
 from overlay.link.slices import never
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
@@ -114,22 +114,19 @@ class BatchRequests(Part):
         self._is_bounded = is_bounded
         self._catalog = catalog
         self._news = news
-        self._rows = rows
         self._ask_again = ask_again
         self._failed = failed
         self._is_over = is_over
         self._checks: deque[_Check] = deque()
         self._checked: list[list[object]] | None = None  # of the request that is asked again
-        self._batches: dict[str, _Batch] = {}  # by request id, the oldest first
+        # By request id, the oldest first.
+        self._batches = StoredMap(rows, BATCHES, lambda batch: batch.first)
         self._waits: list[_Wait] = []
         self.verbs: dict[str, Verb] = {
             "profile.add_many": Verb(Right.OWN, self._add_many, users_named, adds=True),
             "profile.find_many": Verb(Right.OWN, self._find_many, catalog.profiles_of),
             "profile.warnings": Verb(Right.OWN, self._warnings, catalog.profiles_of),
         }
-
-    def restore(self, rows: StoredRows) -> None:
-        self._batches = dict(sorted(rows.take(BATCHES), key=lambda batch: batch[1].first))
 
     def use_topology(self, topology: Topology) -> None:
         self._topology = topology
@@ -274,11 +271,8 @@ class BatchRequests(Part):
 
     def _remember(self, request: str, batch: _Batch) -> None:
         if len(self._batches) >= BATCHES_MAX:
-            oldest = next(iter(self._batches))
-            del self._batches[oldest]
-            BATCHES.delete(self._rows, oldest)
+            del self._batches[next(iter(self._batches))]
         self._batches[request] = batch
-        BATCHES.put(self._rows, request, batch)
 
     def _strike(self, placed: set[str], live: set[str]) -> None:
         for wait in self._waits:

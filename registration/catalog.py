@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from overlay.delivery_policy import USUAL, DeliveryPolicy
+from overlay.link.durable import StoredMap
 from overlay.link.frames import DeliveryPolicies, Request, SourceAnnounced
 from overlay.link.part import Part
 from overlay.link.principal import Principal
@@ -37,11 +38,7 @@ class ProfilePolicies:
     """Most profiles have none, and no row."""
 
     def __init__(self, rows: RowLog) -> None:
-        self._rows = rows
-        self._of: dict[str, DeliveryPolicy] = {}
-
-    def restore(self, rows: StoredRows) -> None:
-        self._of = dict(rows.take(POLICIES))
+        self._of = StoredMap(rows, POLICIES)
 
     def of(self, profile: str) -> DeliveryPolicy:
         return self._of.get(profile, USUAL)
@@ -51,11 +48,9 @@ class ProfilePolicies:
             self.forget(profile)
         else:
             self._of[profile] = policy
-            POLICIES.put(self._rows, profile, policy)
 
     def forget(self, profile: str) -> None:
-        if self._of.pop(profile, None) is not None:
-            POLICIES.delete(self._rows, profile)
+        self._of.pop(profile, None)
 
     def keep(self, there: Collection[str]) -> None:
         """Forget those of profiles that there are not."""
@@ -208,8 +203,7 @@ class Catalog(Part):
             self._index_source(source)
         for _, profile in rows.take(PROFILES):
             self._index_profile(profile)
-        self.keys.restore(rows)
-        self.policies.restore(rows)
+        self.keys.restore()
         self.ids.restore(rows)
         self._sort()
 

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
 
+from overlay.link.durable import StoredMap
 from overlay.link.part import Part
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
@@ -71,16 +72,13 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
         self._catalog = catalog
         self._placement = placement
         self._moves = moves
-        self._rows = rows
         self._connected = connected
-        self._states: dict[str, DrainState] = {}
+        self._states = StoredMap(rows, DRAINS)
         self._to_move: dict[str, deque[str]] = {}
         self._waits: dict[str, str] = {}  # by broker: for what
 
     def restore(self, rows: StoredRows) -> None:
-        for broker, row in rows.take(DRAINS):
-            self._states[broker] = row.state
-            self._draining.add(broker)
+        self._draining.update(self._states)
 
     def __contains__(self, broker: str) -> bool:
         return broker in self._states
@@ -115,7 +113,7 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
         self.tick(0.0)
 
     def statistics(self) -> dict[str, str]:
-        return {broker: state.value for broker, state in self._states.items()}
+        return {broker: row.state.value for broker, row in self._states.items()}
 
     def moved(self, move: Move) -> None:
         """A move is over."""
@@ -175,17 +173,16 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
     # --- the protocol ---------------------------------------------------------------------
 
     def state(self, broker: str) -> DrainState:
-        return self._states.get(broker, DrainState.STAYING)
+        row = self._states.get(broker)
+        return DrainState.STAYING if row is None else row.state
 
     def enter(self, broker: str, state: DrainState) -> None:
         if state is DrainState.STAYING:
             del self._states[broker]
             self._to_move.pop(broker, None)
             self._waits.pop(broker, None)
-            DRAINS.delete(self._rows, broker)
         else:
-            self._states[broker] = state
-            DRAINS.put(self._rows, broker, _DrainRow(state))
+            self._states[broker] = _DrainRow(state)
 
     def _move_away(self, broker: str) -> None:
         self._draining.add(broker)

@@ -14,6 +14,7 @@ from base64 import b32encode
 from collections.abc import Callable, Mapping
 from hashlib import blake2s
 
+from overlay.link.durable import StoredValue
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -36,7 +37,6 @@ class _SecretRow(Row, frozen=True):
 
 NUMBERS = Table("number", _LastRow)
 SECRETS = Table("id-secret", _SecretRow)
-_OWN = "own"
 
 
 class Ids:
@@ -47,14 +47,12 @@ class Ids:
         ids are numbers alone, which can be guessed."""
         self._rows = rows
         self._new_secret = new_secret
-        self._secret: _SecretRow | None = None
+        self._secret: StoredValue[_SecretRow | None] = StoredValue(rows, SECRETS, None, "own")
         self._numbers = {"s": 0, "p": 0}
 
     def restore(self, rows: StoredRows) -> None:
         for kind, number in rows.take(NUMBERS):
             self._numbers[kind] = number.last
-        for _, secret in rows.take(SECRETS):
-            self._secret = secret
 
     def go_on_behind(self, numbers: Mapping[str, int]) -> None:
         """Of each kind some numbers were given out, of which this store does not know."""
@@ -69,9 +67,8 @@ class Ids:
 
     def new_numbers(self, kind: str, count: int) -> int:
         """The first of so many fresh ones in a row."""
-        if self._secret is None:
-            self._secret = _SecretRow(self._new_secret(), dict(self._numbers))
-            SECRETS.put(self._rows, _OWN, self._secret)
+        if self._secret.now is None:
+            self._secret.now = _SecretRow(self._new_secret(), dict(self._numbers))
         first = self._numbers[kind] + 1
         self._numbers[kind] += count
         NUMBERS.put(self._rows, kind, _LastRow(self._numbers[kind]))
@@ -80,7 +77,7 @@ class Ids:
     def name(self, kind: str, number: int) -> str:
         """The id with a number that was given out."""
         plain = f"{kind}{number}"
-        secret = self._secret
+        secret = self._secret.now
         if secret is None or not secret.secret or number <= secret.since.get(kind, 0):
             return plain
         digest = blake2s(plain.encode(), digest_size=SUFFIX_BYTES, key=secret.secret).digest()

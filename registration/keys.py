@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from hashlib import sha256
 
+from overlay.link.durable import StoredMap
 from overlay.link.request_server import RequestRefused
 from overlay.link.row_log import RowLog
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 
 
@@ -38,13 +38,11 @@ class Keys:
     """The keys of what there is; durable.  Of a thing there is one at most."""
 
     def __init__(self, rows: RowLog) -> None:
-        self._rows = rows
-        self._by_id: dict[str, Key] = {}
+        self._by_id = StoredMap(rows, KEYS)
         self._ids: dict[tuple[str, str, str], str] = {}
 
-    def restore(self, rows: StoredRows) -> None:
-        for made, key in rows.take(KEYS):
-            self._index(made, key)
+    def restore(self) -> None:
+        self._ids.update((key.place, made) for made, key in self._by_id.items())
 
     def find(self, key: Key) -> str | None:
         """The id of what has the key; RequestRefused "other-content" if that was another thing."""
@@ -58,21 +56,16 @@ class Keys:
         return made
 
     def put(self, made: str, key: Key) -> None:
-        self._index(made, key)
-        KEYS.put(self._rows, made, key)
+        self._by_id[made] = key
+        self._ids[key.place] = made
 
     def forget(self, made: str) -> None:
         """What had a key is gone."""
         key = self._by_id.pop(made, None)
         if key is not None:
             del self._ids[key.place]
-            KEYS.delete(self._rows, made)
 
     def keep(self, there: Collection[str]) -> None:
         """Forget the keys of what there is not."""
         for made in [made for made in self._by_id if made not in there]:
             self.forget(made)
-
-    def _index(self, made: str, key: Key) -> None:
-        self._by_id[made] = key
-        self._ids[key.place] = made

@@ -12,19 +12,17 @@ from collections.abc import Iterable
 
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import Result
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY
 from registration.placement_by_plan import PlanPlacement
 
 WINDOW_MESSAGES = 100_000
-
-_CURRENT = "current"
 
 
 class _ToldRow(Row, frozen=True):
@@ -54,11 +52,8 @@ class MeasuredShares(Part):
         self._topology = context.topology
         self._placement = placement
         self._links = context.links
-        self._rows = context.rows
-        self._told: dict[str, str] = {}  # broker -> the plan that it was told
-        self._plan = ""
-        self._messages = 0.0
-        self._matched: dict[int, float] = {}
+        self._told = StoredMap(context.rows, TOLD)  # by broker
+        self._shares = StoredValue(context.rows, SHARES, _SharesRow("", 0.0, []))
         self._counters: Counter[str] = Counter()
 
     def use_topology(self, topology: Topology) -> None:
@@ -68,12 +63,6 @@ class MeasuredShares(Part):
     def frames(self) -> Iterable[Taker]:
         yield takes(PartitionsMatched, "broker", self._handle_matched)
 
-    def restore(self, rows: StoredRows) -> None:
-        self._told.update((broker, row.plan) for broker, row in rows.take(TOLD))
-        for _, row in rows.take(SHARES):
-            self._plan, self._messages = row.plan, row.messages
-            self._matched = dict(row.matched)
-
     def plan_changed(self) -> None:
         """Another plan is in force: tell every broker, begin anew."""
         for broker in self._topology.broker_ids:
@@ -82,13 +71,13 @@ class MeasuredShares(Part):
     def tell(self, broker: str) -> None:
         """Tell a broker the plan in force unless it was told."""
         plan, text = self._placement.plan_id, self._placement.plan_text
-        if self._told.get(broker, "") == plan:
+        told = self._told.get(broker)
+        if plan == ("" if told is None else told.plan):
             return
         if len(text) > self._topology.limits.link.frame_bytes_max - FRAME_HEADROOM_BYTES:
             self._counters["plans_too_large"] += 1
             return
-        self._told[broker] = plan
-        TOLD.put(self._rows, broker, _ToldRow(plan))
+        self._told[broker] = _ToldRow(plan)
         frame = PlanInForce(plan=plan, payload=text)
         self._links.send(f"broker/{broker}", REGISTRATION_KEY, frame)
 
@@ -97,31 +86,36 @@ class MeasuredShares(Part):
         if not frame.plan or frame.plan != self._placement.plan_id:
             self._counters["of_an_earlier_plan"] += 1
             return
-        if frame.plan != self._plan:
-            self._plan, self._messages, self._matched = frame.plan, 0.0, {}
-        self._messages += frame.accepted
+        before = self._of_plan(frame.plan)
+        messages, matched = before.messages + frame.accepted, dict(before.matched)
         partitions = self._placement.partitions
         for partition, count in frame.matched:
             if partition < partitions:
-                self._matched[partition] = self._matched.get(partition, 0.0) + count
-        while self._messages > WINDOW_MESSAGES:
-            self._messages /= 2
-            self._matched = {partition: count / 2 for partition, count in self._matched.items()}
-        row = _SharesRow(self._plan, self._messages, sorted(self._matched.items()))
-        SHARES.put(self._rows, _CURRENT, row)
+                matched[partition] = matched.get(partition, 0.0) + count
+        while messages > WINDOW_MESSAGES:
+            messages /= 2
+            matched = {partition: count / 2 for partition, count in matched.items()}
+        self._shares.now = _SharesRow(frame.plan, messages, sorted(matched.items()))
+
+    def _of_plan(self, plan: str) -> _SharesRow:
+        """The sums for a plan; none where another one was in force."""
+        now = self._shares.now
+        return now if now.plan == plan else _SharesRow(plan, 0.0, [])
 
     def measured(self) -> Result:
         """``messages`` that were accepted; ``matched``: (partition, how many of them matched
         something of it); ``matched_share``: the mean share of the partitions that a message
         matches (None: no messages yet)."""
-        if self._plan != self._placement.plan_id or not self._messages:
+        now = self._of_plan(self._placement.plan_id)
+        if not now.messages:
             return {"messages": 0.0, "matched": [], "matched_share": None}
-        total = sum(self._matched.values())
+        total = sum(count for _, count in now.matched)
         return {
-            "messages": self._messages,
-            "matched": sorted(self._matched.items()),
-            "matched_share": total / self._messages / self._placement.partitions,
+            "messages": now.messages,
+            "matched": now.matched,
+            "matched_share": total / now.messages / self._placement.partitions,
         }
 
     def statistics(self) -> dict[str, object]:
-        return {"messages": self._messages, "partitions": len(self._matched), **self._counters}
+        now = self._shares.now
+        return {"messages": now.messages, "partitions": len(now.matched), **self._counters}

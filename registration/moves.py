@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from overlay.delivery_policy import DeliveryPolicy
+from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     DeliveryPolicies,
@@ -64,33 +66,22 @@ class MoveEvent(StrEnum):
     TAKEN = "ProfileTaken"
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Row, frozen=True):
     """One profile on its way from ``old`` to ``new``; ``version`` is the one that stands by."""
 
-    number: int
     profile: str
+    number: int
     old: str
     new: str
     version: int
     phase: Phase = Phase.STAYING
 
 
-class _MoveRow(Row, frozen=True):
-    """Under the profile."""
-
-    number: int
-    old: str
-    new: str
-    version: int
-    phase: Phase
-
-
 class _LastRow(Row, frozen=True):
     last: int
 
 
-MOVES = Table("move", _MoveRow)
+MOVES = Table("move", Move, is_keyed=True)
 MOVE_NUMBER = Table("move-number", _LastRow)
 
 
@@ -105,10 +96,9 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
     def __init__(self, catalog: Catalog, rows: RowLog, send: Callable[[str, Frame], None]) -> None:
         """``send(broker, frame)`` puts a frame on the channel to a broker."""
         self._catalog = catalog
-        self._rows = rows
         self._send = send
-        self._moves: dict[str, Move] = {}
-        self._last = 0
+        self._moves = StoredMap(rows, MOVES)  # by profile
+        self._last = StoredValue(rows, MOVE_NUMBER, _LastRow(0), "last")
         self._counters: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -122,25 +112,18 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
 
     def restore(self, rows: StoredRows) -> None:
         """The catalog must have been restored before."""
-        for profile, row in rows.take(MOVES):
-            self._moves[profile] = Move(
-                row.number, profile, row.old, row.new, row.version, row.phase
-            )
-            self._catalog.profiles_by_broker[row.new] += 1
-        for _, number in rows.take(MOVE_NUMBER):
-            self._last = number.last
+        self._catalog.profiles_by_broker.update(move.new for move in self._moves.values())
 
     def numbers_from(self, last: int) -> None:
         """So many were given out, before the store was lost."""
-        self._last = max(self._last, last)
-        MOVE_NUMBER.put(self._rows, "last", _LastRow(self._last))
+        self._last.now = _LastRow(max(self._last.now.last, last))
 
     def resume(
         self, profile: str, number: int, old: str, new: str, version: int, phase: Phase
     ) -> None:
         """A move goes on that was under way before the store was lost."""
         self._catalog.profiles_by_broker[new] += 1
-        self.enter(Move(number, profile, old, new, version), phase)
+        self.enter(Move(profile, number, old, new, version), phase)
         if phase is Phase.STANDBY:
             self.changed(self._catalog.profiles[profile])
 
@@ -163,9 +146,8 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
     def begin(self, profile: str, new: str) -> Move:
         """Set out; the profile is placed, and not on the move."""
         entry = self._catalog.profiles[profile]
-        self._last += 1
-        MOVE_NUMBER.put(self._rows, "last", _LastRow(self._last))
-        move = Move(self._last, profile, entry.host, new, entry.version)
+        self._last.now = _LastRow(self._last.now.last + 1)
+        move = Move(profile, self._last.now.last, entry.host, new, entry.version)
         self._catalog.profiles_by_broker[new] += 1
         self._counters["begun"] += 1
         self.happen(move, MoveEvent.BEGUN)
@@ -233,12 +215,9 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         if phase is Phase.STAYING:
             # The room at the new host that was kept for it is free.
             del self._moves[move.profile]
-            MOVES.delete(self._rows, move.profile)
             self._catalog.profiles_by_broker[move.new] -= 1
         else:
             self._moves[move.profile] = replace(move, phase=phase)
-            row = _MoveRow(move.number, move.old, move.new, move.version, phase)
-            MOVES.put(self._rows, move.profile, row)
 
     def _stand_by(self, move: Move) -> None:
         self._tell_policy(move.profile, move.new)

@@ -26,6 +26,7 @@ from typing import TypeVar
 
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import Member, StoredSet
 from overlay.link.errors import StoreLost
 from overlay.link.events import Flow
 from overlay.link.frame import Frame
@@ -38,7 +39,7 @@ from overlay.link.frames import (
 from overlay.link.lost_stores import STORE_LOST, lost_detail
 from overlay.link.part import Part
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Row, Table
+from overlay.link.tables import Table
 from overlay.network_shape import NetworkShape, kept_down, without_broker
 from registration.access_control import AccessControl
 from registration.audit_log import ITSELF, AuditLog
@@ -64,11 +65,8 @@ from registration.taxonomies import Taxonomies
 # host broker.
 
 
-class _MetRow(Row, frozen=True):
-    """There is one as soon as a broker was met."""
-
-
-MET = Table("broker-met", _MetRow)
+MET = Table("broker-met", Member)
+"""There is one row as soon as a broker was met."""
 
 
 class LostCatalog(Part):
@@ -77,13 +75,13 @@ class LostCatalog(Part):
     def __init__(self, context: CoreContext) -> None:
         self._data = context.topology.data_directory
         self._links = context.links
-        self._rows = context.rows
+        self._met = StoredSet(context.rows, MET)
         self._has_met = False
 
     def restore(self, rows: StoredRows) -> None:
         # A store of an earlier release has channels only.
         brokers = self._links.peers("broker")
-        self._has_met = bool(list(rows.take(MET))) or any(map(self._has_heard, brokers))
+        self._has_met = bool(self._met) or any(map(self._has_heard, brokers))
 
     def admits(self, broker: str, hello: Hello, connection: int) -> bool:
         """Whether a broker may be met: not with the store of before it left.  StoreLost when a
@@ -108,7 +106,7 @@ class LostCatalog(Part):
             return False
         if not self._has_met:
             self._has_met = True
-            MET.put(self._rows, "any", _MetRow())
+            self._met.add("any")
         return True
 
     def _has_heard(self, broker: str) -> bool:

@@ -24,6 +24,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from overlay.link.durable import Member, StoredMap
 from overlay.link.events import Flow
 from overlay.link.frame import PACKED_SHAPES, Frame
 from overlay.link.frames import (
@@ -89,10 +90,6 @@ class _ReachedRow(Row, frozen=True):
     stage: int
 
 
-class _WaitingRow(Row, frozen=True):
-    """Its key is the source."""
-
-
 class _LostRow(Row, frozen=True):
     """Its key is the broker; ``version``: of the shape that goes on without it."""
 
@@ -102,7 +99,8 @@ class _LostRow(Row, frozen=True):
 LOST = Table("shape-lost", _LostRow)
 STAGE = Table("shape-stage", _StageRow)
 REACHED = Table("shape-reached", _ReachedRow)
-WAITING = Table("source-waiting", _WaitingRow)
+_NOWHERE = _ReachedRow(0, 0)
+WAITING = Table("source-waiting", Member)  # sources
 
 
 Forms: TypeAlias = Mapping[bool, ShapeAnnounced]
@@ -144,10 +142,10 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._rows = rows
         self._shapes = [first_shape(topology)]  # the settled one, then those under way
         self._agreed = 0
-        self._reached: dict[str, tuple[int, int]] = {}  # by broker: version and stage
+        self._reached = StoredMap(rows, REACHED)  # by broker
         self._departing: set[str] = set()  # left, and still to be told the last
         self._waiting_sources: list[str] = []
-        self._lost: dict[str, int] = {}  # brokers that are gone for good, since which version
+        self._lost = StoredMap(rows, LOST)  # brokers that are gone for good
 
     def restore(self, rows: StoredRows) -> None:
         shapes = [
@@ -156,10 +154,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         ]
         for _, stage in rows.take(STAGE):
             self._agreed, self._departing = stage.agreed, stage.departing
-        for broker, reached in rows.take(REACHED):
-            self._reached[broker] = reached.version, reached.stage
         self._waiting_sources += [source for source, _ in rows.take(WAITING)]
-        self._lost.update((broker, row.version) for broker, row in rows.take(LOST))
         if shapes:
             self._shapes = sorted(shapes, key=lambda shape: shape.version)
         else:
@@ -192,7 +187,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         forms = {shape.version: _forms(shape) for shape in self._shapes}
         for broker in self._concerned():
             if broker in told:
-                self._put_reached(broker, told[broker].version, told[broker].stage)
+                self._reached[broker] = _ReachedRow(told[broker].version, told[broker].stage)
                 self._bring_up(broker, newest[broker], told[broker], base, forms)
         self._tell_topology()
 
@@ -286,7 +281,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def lost_since(self, broker: str) -> int:
         """The version with which a broker was given up for good, 0 if it was not."""
-        return self._lost.get(broker, 0)
+        return self._lost.get(broker, _LostRow(0)).version
 
     def address(self, broker: str) -> str:
         """Where clients find a broker, also one that is leaving; "" when it is gone."""
@@ -329,17 +324,15 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         gone = [b for b in self.newest.topology.broker_ids if not shape.has_broker(b)]
         for broker in joining:
             self._departing.discard(broker)
-            self._reached.pop(broker, None)
-            if self._lost.pop(broker, None) is not None:
-                LOST.delete(self._rows, broker)
+            self._reached.pop(broker)
+            self._lost.pop(broker)
             for entry in self._catalog.sources.values():
                 source = entry.source
                 if source not in self._waiting_sources and source not in self._roots.told:
                     self._links.send(f"broker/{broker}", REGISTRATION_KEY, announcement(entry))
         for broker in shape.lost:
             self._links.forget(f"broker/{broker}")
-            self._lost[broker] = shape.version
-            LOST.put(self._rows, broker, _LostRow(shape.version))
+            self._lost[broker] = _LostRow(shape.version)
         self.happen(shape, ShapeEvent.CHANGED)
         for broker in gone:
             self._roots.leave(broker)
@@ -357,7 +350,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         """Tell the root broker of a new source, when no change is under way."""
         if not self.is_settled:
             self._waiting_sources.append(source)
-            WAITING.put(self._rows, source, _WaitingRow())
+            WAITING.put(self._rows, source, Member())
             return
         entry = self._catalog.sources[source]
         self._links.send(f"broker/{entry.root}", REGISTRATION_KEY, announcement(entry))
@@ -368,7 +361,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def handle_reached(self, broker: str, frame: ShapeReached) -> bool:
         """A broker is further on; whether the change is settled by that."""
-        self._put_reached(broker, frame.version, frame.stage)
+        self._reached[broker] = _ReachedRow(frame.version, frame.stage)
         return self._advance()
 
     def tick(self, now: float) -> None:
@@ -380,7 +373,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             peer = f"broker/{broker}"
             if not self._links.backlog_bytes(peer, Flow.CATALOG, REGISTRATION_KEY):
                 self._departing.remove(broker)
-                REACHED.delete(self._rows, broker)
+                self._reached.pop(broker)
                 self._links.forget(peer)
                 self._put_stage()
 
@@ -443,8 +436,8 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         return every - lost
 
     def _stage(self, broker: str) -> int:
-        version, stage = self._reached.get(broker, (0, 0))
-        return stage if version == self.newest.version else 0
+        reached = self._reached.get(broker, _NOWHERE)
+        return reached.stage if reached.version == self.newest.version else 0
 
     def _reads_packed(self, broker: str) -> bool:
         """Not if it is away: it may come as an earlier release."""
@@ -463,10 +456,6 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def _put(self, shape: NetworkShape) -> None:
         SHAPE.put(self._rows, str(shape.version), shape.row())
-
-    def _put_reached(self, broker: str, version: int, stage: int) -> None:
-        self._reached[broker] = version, stage
-        REACHED.put(self._rows, broker, _ReachedRow(version, stage))
 
     def _put_stage(self) -> None:
         STAGE.put(self._rows, "stage", _StageRow(self._agreed, self._departing))

@@ -33,6 +33,7 @@ from msgspec.structs import replace
 from formats import Schema
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.frame import SOURCE_CHANGES
 from overlay.link.frames import SourceRemoved
 from overlay.link.part import Part
@@ -106,19 +107,17 @@ class SourceChanges(Part):
         self._catalog = catalog
         self._roots = roots
         self._links = context.links
-        self._rows = context.rows
         self._access = context.access
         self._answer = context.server.answer
         self._is_over = context.slice.is_over
         self._updates: dict[str, _Update] = {}  # by request, the oldest first
-        self._removals: dict[str, _RemovalRow] = {}  # by request, the oldest first
+        # By request, the oldest first.
+        self._removals = StoredMap(context.rows, REMOVALS, lambda row: row.order)
         self._waiting: dict[str, list[tuple[int, str]]] = {}  # until a source is gone
         self._counting: deque[_Update] = deque()
 
     def restore(self, rows: StoredRows) -> None:
         """The catalog must have been restored before."""
-        removals = sorted(rows.take(REMOVALS), key=lambda each: each[1].order)
-        self._removals = dict(removals)
         self.flush_soon()
 
     def use_topology(self, topology: Topology) -> None:
@@ -184,12 +183,9 @@ class SourceChanges(Part):
             self._audit.note(self._links.principal(connection), "source.remove", detail)
         order = 1 + max((row.order for row in self._removals.values()), default=0)
         if request not in self._removals:
-            self._removals[request] = row = _RemovalRow(order, entry.source)
-            REMOVALS.put(self._rows, request, row)
+            self._removals[request] = _RemovalRow(order, entry.source)
             if len(self._removals) > REMEMBERED_MAX:
-                oldest = next(iter(self._removals))
-                del self._removals[oldest]
-                REMOVALS.delete(self._rows, oldest)
+                del self._removals[next(iter(self._removals))]
         self._waiting.setdefault(entry.source, []).append((connection, request))
         self.flush_soon()
 

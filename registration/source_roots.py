@@ -27,10 +27,10 @@ from enum import StrEnum
 
 import msgspec
 
+from overlay.link.durable import StoredMap
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.state_table import StateMachine, StateTable
@@ -82,15 +82,11 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         self._away = away
         self._catalog = catalog
         self._links = links
-        self._rows = rows
-        self._under_way: dict[str, _RootRow] = {}
+        self._under_way = StoredMap(rows, ROOTS)
         self.draining: set[str] = set()
         """Brokers that are to leave, at which nothing is placed any more."""
         self.told: set[str] = set()
         """Sources; their root brokers know that they are removed (source_changes.py)."""
-
-    def restore(self, rows: StoredRows) -> None:
-        self._under_way.update(rows.take(ROOTS))
 
     def use_topology(self, topology: Topology) -> None:
         """Where sources may publish."""
@@ -140,10 +136,9 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
     def enter(self, source: str, state: RootState) -> None:
         if state is RootState.ROOTED:
             del self._under_way[source]
-            ROOTS.delete(self._rows, source)
         else:
             taken = self._under_way[source].taken if source in self._under_way else 0
-            self._put(source, _RootRow(state, taken))
+            self._under_way[source] = _RootRow(state, taken)
 
     def _close(self, source: str) -> None:
         """Nobody may publish as it."""
@@ -151,7 +146,7 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         self._catalog.put_source(msgspec.structs.replace(entry, ready=False))
 
     def _note_taken(self, source: str, taken: int) -> None:
-        self._put(source, _RootRow(RootState.LEAVING, taken))
+        self._under_way[source] = _RootRow(RootState.LEAVING, taken)
 
     def _announce(self, source: str) -> None:
         entry = self._catalog.sources[source]
@@ -182,7 +177,3 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
 
     def statistics(self) -> dict[str, object]:
         return {"sources_under_way": sorted(self._under_way)}
-
-    def _put(self, source: str, row: _RootRow) -> None:
-        self._under_way[source] = row
-        ROOTS.put(self._rows, source, row)

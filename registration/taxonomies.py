@@ -21,6 +21,7 @@ from formats.graph.syntaxes import GraphSyntax, by_media_type
 from formats.graph.taxonomy import Taxonomy, check_taxonomy, read_taxonomy, union
 from overlay.access import Right
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import Request, TaxonomiesAnnounced
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
@@ -64,11 +65,10 @@ class Taxonomies(Part):
     def __init__(self, context: CoreContext, audit: AuditLog) -> None:
         self._brokers = context.topology.broker_ids
         self._links = context.links
-        self._rows = context.rows
         self._audit = audit
-        self._of_name: dict[str, _TaxonomyRow] = {}
+        self._of_name = StoredMap(context.rows, TAXONOMIES)
         self._read: dict[str, Taxonomy] = {}
-        self._version = 0
+        self._version = StoredValue(context.rows, VERSION, _VersionRow(0))
         self._announced = TaxonomiesAnnounced(0, b"")
         self._closure = TaxonomyClosure(Taxonomy())  # by all together
         self._told: dict[str, int] = {}  # versions, in this run, by broker
@@ -80,11 +80,8 @@ class Taxonomies(Part):
         }
 
     def restore(self, rows: StoredRows) -> None:
-        for name, row in rows.take(TAXONOMIES):
-            self._of_name[name] = row
+        for name, row in self._of_name.items():
             self._read[name] = Taxonomy.from_bytes(_unpacked(row.lines))
-        for _, stored in rows.take(VERSION):
-            self._version = stored.version
         self._make_announcement(union(self._read.values()))
 
     def reinstate(self, known: TaxonomiesAnnounced | None) -> None:
@@ -92,18 +89,15 @@ class Taxonomies(Part):
         taxonomy, whatever those were that said it."""
         if known is None or known == self._announced:
             return
-        for name in self._of_name:
-            TAXONOMIES.delete(self._rows, name)
-        self._of_name, self._read = {}, {}
+        self._of_name.clear()
+        self._read = {}
         taxonomy = Taxonomy.from_bytes(_unpacked(known.payload) if known.payload else b"")
         if taxonomy:
             text, lines = taxonomy.to_n_triples(), taxonomy.to_bytes()
             syntax = GraphSyntax.N_TRIPLES
             row = _TaxonomyRow(known.version, syntax, _packed(text), len(text), _packed(lines))
             self._of_name[REBUILT], self._read[REBUILT] = row, taxonomy
-            TAXONOMIES.put(self._rows, REBUILT, row)
-        self._version = known.version
-        VERSION.put(self._rows, "current", _VersionRow(self._version))
+        self._version.now = _VersionRow(known.version)
         self._make_announcement(taxonomy)
 
     def said_in(self, text: str) -> str:
@@ -116,12 +110,12 @@ class Taxonomies(Part):
 
     def tell(self, broker: str) -> None:
         """Tell a broker that is here what it does not know."""
-        if self._told.get(broker, 0) < self._version:
-            self._told[broker] = self._version
+        if self._told.get(broker, 0) < self._version.now.version:
+            self._told[broker] = self._version.now.version
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, self._announced)
 
     def statistics(self) -> dict[str, object]:
-        return {"taxonomies": len(self._of_name), "version": self._version}
+        return {"taxonomies": len(self._of_name), "version": self._version.now.version}
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -154,15 +148,16 @@ class Taxonomies(Part):
             )
         self._read[name] = taxonomy
         lines = taxonomy.to_bytes()
-        row = _TaxonomyRow(self._version + 1, syntax, _packed(text), len(text), _packed(lines))
+        row = _TaxonomyRow(
+            self._version.now.version + 1, syntax, _packed(text), len(text), _packed(lines)
+        )
         self._of_name[name] = row
-        TAXONOMIES.put(self._rows, name, row)
         self._changed(connection, request, f"{name}, {len(text)} bytes", all_of_them)
         return self._shown(name, changed=True)
 
     def _list(self, connection: int, request: Request) -> Result:
         return {
-            "version": self._version,
+            "version": self._version.now.version,
             "taxonomies": [
                 [name, row.version, row.syntax.value, row.size, self._read[name].statistics()]
                 for name, row in sorted(self._of_name.items())
@@ -183,9 +178,8 @@ class Taxonomies(Part):
         name = name_argument(request, "name")
         self._known(name)
         del self._of_name[name], self._read[name]
-        TAXONOMIES.delete(self._rows, name)
         self._changed(connection, request, name, union(self._read.values()))
-        return {"name": name, "version": self._version}
+        return {"name": name, "version": self._version.now.version}
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -205,8 +199,7 @@ class Taxonomies(Part):
     def _changed(
         self, connection: int, request: Request, detail: str, all_of_them: Taxonomy
     ) -> None:
-        self._version += 1
-        VERSION.put(self._rows, "current", _VersionRow(self._version))
+        self._version.now = _VersionRow(self._version.now.version + 1)
         self._audit.note(self._links.principal(connection), request.verb, detail)
         self._make_announcement(all_of_them)
         for broker in self._brokers:
@@ -214,7 +207,7 @@ class Taxonomies(Part):
 
     def _make_announcement(self, all_of_them: Taxonomy) -> None:
         payload = _packed(all_of_them.to_bytes()) if all_of_them else b""
-        self._announced = TaxonomiesAnnounced(version=self._version, payload=payload)
+        self._announced = TaxonomiesAnnounced(version=self._version.now.version, payload=payload)
         self._closure = TaxonomyClosure(all_of_them)
 
 

@@ -285,7 +285,7 @@ class LogWorld(World):
 class Moved(LogWorld):
     """A move, from B4 to B5."""
 
-    thing = Move(1, "p1", "B4", "B5", 1)
+    thing = Move("p1", 1, "B4", "B5", 1)
     spaces = ("move",)
 
     def __init__(self) -> None:

@@ -20,6 +20,7 @@ import msgpack
 from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext, Surroundings
+from overlay.link.durable import fill
 from overlay.link.errors import StoreError
 from overlay.link.events import (
     Action,
@@ -255,6 +256,7 @@ class Core:
         self.verbs = self._server.verbs
         self.verbs |= {**agenda.verbs(), "statistics": Verb(Right.OPERATE, statistics.handle)}
         stored = StoredRows(self._links.restore(rows), self._around.progress, agenda.streams())
+        fill(self._rows, stored)
         agenda.restore(stored)
 
     def handle(self, event: Event, now: float) -> list[Action]:

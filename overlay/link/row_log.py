@@ -7,6 +7,8 @@ event; the core hands them out with its other actions.  They declare what they s
 
 from __future__ import annotations
 
+from typing import Any
+
 from overlay.link.events import Delete, Put
 
 
@@ -25,6 +27,8 @@ class RowLog:
 
     def __init__(self) -> None:
         self._actions: list[Put | Delete] = []
+        self.stored: list[Any] = []
+        """The state that is filled at a restart (durable.py), in the order in which it was made."""
 
     def __len__(self) -> int:
         """Changes since the last ``drain``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
+from overlay.link.durable import fill
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from registration.catalog import Catalog, ProfileEntry
@@ -34,8 +35,10 @@ def test_a_service_that_begins_anew_gives_other_ids_and_one_that_goes_on_the_nex
     first = [ids.new("s"), ids.new("p")]
     anew, _ = service(2)
     assert not {anew.new("s"), anew.new("p")} & set(first)
-    again, _ = service(3)
-    again.restore(stored(rows))
+    again, log = service(3)
+    found = stored(rows)
+    fill(log, found)
+    again.restore(found)
     assert again.name("s", 1) == first[0]
     assert number_of(again.new("s")) == 2
 

@@ -19,6 +19,7 @@ from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.frames import (
     Delivery,
     Ephemeral,
@@ -162,7 +163,9 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         self._registration = registration
         self._backlog_bytes_max = context.limits.delivery_backlog_bytes_max
         self._standbys: dict[str, _Standby] = {}
-        self._settling: dict[str, dict[str, int]] = {}  # the watersheds of those that were taken
+        self._settling = StoredMap(
+            context.rows, SETTLING
+        )  # the watersheds of those that were taken
         self._counters: Counter[str] = Counter()
 
     def __contains__(self, profile: str) -> bool:
@@ -177,7 +180,6 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
             self._standbys[profile] = _Standby(
                 row.move, row.version, row.is_live, row.watershed, row.last
             )
-        self._settling.update(rows.take(SETTLING))
         for key, kept in rows.take(KEPT):
             profile, _, number = key.rpartition("|")
             standby = self._standbys[profile]
@@ -223,7 +225,6 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         if kind == _KIND:
             self._watersheds.drop(name)
             del self._settling[profile]
-            SETTLING.delete(self._rows, profile)
 
     # --- what it is told once more, as it has lost its store ------------------------------
 
@@ -366,7 +367,6 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
     def _settle(self, profile: str, standby: _Standby) -> None:
         watershed = dict(standby.watershed or {})
         self._settling[profile] = watershed
-        SETTLING.put(self._rows, profile, watershed)
         self._watersheds.begin(f"{_KIND}/{profile}", standby.move, self._query.table.roots)
 
     def _send(self, delivery: Delivery) -> None:
@@ -469,7 +469,6 @@ class ProfileMoves(Part):
         yield hears(TreeEnded, lambda ended: self.end_tree(ended.root))
 
     def restore(self, rows: StoredRows) -> None:
-        self.watersheds.restore(rows)
         self.leaving.restore(rows)
         self.coming.restore(rows)
         self._look_again()

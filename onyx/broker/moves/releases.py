@@ -21,6 +21,7 @@ from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.frames import (
     Delivery,
     HandedOver,
@@ -92,10 +93,9 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         self._query = query
         self._mailboxes = mailboxes
         self._links = context.links
-        self._rows = context.rows
         self._watersheds = watersheds
         self._registration = registration
-        self._releases: dict[str, _Release] = {}
+        self._releases = StoredMap(context.rows, RELEASES)
         self._reading: set[str] = set()  # whose results are being read from the store
         self._counters: Counter[str] = Counter()
 
@@ -112,7 +112,6 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         return bool(self._reading)
 
     def restore(self, rows: StoredRows) -> None:
-        self._releases.update(rows.take(RELEASES))
         self._reading = {p for p, release in self._releases.items() if release.wanted is not None}
 
     def handle_release(self, frame: ReleaseProfile) -> None:
@@ -196,11 +195,11 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         return Leaving.STAYING if release is None else release.state
 
     def _ask_for_watershed(self, profile: str, frame: ReleaseProfile) -> None:
-        self._put(profile, _Release(frame.move, frame.version))
+        self._releases[profile] = _Release(frame.move, frame.version)
         self._watersheds.begin(_watershed_name(profile), frame.move, self._query.table.roots)
 
     def _hand_over_next(self, profile: str, frame: HandoverWanted) -> None:
-        self._put(profile, replace(self._releases[profile], wanted=frame.after))
+        self._releases[profile] = replace(self._releases[profile], wanted=frame.after)
         self._hand_over(profile, frame.after)
 
     def _forget_watershed(self, profile: str) -> None:
@@ -218,7 +217,6 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
     def _forget(self, profile: str) -> None:
         del self._releases[profile]
         self._reading.discard(profile)
-        RELEASES.delete(self._rows, profile)
 
     def _hand_over(self, profile: str, after: int) -> None:
         """The next portion, now or when it has been read from the store."""
@@ -228,7 +226,7 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
             self._reading.add(profile)
             return
         self._reading.discard(profile)
-        self._put(profile, replace(release, wanted=None))
+        self._releases[profile] = replace(release, wanted=None)
         for position, delivery in portion:
             handed = HandedOver(
                 profile=profile,
@@ -257,7 +255,7 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         since = 0 if box.is_claimed else hosted.unclaimed_since
         numbers = (max(0, box.bottom - box.lost), box.bottom, box.last, int(ephemeral), since)
         found = tuple(sorted(watershed.numbers.items()))
-        self._put(profile, replace(release, is_done=True, numbers=numbers, watershed=found))
+        self._releases[profile] = replace(release, is_done=True, numbers=numbers, watershed=found)
         self._say_released(profile)
 
     def _say_released(self, profile: str) -> None:
@@ -268,10 +266,6 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
             watershed=list(release.watershed),
         )
         self._links.send(self._registration, REGISTRATION_KEY, released)
-
-    def _put(self, profile: str, release: _Release) -> None:
-        self._releases[profile] = release
-        RELEASES.put(self._rows, profile, release)
 
     # --- the protocol ---------------------------------------------------------------------
 

@@ -22,10 +22,10 @@ from enum import StrEnum
 
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.events import Flow
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import WatershedMarker, WatershedReached
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import MutableRow, Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.tree_name import root_of, version_of
@@ -71,8 +71,7 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
     def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
         self._links = context.links
-        self._rows = context.rows
-        self._watersheds: dict[str, Watershed] = {}
+        self._watersheds = StoredMap(context.rows, WATERSHEDS)
         self._unmarked: dict[str, set[str]] = {}  # root brokers to which no marker is on its way
         self._marker = 0  # of what is begun with this event
         self._known: list[str] = []
@@ -84,9 +83,6 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
     def highest(self) -> int:
         """Of the markers that are under way."""
         return max((found.marker for found in self._watersheds.values()), default=0)
-
-    def restore(self, rows: StoredRows) -> None:
-        self._watersheds.update(rows.take(WATERSHEDS))
 
     def begin(self, name: str, marker: int, trees: Iterable[str]) -> None:
         """Ask the roots of the trees in use; ``marker`` is a number that this broker uses for
@@ -149,7 +145,7 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
             if watershed.waiting and source not in watershed.numbers:
                 watershed.numbers[source] = CLAIMED_SEQUENCE_MAX
                 if name not in self._unmarked:
-                    self._store(name)
+                    self._watersheds.put(name)
 
     def drop(self, name: str) -> None:
         """A watershed is not needed any more."""
@@ -176,14 +172,14 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
 
     def _wait(self, name: str) -> None:
         del self._unmarked[name]
-        self._store(name)
+        self._watersheds.put(name)
         self._look_what_is_missing(name)
 
     def _take_numbers(self, name: str, root: str, numbers: Iterable[tuple[str, int]]) -> None:
         self[name].waiting.remove(root)
         self[name].numbers.update(numbers)
         self._unmarked.get(name, set()).discard(root)
-        self._store(name)
+        self._watersheds.put(name)
         self._look_what_is_missing(name)
 
     def _look_what_is_missing(self, name: str) -> None:
@@ -198,7 +194,6 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
         self._unmarked.pop(name, None)
         if name in self._known:
             self._known.remove(name)
-        WATERSHEDS.delete(self._rows, name)
 
     def _waiting_for(self, root: str) -> list[str]:
         return [name for name, found in self._watersheds.items() if root in found.waiting]
@@ -218,9 +213,6 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
     def _send_down(self, frame: WatershedReached) -> None:
         hop = self._control.hop_towards(frame.root, frame.host)
         self._links.send(f"broker/{hop}", frame.root, frame)
-
-    def _store(self, name: str) -> None:
-        WATERSHEDS.put(self._rows, name, self._watersheds[name])
 
     # --- the protocol ---------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from onyx.broker.network.control_plane import ControlPlane
 from overlay.access import Access, Right, Rule, Token
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredValue
 from overlay.link.frames import AccessAnnounced
 from overlay.link.part import Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
@@ -28,7 +29,6 @@ class _AccessRow(Row, frozen=True):
 
 
 RULES = Table("access", _AccessRow)
-_CURRENT = "current"
 
 
 class AccessRules(Part):
@@ -44,23 +44,22 @@ class AccessRules(Part):
         self._holders = context.holders
         self._control = control
         self._links = context.links
-        self._rows = context.rows
-        self._row: _AccessRow | None = None  # as the registration service has said
+        self._said: StoredValue[_AccessRow | None] = StoredValue(context.rows, RULES, None)
         self.table = context.access
 
     def frames(self) -> Iterable[Taker]:
         yield takes(AccessAnnounced, "registration", self._handle_announced)
 
     def restore(self, rows: StoredRows) -> None:
-        for _, row in rows.take(RULES):
-            self._use(row)
+        if self._said.now is not None:
+            self._use(self._said.now)
 
     def tick(self, now: float) -> None:
         self._holders.send_away(self._links)
 
     def announced(self) -> AccessAnnounced | None:
         """As the registration service has said it; None: it has said nothing."""
-        row = self._row
+        row = self._said.now
         if row is None:
             return None
         return AccessAnnounced([*row.rules], [*row.tokens], row.revoked, row.version)
@@ -87,8 +86,7 @@ class AccessRules(Part):
     def _handle_announced(self, frame: AccessAnnounced, arrival: Arrival) -> None:
         former = self.table.now
         rules, tokens = [Rule(*r) for r in frame.rules], [Token(*t) for t in frame.tokens]
-        row = _AccessRow(rules, tokens, frame.revoked, frame.version)
-        RULES.put(self._rows, _CURRENT, row)
+        row = self._said.now = _AccessRow(rules, tokens, frame.revoked, frame.version)
         now = self._use(row)
         self._holders.send_away(self._links)
         for connection, peer, principal in self._links.principals():
@@ -102,7 +100,6 @@ class AccessRules(Part):
                 self._links.refuse(connection, "not-authorised", detail)
 
     def _use(self, row: _AccessRow) -> Access:
-        self._row = row
         self._revoke(frozenset(map(int.from_bytes, row.revoked)))
         self.table.now = Access(row.rules, row.tokens)
         return self.table.now

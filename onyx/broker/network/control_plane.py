@@ -37,6 +37,7 @@ from formats import (
 )
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import (
     ShapeAnnounced,
     SourceAnnounced,
@@ -96,8 +97,7 @@ class GoneSources:
     """By id; durable.  Looked through when another goes."""
 
     def __init__(self, rows: RowLog) -> None:
-        self._rows = rows
-        self._gone: dict[str, _GoneRow] = {}  # the oldest first
+        self._gone = StoredMap(rows, GONE, lambda row: row.order)  # the oldest first
         self._order = 0
 
     def __contains__(self, source: object) -> bool:
@@ -107,7 +107,6 @@ class GoneSources:
         return iter(self._gone)
 
     def restore(self, rows: StoredRows) -> None:
-        self._gone = dict(sorted(rows.take(GONE), key=lambda each: each[1].order))
         self._order = max((row.order for row in self._gone.values()), default=0)
 
     def add(
@@ -120,17 +119,16 @@ class GoneSources:
         row = _GoneRow(
             self._order, base, [(each.kind, each.schema, each.position) for each in kept]
         )
-        self._put(source, row)
+        self._gone[source] = row
         for place, (name, row) in enumerate(list(self._gone.items())):
             if not row.waits(oldest):
                 if place < len(self._gone) - GONE_MAX:
                     self.discard(name)
                 elif row.former:
-                    self._put(name, replace(row, former=[]))
+                    self._gone[name] = replace(row, former=[])
 
     def discard(self, source: str) -> None:
-        if self._gone.pop(source, None) is not None:
-            GONE.delete(self._rows, source)
+        self._gone.pop(source)
 
     def base(self, source: str) -> str:
         """What relative IRIs in its graphs are relative to; "" for nothing."""
@@ -142,10 +140,6 @@ class GoneSources:
         row = self._gone.get(source)
         found = () if row is None else row.former
         return [FormerSchema(*each) for each in found if each[1]]
-
-    def _put(self, source: str, row: _GoneRow) -> None:
-        self._gone[source] = row
-        GONE.put(self._rows, source, row)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -439,6 +433,9 @@ class _AwaitedRow(Row, frozen=True):
     children: set[str]
 
 
+_NONE_AWAITED = _AwaitedRow("", set())
+
+
 class CurrentTree(Row, frozen=True):
     """Messages published here go down it; announced before the first does."""
 
@@ -467,9 +464,9 @@ class ControlPlane(Part):
         self.validated: set[str] = set()  # sources whose messages are held against their schema
         self._links = context.links
         self._rows = context.rows
-        self._current = ""  # the tree that messages published here go down, once one is in use
-        # source -> the tree it was announced on, and the children whose TreeReady is missing
-        self._awaited: dict[str, tuple[str, set[str]]] = {}
+        # The tree that messages published here go down, once one is in use.
+        self._current = StoredValue(context.rows, CURRENT, CurrentTree(""), "own")
+        self._awaited = StoredMap(context.rows, AWAITED)  # by source
         self._dictionaries: dict[str, Dictionary | None] = {}  # by source, of those in use
         self._derived: dict[bytes, Dictionary | None] = {}  # by schema: sources may share one
         self._former: dict[str, Mapping[bytes, Dictionary]] = {}  # by source, of those in use
@@ -481,10 +478,6 @@ class ControlPlane(Part):
         self.gone_sources.restore(rows)
         for _, entry in rows.take(SOURCES):
             self._know_source(entry)
-        for source, awaited in rows.take(AWAITED):
-            self._awaited[source] = awaited.tree, awaited.children
-        for _, current in rows.take(CURRENT):
-            self._current = current.tree
 
     @property
     def topology(self) -> Topology:
@@ -505,17 +498,16 @@ class ControlPlane(Part):
     @property
     def current_tree(self) -> str:
         """The tree that messages published here go down."""
-        return self._current or self.shapes.agreed.tree(self.identity) or self.identity
+        return self._current.now.tree or self.shapes.agreed.tree(self.identity) or self.identity
 
     @property
     def has_own_tree(self) -> bool:
         """Whether a tree of this broker is in use, as a source publishes here."""
-        return self._current != ""
+        return self._current.now.tree != ""
 
     def use_tree(self, tree: str) -> None:
         """What is published here from now on goes down this tree."""
-        self._current = tree
-        CURRENT.put(self._rows, "own", CurrentTree(tree))
+        self._current.now = CurrentTree(tree)
         self.announce(CurrentTree(tree))
 
     def tree(self, tree: str) -> BroadcastTree:
@@ -687,23 +679,25 @@ class ControlPlane(Part):
 
     def handle_tree_ready(self, frame: TreeReady, child: str) -> None:
         entry = self.sources.get(frame.source)
-        tree, children = self._awaited.get(frame.source, ("", set()))
+        row = self._awaited.get(frame.source, _NONE_AWAITED)
         # The branches of a tree are called by trees that began with the same version.
-        if entry is not None and child in children and version_of(frame.root) == version_of(tree):
-            self._set_awaited(entry, tree, children - {child})
+        if entry is None or child not in row.children:
+            return
+        if version_of(frame.root) == version_of(row.tree):
+            self._set_awaited(entry, row.tree, row.children - {child})
 
     def awaited(self) -> list[tuple[str, str, str]]:
         """(source, tree, child) of each TreeReady that is missing."""
         return [
-            (source, tree, child)
-            for source, (tree, children) in self._awaited.items()
-            for child in sorted(children)
+            (source, row.tree, child)
+            for source, row in self._awaited.items()
+            for child in sorted(row.children)
         ]
 
     def go_on_without(self, source: str, child: str) -> None:
         """A child's TreeReady is not waited for."""
-        tree, children = self._awaited[source]
-        self._set_awaited(self.sources[source], tree, children - {child})
+        row = self._awaited[source]
+        self._set_awaited(self.sources[source], row.tree, row.children - {child})
 
     def has_told(self, branch: Branch) -> bool:
         """Whether a child has said all that it wants on a branch: it was ready there for another
@@ -711,7 +705,7 @@ class ControlPlane(Part):
         return any(
             entry.ready
             and self.shapes.agreed.tree(entry.root) in branch.roots
-            and branch.broker not in self._awaited.get(source, ("", set()))[1]
+            and branch.broker not in self._awaited.get(source, _NONE_AWAITED).children
             for source, entry in self.sources.items()
         )
 
@@ -741,17 +735,15 @@ class ControlPlane(Part):
             "sources": len(self.sources),
             "open_trees": len(self.open_trees),
             "dictionaries": sum(known is not None for known in self._derived.values()),
-            "awaited_children": sum(len(children) for _, children in self._awaited.values()),
+            "awaited_children": sum(len(row.children) for row in self._awaited.values()),
             **self.shapes.statistics(),
         }
 
     def _set_awaited(self, entry: SourceEntry, tree: str, children: set[str]) -> None:
         if children:
-            self._awaited[entry.source] = tree, children
-            AWAITED.put(self._rows, entry.source, _AwaitedRow(tree, children))
+            self._awaited[entry.source] = _AwaitedRow(tree, children)
             return
-        self._awaited.pop(entry.source, None)
-        AWAITED.delete(self._rows, entry.source)
+        self._awaited.pop(entry.source)
         self._report_ready(entry, tree)
 
     def _report_ready(self, entry: SourceEntry, tree: str) -> None:
@@ -773,8 +765,7 @@ class ControlPlane(Part):
         self.validated.discard(source)
         self._forget_words(source)
         SOURCES.delete(self._rows, source)
-        if self._awaited.pop(source, None) is not None:
-            AWAITED.delete(self._rows, source)
+        self._awaited.pop(source)
         oldest, last = self._kept_between()
         former = self._former_of(entry, None)
         self.gone_sources.add(source, entry.base, former, last, oldest)

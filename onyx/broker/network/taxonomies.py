@@ -27,9 +27,9 @@ from formats.graph.taxonomy import Taxonomy
 from onyx.broker.network.control_plane import ControlPlane, CurrentTree
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.frames import TaxonomiesAnnounced, TaxonomiesInForce, TreeEnded
 from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from yfilter.graph.graph_query import with_classes_above
 
@@ -63,9 +63,8 @@ class Taxonomies(Part):
     def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
         self._links = context.links
-        self._rows = context.rows
-        self._in_force: dict[str, _InForceRow] = {}  # by tree
-        self._payloads: dict[str, bytes] = {}  # by digest
+        self._in_force = StoredMap(context.rows, IN_FORCE)  # by tree
+        self._contents = StoredMap(context.rows, CONTENTS)  # by digest
         self._closures: dict[str, TaxonomyClosure] = {}  # by digest, as they are needed
 
     def frames(self) -> Iterable[Taker]:
@@ -76,10 +75,6 @@ class Taxonomies(Part):
         yield hears(CurrentTree, lambda current: self.use_tree(current.tree))
         yield hears(TreeEnded, lambda ended: self.end_tree(ended.root))
 
-    def restore(self, rows: StoredRows) -> None:
-        self._payloads = {digest: row.payload for digest, row in rows.take(CONTENTS)}
-        self._in_force = dict(rows.take(IN_FORCE))
-
     def closure(self, tree: str) -> TaxonomyClosure | None:
         """By which the graph of a message is closed that comes down a tree, or is published here
         (``ControlPlane.current_tree``); None: as it is."""
@@ -88,7 +83,7 @@ class Taxonomies(Part):
             return None
         found = self._closures.get(row.digest)
         if found is None:
-            taxonomy = _taxonomy(self._payloads[row.digest])
+            taxonomy = _taxonomy(self._contents[row.digest].payload)
             found = self._closures[row.digest] = TaxonomyClosure(taxonomy)
         return found
 
@@ -118,15 +113,14 @@ class Taxonomies(Part):
 
     def end_tree(self, tree: str) -> None:
         """No message comes down a tree any more."""
-        if self._in_force.pop(tree, None) is not None:
-            IN_FORCE.delete(self._rows, tree)
+        if self._in_force.pop(tree) is not None:
             self._drop_unused()
 
     def statistics(self) -> Mapping[str, object]:
         return {
             "version": self.version(),
             "in_force": {tree: row.version for tree, row in self._in_force.items() if tree},
-            "bytes": sum(map(len, self._payloads.values())),
+            "bytes": sum(len(row.payload) for row in self._contents.values()),
         }
 
     def _handle_announced(self, frame: TaxonomiesAnnounced, arrival: Arrival) -> None:
@@ -144,7 +138,7 @@ class Taxonomies(Part):
         self._pass_on(frame.root)
 
     def _check(self, payload: bytes) -> None:
-        if sha256(payload).hexdigest() in self._payloads:
+        if sha256(payload).hexdigest() in self._contents:
             return
         try:
             _taxonomy(payload)
@@ -153,15 +147,13 @@ class Taxonomies(Part):
 
     def _put(self, tree: str, version: int, payload: bytes) -> None:
         digest = sha256(payload).hexdigest() if payload else ""
-        if digest and digest not in self._payloads:
-            self._payloads[digest] = payload
-            CONTENTS.put(self._rows, digest, _ContentRow(payload))
-        self._in_force[tree] = row = _InForceRow(version, digest)
-        IN_FORCE.put(self._rows, tree, row)
+        if digest and digest not in self._contents:
+            self._contents[digest] = _ContentRow(payload)
+        self._in_force[tree] = _InForceRow(version, digest)
         self._drop_unused()
 
     def _payload(self, row: _InForceRow) -> bytes:
-        return self._payloads[row.digest] if row.digest else b""
+        return self._contents[row.digest].payload if row.digest else b""
 
     def _pass_on(self, tree: str) -> None:
         row = self._in_force[tree]
@@ -171,10 +163,9 @@ class Taxonomies(Part):
 
     def _drop_unused(self) -> None:
         used = {row.digest for row in self._in_force.values()}
-        for digest in self._payloads.keys() - used:
-            del self._payloads[digest]
+        for digest in self._contents.keys() - used:
+            del self._contents[digest]
             self._closures.pop(digest, None)
-            CONTENTS.delete(self._rows, digest)
 
 
 def _taxonomy(payload: bytes) -> Taxonomy:

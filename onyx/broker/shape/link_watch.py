@@ -14,23 +14,17 @@ from collections.abc import Callable, Mapping
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.limits import Limits
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import Member, StoredSet
 from overlay.link.frames import LinkReported
 from overlay.link.part import Part
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Row, Table
+from overlay.link.tables import Table
 from registration.catalog import REGISTRATION_KEY
 
-
-class _MissedRow(Row, frozen=True):
-    """Its key is the neighbour with which a link was reported down."""
-
-
-class _MetRow(Row, frozen=True):
-    """Its key is a neighbour that was met at least once."""
-
-
-MISSED = Table("link-missed", _MissedRow)
-MET = Table("link-met", _MetRow)
+MISSED = Table("link-missed", Member)
+"""The neighbours with which a link was reported down."""
+MET = Table("link-met", Member)
+"""The neighbours that were met at least once."""
 NEVER_MET_TIMES = 10
 """``link_down_after_s`` of a link over which both ends never met."""
 
@@ -54,15 +48,14 @@ class LinkWatch(Part):
         self._is_behind = is_behind
         self._control = control
         self._links = context.links
-        self._rows = context.rows
         self._after_s = control.topology.limits.link_down_after_s
         self._since: dict[str, tuple[bool, float]] = {}  # by neighbour: here or not, since when
         self._reported: dict[str, bool] = {}
-        self._met: set[str] = set()
+        self._missed = StoredSet(context.rows, MISSED)
+        self._met = StoredSet(context.rows, MET)
 
     def restore(self, rows: StoredRows) -> None:
-        self._reported = {neighbour: False for neighbour, _ in rows.take(MISSED)}
-        self._met = {neighbour for neighbour, _ in rows.take(MET)}
+        self._reported = dict.fromkeys(self._missed, False)
 
     def take_limits(self, limits: Limits) -> None:
         self._after_s = limits.link_down_after_s
@@ -72,15 +65,13 @@ class LinkWatch(Part):
         neighbours = self._control.shapes.neighbours()
         for neighbour in self._reported.keys() - neighbours:
             del self._reported[neighbour]
-            MISSED.delete(self._rows, neighbour)
+            self._missed.discard(neighbour)
         for neighbour in self._met - neighbours:
             self._met.remove(neighbour)
-            MET.delete(self._rows, neighbour)
         for neighbour in neighbours:
             is_here = self.is_here(neighbour)
-            if is_here and neighbour not in self._met:
+            if is_here:
                 self._met.add(neighbour)
-                MET.put(self._rows, neighbour, _MetRow())
             if neighbour not in self._since or self._since[neighbour][0] != is_here:
                 self._since[neighbour] = is_here, now
         shape = self._control.shapes.agreed
@@ -94,9 +85,9 @@ class LinkWatch(Part):
             if now - since >= after_s and self._reported.get(neighbour) is not is_here:
                 self._reported[neighbour] = is_here
                 if is_here:
-                    MISSED.delete(self._rows, neighbour)
+                    self._missed.discard(neighbour)
                 else:
-                    MISSED.put(self._rows, neighbour, _MissedRow())
+                    self._missed.add(neighbour)
                 self._report(neighbour)
 
     def say_again(self) -> None:

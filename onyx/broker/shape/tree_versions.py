@@ -41,6 +41,7 @@ from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.bypasses import Bypasses
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import Member, StoredMap, StoredSet
 from overlay.link.events import Flow
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
 from overlay.link.frames import (
@@ -138,13 +139,9 @@ class _SettingUpRow(Row, frozen=True):
     children: set[str]
 
 
-class _TreeRow(Row, frozen=True):
-    """Its key is the tree."""
-
-
 SETTING_UP = Table("tree-setting-up", _SettingUpRow)
-ENDING = Table("tree-ending", _TreeRow)
-ENDED = Table("tree-ended", _TreeRow)
+ENDING = Table("tree-ending", Member)
+ENDED = Table("tree-ended", Member)
 
 
 class TreeState(StrEnum):
@@ -188,11 +185,11 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         self._give_backs = give_backs
         self._bypasses = bypasses
         self._links = context.links
-        self._rows = context.rows
         self._held = HeldFrames(context.rows)
-        self._awaited: dict[str, set[str]] = {}  # new tree -> children whose BranchReady is missing
-        self.ending: set[str] = set()  # no more comes but what was given back, or is held
-        self._ended: set[str] = set()  # as long as their origin is known
+        self._awaited = StoredMap(context.rows, SETTING_UP)  # by new tree
+        # No more comes of these trees but messages that were given back, or are held.
+        self.ending = StoredSet(context.rows, ENDING)
+        self._ended = StoredSet(context.rows, ENDED)  # as long as their origin is known
         self.waiting: set[str] = set()  # open trees with an older one of the same root, that has
         # to end before what comes down them is taken, and those of
         self._unheard: dict[str, str] = {}  # tree -> the source that has to be ready first
@@ -215,9 +212,6 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
     def restore(self, rows: StoredRows) -> None:
         """The other planes must have been restored before."""
         self._held.restore(rows)
-        self._awaited.update((tree, row.children) for tree, row in rows.take(SETTING_UP))
-        self.ending.update(tree for tree, _ in rows.take(ENDING))
-        self._ended.update(tree for tree, _ in rows.take(ENDED))
         self._find_waiting()
         for tree in self._held.trees:
             if not self._note_early(tree):
@@ -439,7 +433,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
 
     def go_on_without(self, away: frozenset[str]) -> None:
         """Children that are gone round from now on are not awaited."""
-        for tree, children in list(self._awaited.items()):
+        for tree, children in [(tree, row.children) for tree, row in self._awaited.items()]:
             if children & away:
                 self._presume(tree, children & away)
                 self._query.flush()
@@ -452,22 +446,19 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
 
     def _strike_child(self, tree: str, child: str) -> None:
         self._confirm(tree, child)
-        awaited = self._awaited[tree]
+        awaited = self._awaited[tree].children
         if child in awaited:
             self._query.flush()
             self._await(tree, awaited - {child})
 
     def _await(self, tree: str, children: set[str]) -> None:
-        self._awaited[tree] = children
-        if children:
-            SETTING_UP.put(self._rows, tree, _SettingUpRow(children))
-        else:
+        self._awaited[tree] = _SettingUpRow(children)
+        if not children:
             self.happen(tree, TreeEvent.ALL_READY)
 
     def _say_ready(self, tree: str) -> None:
         """To the parent; the root broker goes over to the tree."""
         del self._awaited[tree]
-        SETTING_UP.delete(self._rows, tree)
         branch = self._control.branch(tree)
         if branch is not None:
             # On the channel of the branch, on which the routing query went.
@@ -482,7 +473,6 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
     def _end_soon(self, tree: str) -> None:
         """No message comes down a tree any more, but those that were given back."""
         self.ending.add(tree)
-        ENDING.put(self._rows, tree, _TreeRow())
         self.end_if_complete(tree)
 
     def _end(self, tree: str) -> None:
@@ -492,13 +482,10 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
             self._links.send(f"broker/{below}", tree, ended)
         self._query.close_tree(tree)
         self.announce(ended)
-        if self._awaited.pop(tree, None) is not None:
-            SETTING_UP.delete(self._rows, tree)
+        self._awaited.pop(tree)
         self._give_backs.end_tree(tree)
         self.ending.discard(tree)
-        ENDING.delete(self._rows, tree)
         self._ended.add(tree)
-        ENDED.put(self._rows, tree, _TreeRow())
         left = self._of_root(root_of(tree))
         self._trained.end_tree(tree, left)
         self._find_waiting()
@@ -515,7 +502,6 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
 
     def _forget(self, tree: str) -> None:
         self._ended.remove(tree)
-        ENDED.delete(self._rows, tree)
 
     def _drop_lost_sources(self) -> None:
         """When none of their messages can come any more, which take their dictionaries."""
