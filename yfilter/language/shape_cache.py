@@ -5,9 +5,10 @@ A text is taken apart by one regular expression, and what is left of it is looke
     for $n in /nitf where $n/@id = "x" return $n     key    for $n in /▢ where $n/@▢ = "▢" return $n
                                                      words  nitf, id, x
 
-The first time, the text is parsed with a placeholder for each word; where the placeholders are in
-the tree, the words of other texts will be.  This is right as the parser treats all names alike that
-are not RESERVED, and all literals of one kind, as long as it reads them as names and literals.
+The first time (of long texts, whose keys seldom come again, the second time) the text is parsed
+with a placeholder for each word; where the placeholders are in the tree, the words of other texts
+will be.  This is right as the parser treats all names alike that are not RESERVED, and all literals
+of one kind, as long as it reads them as names and literals.
 What it reads as something else, say a word in the text of a constructor, has no place in the tree:
 such a word belongs to the key.  A text that is refused with placeholders is parsed as it stands, so
 every refusal is about what the user wrote.
@@ -52,6 +53,7 @@ from yfilter.language.shapes import (
 from yfilter.language.subexpressions import all_within
 
 LENGTH_MAX = 2_048
+LEARNT_AT_ONCE_MAX = 256
 PLAIN_LENGTH_MAX = 512  # and so within ProfileLimits.steps_max
 KEYS_MAX = 8_192
 STEPS_MAX = 4_096  # remembered that have no predicates
@@ -121,7 +123,11 @@ class _Unique(NamedTuple):
     """A text that is parsed on its own."""
 
 
-_Entry: TypeAlias = _Recipe | _Partial | _Unique
+class _Met(NamedTuple):
+    """A key of one long text, which was parsed on its own."""
+
+
+_Entry: TypeAlias = _Recipe | _Partial | _Unique | _Met
 
 
 class ShapeCache:
@@ -176,15 +182,11 @@ class ShapeCache:
         """Shape and words of a text; None for one that has to be parsed on its own."""
         pieces, words = _taken_apart(text)
         key: object = "".join(pieces)
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = self._learn(key, pieces, words, ())
+        entry = self._known(key, pieces, words, (), len(text))
         if isinstance(entry, _Partial):
             fixed = entry.fixed
             key = (key, *[words[number] for number in fixed])
-            entry = self._entries.get(key)
-            if entry is None:
-                entry = self._learn(key, pieces, words, fixed)
+            entry = self._known(key, pieces, words, fixed, len(text))
         if not isinstance(entry, _Recipe):
             return None
         made: list[Word] = [*words, *entry.constants]
@@ -204,13 +206,24 @@ class ShapeCache:
     def statistics(self) -> dict[str, int]:
         return {"keys": len(self._entries), **self._counters}
 
-    def _learn(
-        self, key: object, pieces: list[str], words: list[str], fixed: tuple[int, ...]
+    def _known(
+        self,
+        key: object,
+        pieces: list[str],
+        words: list[str],
+        fixed: tuple[int, ...],
+        length: int,
     ) -> _Entry:
-        """What there is to know of a key."""
-        self._counters["learnt"] += 1
-        entry = self._entry(pieces, words, fixed)
-        if len(self._entries) >= self._keys_max:
+        """What there is to know of a key, which a text of this length has."""
+        entry = self._entries.get(key)
+        if entry is not None and not isinstance(entry, _Met):
+            return entry
+        if entry is None and length > LEARNT_AT_ONCE_MAX:
+            entry = _Met()
+        else:
+            self._counters["learnt"] += 1
+            entry = self._entry(pieces, words, fixed)
+        if key not in self._entries and len(self._entries) >= self._keys_max:
             del self._entries[next(iter(self._entries))]
             self._counters["forgotten"] += 1
         self._entries[key] = entry
