@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from yfilter import Matcher, ProfileMatch
 from yfilter.errors import ProfileRefused
+from yfilter.language import query_parser
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
     ANY,
@@ -28,7 +29,12 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
 )
-from yfilter.language.query_parser import parse_expression, parse_path, parse_profile
+from yfilter.language.query_parser import (
+    parse_anew,
+    parse_expression,
+    parse_path,
+    parse_profile,
+)
 from yfilter.language.query_text import unparse
 
 
@@ -568,3 +574,70 @@ def _parse_or_refuse(text: str) -> None:
         assert 1 <= refused.column <= len(lines[refused.line - 1]) + 1
         assert refused.reason
         assert str(refused)
+
+
+LONG = 'normalize-space(p:name) = "a long text of it" and contains(b, "c")'
+FAULTY = 'b = "a long text of it" and c = xs:date("2026-02-30")'
+FAULTLESS = 'b = "a long text of it" and contains(c, "d")'
+SURROUNDED = [
+    f'declare namespace p = "urn:p"; /a[{LONG}]/b[{LONG}]',
+    f'declare namespace p = "urn:p"; /a[{LONG}]/c[{LONG}][b/c[{LONG}]]',
+    f'declare namespace p = "urn:q"; /a[{LONG}]',
+    f'declare namespace p = "urn:p"; declare default element namespace "urn:d"; /a[{LONG}]',
+    f"/a[{LONG}]",
+    f'declare namespace p = "urn:p"; /a/@b[{LONG}]',
+    f'declare namespace p = "urn:p"; declare option svrl:idle-paths "empty"; /a/@b[{LONG}]',
+    f'declare namespace p = "urn:p"; /c/@b[{LONG}]',
+    f'declare namespace p = "urn:p"; {"/a[" * 63}b[{LONG}]{"]" * 63}',
+    f'declare namespace p = "urn:p"; {"/a[" * 64}b[{LONG}]{"]" * 64}',
+    f"/a[{FAULTY}]",
+    f"/a/b/c[{FAULTY}]/d[{FAULTY}]",
+    *(
+        f"declare namespace p = 'urn:p'; declare {declared}; for $v in /{v} return $v/a[{asked}]"
+        for declared in (
+            "variable $d := 'one text'",
+            "variable $d := 'other text'",
+            "function p:f($a) { $a + 1 }",
+            "function p:f($a) { $a + 2 }",
+        )
+        for v in "xy"
+        for asked in (
+            "@a = $d and @b = 'a long text of it'",
+            "@a = p:f(3) and @b = 'a long text of it'",
+            "@a = $v and @b = 'a long text of it'",
+            "switch (@a) case 'a long text of it' return b default return c",
+            "delete node b/c/d, 'a long text of it'",
+            "contains(b, 'a ] long [ text of it')",
+            "contains(b, 'a long text of it') (: ] :) and c",
+            "b/element e { 'a long text of it' }",
+        )
+    ),
+]
+
+
+def outcome_of(text: str) -> object:
+    """What is read, or why not and where."""
+    try:
+        return parse_anew(text)
+    except ProfileRefused as refused:
+        return str(refused)
+
+
+def test_a_condition_of_another_profile_is_read_as_if_it_were_new() -> None:
+    known = query_parser._CONDITIONS
+    known.clear()
+    after_others = [outcome_of(text) for text in SURROUNDED]
+    for text, outcome in zip(SURROUNDED, after_others, strict=True):
+        known.clear()
+        assert outcome == outcome_of(text)
+        assert outcome == outcome_of(text)
+    assert {type(outcome) is str for outcome in after_others} == {True, False}
+
+
+def test_a_condition_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    (first, _) = (parse_anew(f"/{name}[{FAULTLESS}]") for name in "ab")
+    monkeypatch.setattr(query_parser.UpdateParser, "condition", lambda _: pytest.fail("read again"))
+    second = parse_anew(f"/c/d[{FAULTLESS}]")
+    assert isinstance(first, PathExpression)
+    assert isinstance(second, PathExpression)
+    assert second.steps[-1].predicates[0] is first.steps[-1].predicates[0]

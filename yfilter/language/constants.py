@@ -17,7 +17,7 @@ words of each profile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -80,6 +80,26 @@ def constants_in(body: Expression) -> tuple[Constant, ...]:
     finder = _Finder()
     finder.look_into(body)
     return tuple(finder.found)
+
+
+def may_be_fault(expression: Expression, lets: Container[str]) -> bool:
+    """Whether it can be a constant that is an error, with the variables that ``let`` binds; in a
+    tree without one there is none.
+
+    PERF: a quick look, as most parts of a profile are about the message."""
+
+    def may_be_constant(part: Expression) -> bool:
+        match part:
+            case UserCall():
+                return True
+            case PathExpression(Origin.VARIABLE, (), name):
+                return name in lets
+            case _ if not isinstance(part, _KINDS):
+                return False
+        parts = same_focus(part)
+        return all(map(may_be_constant, parts)) if parts else not uses_context(part)
+
+    return _is_fallible(expression) and may_be_constant(expression)
 
 
 def first_fault(constants: Iterable[Constant]) -> Fault | None:

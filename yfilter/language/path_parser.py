@@ -144,11 +144,6 @@ class PathParser(TokenParser):
         self._places[id(expression)] = expression, place.offset
         return expression
 
-    @property
-    def has_fallible(self) -> bool:
-        """Whether anything was read that may be an error."""
-        return bool(self._places)
-
     def place_of(self, parts: Iterable[Expression]) -> int:
         """The place of the innermost of expressions in each other that has one."""
         places = [self._places[id(part)][1] for part in parts if id(part) in self._places]

@@ -24,18 +24,18 @@ from dataclasses import replace
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache, partial
-from itertools import count
+from itertools import count, islice
 from math import isinf
 from typing import NamedTuple, TypeAlias
 
-from formats.characters import is_comment, is_processing_instruction
+from formats.characters import NAME, is_comment, is_processing_instruction
 from formats.name_faults import XMLNS_NAMESPACE
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.errors import ProfileRefused
 from yfilter.graph import graph_query
 from yfilter.graph.graph_query import is_graph_query
 from yfilter.language.checked_text import checked_text
-from yfilter.language.constants import constants_in, first_fault
+from yfilter.language.constants import constants_in, first_fault, may_be_fault
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of, type_result
 from yfilter.language.functions import (
@@ -1119,6 +1119,7 @@ class FlworParser(ComputedParser):
     def __init__(self, text: str, limits: ProfileLimits) -> None:
         super().__init__(text, limits)
         self._clause_count = 0
+        self.lets: set[str] = set()
         # Where the 'return' of a FLWOR expression that is the whole yields its result; -1: nowhere.
         self.result_offset = -1
 
@@ -1236,7 +1237,10 @@ class FlworParser(ComputedParser):
         self.scope = outer.with_variable(name, self.kinds_of(value))
         if position:
             self.scope = self.scope.with_variable(position, ItemKind.NUMBER)
-        return ForClause(name, value, position) if is_for else LetClause(name, value)
+        if is_for:
+            return ForClause(name, value, position)
+        self.lets.add(name)
+        return LetClause(name, value)
 
     def declared_type(self) -> SequenceType | None:
         return self.sequence_type() if self.takes_word("as") else None
@@ -1657,6 +1661,11 @@ _SHOWN_MAX = 80  # characters of what is an error
 _CODE = r"""(?:"[^"&]*+"|'[^'&]*+')"""
 # PERF: a code list, in what a parenthesis has opened; all profiles of a rule set have it.
 _LISTED = re.compile(rf"""[ \t\n]*+((?:{_CODE}[ \t\n]*+,[ \t\n]*+){{8,}}+{_CODE})[ \t\n]*+\)""")
+# Conditions that are remembered: how many, and of how many characters.
+_CONDITIONS_MAX, _KNOWN_LEAST, _KNOWN_MOST = 1_024, 24, 4_096
+# What is about variables, functions or settings of its profile, or may be; updates are.
+_IS_OWN = re.compile(rf"[$<{{]|\(:|\b(?:switch|nodes?|value)\b|(?<!\bxs):[{NAME}]+[ \t\n]*\(")
+_BRACKET = re.compile(r"""[][]|"[^"]*+"|'[^']*+'""")
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
@@ -1736,12 +1745,69 @@ def reread(text: str) -> Profile:
     return _WRITTEN.read(text)
 
 
+def _ends_of_brackets(text: str) -> dict[int, int]:
+    """Where brackets end, by where what is in them begins, wherever they are as they seem."""
+    ends: dict[int, int] = {}
+    open_ones: list[int] = []
+    for found in _BRACKET.finditer(text):
+        if found[0] == "[":
+            open_ones.append(found.end())
+        elif found[0] == "]" and open_ones:
+            ends[open_ones.pop()] = found.start()
+    return ends
+
+
+_CONDITIONS: dict[object, _Known] = {}
 _CACHE = ShapeCache(parse_anew, parse_template)
 _WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
 
 
+class _Known(NamedTuple):
+    """What a condition was read as: with how many steps, and with places counted from its own."""
+
+    condition: Expression
+    steps: int
+    places: tuple[tuple[Expression, int], ...]
+
+
 class QueryParser(UpdateParser):
     """The whole language; one parser reads one text."""
+
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
+        self._ends: dict[int, int] | None = None  # of brackets, by where what is in them begins
+        self._spaces: tuple[dict[str, str], frozenset[tuple[str, str]]] = {}, frozenset()
+
+    def condition(self) -> Expression:
+        """PERF: one that another profile has in the same surroundings is known, if it is about
+        nothing that its own profile declares; rules of a set say the same of their contexts."""
+        text, start = self.lexer.text, self.lexer.offset
+        if self._ends is None:
+            self._ends = _ends_of_brackets(text)
+        end = self._ends.get(start, start)
+        if not _KNOWN_LEAST <= end - start <= _KNOWN_MOST or _IS_OWN.search(text, start, end):
+            return super().condition()
+        if self._spaces[0] is not self.scope.namespaces:
+            self._spaces = self.scope.namespaces, frozenset(self.scope.namespaces.items())
+        settings = self.function_namespace, self.base_uri, self.limits
+        key = text[start:end], self._depth, self.scope.context, self._spaces[1], settings
+        known = _CONDITIONS.get(key)
+        if known is None:
+            first, steps, patterns = len(self._places), self._steps, self._patterns
+            condition = super().condition()
+            if self.lexer.peek().offset == end and self._patterns is patterns:
+                places = islice(self._places.values(), first, None)
+                relative = tuple((one, offset - start) for one, offset in places)
+                if len(_CONDITIONS) >= _CONDITIONS_MAX:
+                    del _CONDITIONS[next(iter(_CONDITIONS))]
+                _CONDITIONS[key] = _Known(condition, self._steps - steps, relative)
+            return condition
+        if any(id(one) in self._places for one, _ in known.places):
+            return super().condition()  # which is in this profile already, at another place
+        self._count_steps(known.steps, self.lexer.peek())
+        self._places.update((id(one), (one, start + offset)) for one, offset in known.places)
+        self.lexer.offset = end
+        return known.condition
 
     def profile(self) -> Expression:
         self._prolog()
@@ -1766,7 +1832,9 @@ class QueryParser(UpdateParser):
 
     def _check_constants(self, body: Expression) -> None:
         """Refuses a constant that can only be an error."""
-        if not self.limits.faults_refused or not self.has_fallible:
+        if not self.limits.faults_refused:
+            return
+        if not any(may_be_fault(one, self.lets) for one, _ in self._places.values()):
             return
         fault = first_fault(constants_in(body))
         if fault is not None:
