@@ -335,8 +335,8 @@ def indexed_part(profile: Profile) -> IndexedPart:
         if shaped is not None:
             ways = [[recipe.fill(parts.words) for recipe in recipes] for recipes in shaped.recipes]
             return IndexedPart(ways, shaped.has_remainder, shaped.is_message)
-    part = _part(profile.body)
-    ways = [[WayRecipe(way).fill(()) for way in ways] for ways in part.ways]
+    part = _part(profile)
+    ways = [[WayRecipe(way, filled=True).fill(()) for way in ways] for ways in part.ways]
     return IndexedPart(ways, part.has_remainder, part.is_message)
 
 
@@ -384,7 +384,7 @@ def _plain_way(path: PlainPath) -> FilledWay | None:
 def _step_recipe(tree: Expression) -> _StepRecipe | None:
     """For the one step of a path; None where that alone does not say what is asked."""
     try:
-        part = _part(tree)
+        part = _part(Profile(tree))
     except NeedsWords:
         return None
     if part.has_remainder or len(part.ways) != 1 or len(part.ways[0]) != 1:
@@ -401,7 +401,7 @@ def _step_recipe(tree: Expression) -> _StepRecipe | None:
 def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
     """None where that alone does not say what is asked, or a blank got lost on the way."""
     try:
-        part = _part(tree)
+        part = _part(Profile(tree))
     except NeedsWords:
         return None
     if not blanks_in(part.of) <= blanks_in(part.ways):
@@ -410,11 +410,13 @@ def _shaped_recipe(tree: Expression) -> _ShapedRecipe | None:
     return _ShapedRecipe(recipes, part.has_remainder, part.is_message)
 
 
-def _part(body: Expression) -> _Part:
-    part = matching_part(Profile(body))
+def _part(profile: Profile) -> _Part:
+    part = matching_part(profile)
     ways = tuple(way for path in part.paths for way in ways_of(path, part.verified))
     remains = part.has_remainder and not part.is_verified
-    return _Part((part.paths, part.verified), ways, remains, delivers_message(body) and not remains)
+    return _Part(
+        (part.paths, part.verified), ways, remains, delivers_message(profile.body) and not remains
+    )
 
 
 # -------------------------------------------------------------------------------------------------

@@ -330,7 +330,7 @@ class Index:
 
     def add_conjunction(self, conjunction: Conjunction) -> int:
         """Add a routing query, all of whose paths have to be found; as ``add``."""
-        ways = [WayRecipe(way_of_path(path)).fill(()) for path in conjunction.paths]
+        ways = [WayRecipe(way_of_path(path), filled=True).fill(()) for path in conjunction.paths]
         return self._add(ways, root_of(Priority.ROUTE, conjunction.reading))
 
     def add_place(self, steps: Iterable[StructuralStep], conditions: Conditions = ()) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from yfilter.index.automaton import (
     AT_LEAST,
@@ -23,6 +24,8 @@ from yfilter.index.ways import Conditions, Verified, Way
 from yfilter.language.query_ast import NodeKind, Operator
 from yfilter.language.shapes import Blank, Word, filling
 
+Found = TypeVar("Found")
+_Fill: TypeAlias = Callable[[Any], Callable[[tuple[Word, ...]], Any]]
 _RANGES = {
     Operator.LT: LESS,
     Operator.LE: AT_MOST,
@@ -32,11 +35,12 @@ _RANGES = {
 
 
 class WayRecipe:
-    """The steps of a way, each with its recipe."""
+    """The steps of a way, each with its recipe; ``filled``: there are no blanks."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, *, filled: bool = False) -> None:
+        fill = _as_it_is if filled else filling
         self._steps = [
-            (step.descendant, filling(step.test), recipe_of(step.conditions)) for step in way
+            (step.descendant, fill(step.test), recipe_of(step.conditions, fill)) for step in way
         ]
 
     def fill(self, words: tuple[Word, ...]) -> FilledWay:
@@ -46,17 +50,24 @@ class WayRecipe:
         ]
 
 
-def recipe_of(conditions: Conditions) -> Recipe | None:
+def _as_it_is(template: Found) -> Callable[[tuple[Word, ...]], Found]:
+    """PERF: what ``filling`` gives, without going through the tree."""
+    return lambda _: template
+
+
+def recipe_of(conditions: Conditions, fill: _Fill = filling) -> Recipe | None:
     """The recipe of what is asked of an element; None for nothing."""
     if not conditions:
         return None
     codes: list[int] = []
     constants: list[Constant] = []
-    _write_conditions(conditions, codes, constants)
+    _write_conditions(conditions, codes, constants, fill)
     return Recipe(codes, constants)
 
 
-def _write_conditions(conditions: Conditions, codes: list[int], constants: list[Constant]) -> None:
+def _write_conditions(
+    conditions: Conditions, codes: list[int], constants: list[Constant], fill: _Fill
+) -> None:
     codes.append(len(conditions))
     for condition in conditions:
         if isinstance(condition, Condition):
@@ -64,13 +75,13 @@ def _write_conditions(conditions: Conditions, codes: list[int], constants: list[
             continue
         if isinstance(condition, Verified):
             codes += (CHECK_VERIFIED, len(constants))
-            constants.append(filling(condition.condition))
+            constants.append(fill(condition.condition))
             continue
         codes += (CHECK_NESTED, len(condition))
         for step in condition:
             codes.append(step.descendant)
             _write_words(step.test, codes, constants)
-            _write_conditions(step.conditions, codes, constants)
+            _write_conditions(step.conditions, codes, constants, fill)
 
 
 def _write_condition(condition: Condition, codes: list[int], constants: list[Constant]) -> None:

@@ -325,6 +325,13 @@ def matching_path(profile: Profile) -> PathExpression:
 
 
 def matching_part(profile: Profile) -> MatchingPart:
+    """PERF: found once, as the index and the routing query begin with it."""
+    if profile.matching is None:
+        profile.matching = _matching_part(profile)
+    return profile.matching
+
+
+def _matching_part(profile: Profile) -> MatchingPart:
     body = profile.body
     flwor = profile.flwor
     if isinstance(body, GraphQuery):

@@ -123,14 +123,17 @@ def downward(path: PathExpression) -> Downward:
                 break
             continue
         kept = tuple(predicate for predicate in step.predicates if not is_positional(predicate))
-        exact = exact and kept == step.predicates
-        steps.append(replace(step, predicates=kept))
+        if len(kept) < len(step.predicates):
+            step = replace(step, predicates=kept)  # noqa: PLW2901
+            exact = False
+        steps.append(step)
     folded = fold_parents(tuple(steps))
     for index, step in enumerate(folded):
         if step.kind in (NodeKind.PARENT, NodeKind.SELF):
             folded, exact, cut = folded[:index], False, True
             break
-    return Downward(replace(path, steps=folded), exact, cut or not folded)
+    left = path if folded == path.steps else replace(path, steps=folded)
+    return Downward(left, exact, cut or not folded)
 
 
 def fold_parents(steps: tuple[LocationStep, ...]) -> tuple[LocationStep, ...]:

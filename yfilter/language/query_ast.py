@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.graph.query_ast import GraphQuery
@@ -462,14 +462,15 @@ class Profile:
     """A parsed profile; ``text`` is what the user wrote.
 
     Two profiles with equal bodies are one internal query.  One made ``of_parts`` has its body made
-    when that is asked for.
+    when that is asked for.  ``matching``: its MatchingPart, once that was found.
     """
 
-    __slots__ = ("_body", "_hash", "parts", "text")
+    __slots__ = ("_body", "_hash", "matching", "parts", "text")
 
     def __init__(self, body: Expression, text: str = "") -> None:
         self._body: Expression | None = body
         self._hash: int | None = None
+        self.matching: Any = None
         self.parts: Filled | None = None
         self.text = text
 
@@ -478,6 +479,7 @@ class Profile:
         profile = cls.__new__(cls)
         profile._body = None
         profile._hash = None
+        profile.matching = None
         profile.parts = parts
         profile.text = text
         return profile

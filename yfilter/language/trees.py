@@ -44,6 +44,20 @@ def nodes_of(tree: object) -> Iterator[object]:
             waiting.extend(reversed(parts))
 
 
+def is_taller(tree: object, height: int) -> bool:
+    """Whether more than so many nodes are in each other, tuples not counted."""
+    level: list[object] = [tree]
+    while level and height >= 0:
+        height -= 1
+        below: list[object] = []
+        for node in level:
+            parts = parts_of(node) or ()
+            for part in parts:
+                below += part if type(part) is tuple else (part,)
+        level = below
+    return bool(level)
+
+
 def changed(tree: Tree, change: Callable[[Any], object]) -> Tree:
     """The tree with ``change`` of all in it but tuples, those below first."""
     return cast(Tree, _changed(tree, change))
