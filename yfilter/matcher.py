@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -21,6 +22,8 @@ else:
 
 __all__ = ["LinkTarget", "Matcher", "Message", "Transforming", "check_profile"]
 
+HELD_MAX = 32  # profiles that were tried last
+
 
 def check_profile(text: str) -> Profile:
     """The profile of a text with which everything that a broker does to a profile works.
@@ -32,19 +35,23 @@ def check_profile(text: str) -> Profile:
     # PERF: what is tried here depends on the shapes alone (``benchmarks network``, registering).
     if shapes is None or not _TRIED.issuperset(shapes):
         try:
-            trial = _trial()
-            trial.remove(trial.add(profile))
+            trial, held = _trial()
+            held.append(trial.add(profile))
+            if len(held) > HELD_MAX:
+                trial.remove(held.popleft())
             routing_query(profile)
         except RecursionError:
+            _trial.cache_clear()  # which may hold a part of it
             raise too_deep(text) from None
         _TRIED.update(shapes or ())
     return profile
 
 
 @cache
-def _trial() -> Matcher:
-    """A matcher to try profiles on, which holds none in between."""
-    return Matcher(MatchLimits(lazy_bytes_max=4096))
+def _trial() -> tuple[Matcher, deque[str]]:
+    """A matcher to try profiles on, and the last ones, which it holds: what rules of a set share is
+    compiled once."""
+    return Matcher(MatchLimits(lazy_bytes_max=4096)), deque()
 
 
 _TRIED: WeakSet[object] = WeakSet()
