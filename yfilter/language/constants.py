@@ -92,11 +92,14 @@ def may_be_fault(expression: Expression, lets: Container[str]) -> bool:
         match part:
             case UserCall():
                 return True
-            case PathExpression(Origin.VARIABLE, (), name):
-                return name in lets
-            case _ if not isinstance(part, _KINDS):
+            case PathExpression(origin, steps, name):
+                return origin is Origin.VARIABLE and not steps and name in lets
+            case FunctionCall(_, parts) | Operation(_, parts):
+                pass
+            case _ if isinstance(part, _KINDS):
+                parts = tuple(same_focus(part))
+            case _:
                 return False
-        parts = same_focus(part)
         return all(map(may_be_constant, parts)) if parts else not uses_context(part)
 
     return _is_fallible(expression) and may_be_constant(expression)

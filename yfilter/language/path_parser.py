@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NoReturn, TypeVar
 
@@ -84,7 +84,8 @@ class Scope:
     constructed: dict[str, str] = field(default_factory=dict)
 
     def with_variable(self, name: str, kinds: Kinds) -> Scope:
-        return replace(self, variables={**self.variables, name: kinds})
+        variables = {**self.variables, name: kinds}
+        return Scope(self.namespaces, variables, self.context, self.constructed)
 
     def with_context(self, context: Kinds) -> Scope:
         return Scope(self.namespaces, self.variables, context, self.constructed)

@@ -160,6 +160,7 @@ _UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
 _OPENING_WORDS = frozenset(
     ("if", "some", "every", "for", "let", "switch", "try", "typeswitch", *_UPDATES)
 )
+_CLOSING = frozenset((",", ")", "]", "}"))
 _NOT_CALLS = frozenset((*KIND_TESTS, "item", "schema-element", "schema-attribute"))
 # How many arguments these have with a collation.
 _COLLATED = {
@@ -236,6 +237,8 @@ class ConditionParser(OperatorParser):
                 flwor = self.construction()
                 assert flwor is not None
                 return flwor
+        if token.kind is not TokenKind.SYMBOL and self.lexer.peek_second().text in _CLOSING:
+            return self._first_step(token)  # PERF: an operand alone, as most arguments are
         found = self.binary(0)
         self.refuse_operator()
         return found
@@ -572,6 +575,8 @@ _ACCEPTED = {
 
 _TAG_NAME = re.compile(f"{NCNAME}(?::{NCNAME})?")
 _CONTENT_MARKUP = re.compile(r"[<{}&]")
+# PERF: most attributes; the others are taken apart.
+_PLAIN_ATTRIBUTE = re.compile(rf"""[ \t\n]+({NCNAME}(?::{NCNAME})?) ?= ?"([^"{{}}]*+)"(?!")""")
 _VALUE_MARKUP = re.compile(r"[<{}&\"'\t\n\r]")
 
 
@@ -630,6 +635,9 @@ class ConstructorParser(ConditionParser):
         text = self.lexer.text
         raw: list[_RawAttribute] = []
         while True:
+            while plain := _PLAIN_ATTRIBUTE.match(text, position):
+                raw.append(_RawAttribute(plain[1], plain.start(1), *plain.span(2)))
+                position = plain.end()
             after_space = self._after_space(position)
             if text.startswith("/>", after_space):
                 return raw, after_space + 2, True
@@ -751,6 +759,9 @@ class ConstructorParser(ConditionParser):
 
     def _value(self, attribute: _RawAttribute) -> tuple[str | Expression, ...]:
         text = self.lexer.text
+        if not _VALUE_MARKUP.search(text, attribute.start, attribute.end):
+            value = text[attribute.start : attribute.end]
+            return (value,) if value else ()
         quote = text[attribute.end]
         parts = _Parts()
         position = attribute.start
