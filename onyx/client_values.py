@@ -172,8 +172,8 @@ class Delivery:
     deliveries of the profile, for ``User.results(…, positions=…)``.
 
     ``is_over_limit``: the message was not evaluated to the end, or its results are larger than a
-    message may be, so that there are none here; ``limit`` says which limit of the host broker that
-    was, in a sentence with its code.
+    message may be, so that only the first are here, or none; ``limit`` says which limit of the host
+    broker that was, in a sentence with its code, and how many results more there are.
     """
 
     profile: str
@@ -186,7 +186,7 @@ class Delivery:
 
     @property
     def is_over_limit(self) -> bool:
-        return not self.results
+        return not self.results or bool(self.limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,8 @@ after a crash the very last may be printed again, no other; with --directory its
 written again under the same name.
 
 When a message takes a profile more time or memory than a broker's limits allow, or its
-results are larger than a message may be, standard error says so in their place (with
---json: "over_limit": true, "limit": why, and no results).
+results are larger than a message may be, standard error says so, and how many are not
+there (with --json: "over_limit": true, "limit": why); the first ones are, if any fit.
 
 With --share several of these commands divide the work: each delivery goes to one of
 them. What one had not written when it ended or lost its connection goes to the others;
@@ -255,9 +255,12 @@ class _Writer:
         """All results of one delivery, written through before the return; whether it was the
         last one wanted."""
         if delivery.is_over_limit and not self._as_json:
+            given = "no results, as a limit of the broker forbids it"
+            if count := len(delivery.results):
+                given = f"the first {count} of its results, as a limit of the broker forbids more"
             print(
                 f"onyx: {delivery.profile}: message {delivery.number} of {delivery.source} "
-                f"gave no results, as a limit of the broker forbids it: {delivery.limit}",
+                f"gave {given}: {delivery.limit}",
                 file=sys.stderr,
             )
         files = []

@@ -932,6 +932,7 @@ class AccessAnnounced(CatalogFrame):
 
 
 SLOTS_MAX = 65_536  # of one frame
+RESULTS_MAX = 1_000_000  # of one message, for a profile
 # Modes of an attachment, together or not.
 SHARED = 1  # each delivery goes to one of all that share
 EPHEMERAL = 2  # nothing is kept while nobody takes the profile
@@ -955,9 +956,10 @@ class Delivery:
     """The results of ``profile`` on message ``number`` of ``source``: ``payload`` is the results
     end to end, ``lengths`` the bytes of each.
 
-    A first one of no bytes says something of the others.  Of one other: a limit leaves the profile
-    without any, as that says; the message was not evaluated to the end, or its results are too
-    large.  Of more: the first of them is the media type of the rest, which are not XML.
+    A first one of no bytes, and the media type behind it, say that the others are not XML.  A last
+    but one of no bytes, and the sentence behind it, say that a limit leaves the profile with those
+    before them alone, or without any: the message was not evaluated to the end, or its results are
+    too large.
     """
 
     profile: str
@@ -1011,7 +1013,7 @@ class Deliveries(Frame):
 
     source: Name
     number: SequenceNumber
-    lengths: Annotated[list[int], Bound(1_000_000), BODY]
+    lengths: Annotated[list[int], Bound(RESULTS_MAX), BODY]
     slots: Slots
     numbers: Numbers
     payload: bytes
@@ -1067,7 +1069,7 @@ class Missed(Frame):
 
 
 class Contents(NamedTuple):
-    """What a delivery has: ``results`` of a ``media_type``, "" for XML; or ``limit``, why none."""
+    """What a delivery has: ``results`` of a ``media_type``, "" for XML; ``limit``: why no more."""
 
     results: list[bytes]
     limit: str = ""
@@ -1076,16 +1078,24 @@ class Contents(NamedTuple):
 
 def contents(lengths: list[int], payload: bytes) -> Contents:
     """What results that lie end to end are."""
-    results = cut(lengths, payload)
-    if len(results) < 2 or results[0]:  # no document is empty
-        return Contents(results)
-    said = results[1].decode("utf-8", "replace")
-    return Contents([], said) if len(results) == 2 else Contents(results[2:], "", said)
+    results, limit, media_type = cut(lengths, payload), b"", b""
+    if len(results) > 1 and not results[-2]:  # no document is empty
+        *results, _, limit = results
+    if len(results) > 1 and not results[0]:
+        _, media_type, *results = results
+    return Contents(
+        results, limit.decode("utf-8", "replace"), media_type.decode("utf-8", "replace")
+    )
 
 
 def with_media_type(results: list[bytes], media_type: str) -> list[bytes]:
     """What ``contents`` reads, of at least one result."""
     return [b"", media_type.encode(), *results] if media_type else results
+
+
+def with_limit(results: list[bytes], limit: str) -> list[bytes]:
+    """What ``contents`` reads, of the results that a limit leaves."""
+    return [*results, b"", limit.encode()]
 
 
 def cut(lengths: list[int], payload: bytes) -> list[bytes]:
@@ -1246,7 +1256,7 @@ class HandedOver(QueryFrame):
     ends: bool
     source: Name
     number: SequenceNumber
-    lengths: Annotated[list[int], Bound(1_000_000), BODY]
+    lengths: Annotated[list[int], Bound(RESULTS_MAX), BODY]
     payload: bytes
 
     def check(self) -> None:

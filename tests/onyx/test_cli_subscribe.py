@@ -27,6 +27,23 @@ def test_results_beyond_a_limit_are_said_in_their_place(
     )
 
 
+def test_first_results_are_written_and_what_is_not_there_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cut_short = Delivery("p1", "s1", 7, [b"<a/>", b"<b/>"], "5 more: too many [result-too-large]")
+    _Writer(None, as_json=False, count=2).write(cut_short)
+    printed = capsys.readouterr()
+    assert printed.out == "<a/>\n<b/>\n"
+    assert printed.err == (
+        "onyx: p1: message 7 of s1 gave the first 2 of its results, as a limit of the broker "
+        "forbids more: 5 more: too many [result-too-large]\n"
+    )
+    _Writer(None, as_json=True, count=2).write(cut_short)
+    line = json.loads(capsys.readouterr().out)
+    assert (line["over_limit"], line["limit"]) == (True, cut_short.limit)
+    assert line["results"] == ["<a/>", "<b/>"]
+
+
 @pytest.mark.parametrize("arguments", [[], ["p1", "--user", "ann"]])
 def test_profiles_are_named_or_a_user_is(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

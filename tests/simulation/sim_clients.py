@@ -73,6 +73,7 @@ class SubscriberClient:
         self.moves = 0
         self.got: Counter[tuple[str, int]] = Counter()  # (source, number) -> times
         self.results: dict[tuple[str, int], list[bytes]] = {}
+        self.limits: dict[tuple[str, int], str] = {}  # what left it without more
         self.detached = ""
         self._must_attach = True
         self._subscription = Subscription()
@@ -114,6 +115,8 @@ class SubscriberClient:
                     self.results[frame.source, frame.number] = found.results or cut(
                         frame.lengths, frame.payload
                     )
+                    if found.limit:
+                        self.limits[frame.source, frame.number] = found.limit
                     self._subscription.take(attachment, number)
                 self._reply(arrival.connection, self._subscription.taken())
         connection = self._links.connection_of(f"broker/{self.host}")

@@ -128,17 +128,32 @@ def first_told(
 ) -> list[bytes]:
     """What is told where a bound has cut the results: the failed assertions of before, and as one
     more of them how many there are beyond; of anything else the bound, which is raised."""
-    failure, count = _failure(profile.body), exceeded.of - len(exceeded.made)
-    if failure is None or not exceeded.made or not limits.is_final(exceeded.code):
+    count = exceeded.of - len(exceeded.made)
+    rest = failure_more(profile, f"{count} more: {exceeded.reason} [{exceeded.code}]")
+    if not rest or not exceeded.made or not limits.is_final(exceeded.code):
         raise exceeded
+    return [*exceeded.made, rest]
+
+
+def failure_more(profile: Profile, said: str) -> bytes:
+    """One failed assertion more, which says something of others; b"" of a profile whose results
+    are none."""
+    failure = _failure(profile.body)
+    if failure is None:
+        return b""
     tag = f"svrl:{failure.name.local}"
     given = "".join(
         f' {name}="{escaped_value(value) if isinstance(value, str) else ""}"'
         for name, (value, *_) in failure.attributes
     )
-    text = escaped_text(f"{count} more: {exceeded.reason} [{exceeded.code}]")
-    rest = f'<{tag} xmlns:svrl="{SVRL_NAMESPACE}"{given}><svrl:text>{text}</svrl:text></{tag}>'
-    return [*exceeded.made, rest.encode()]
+    text = f"<svrl:text>{escaped_text(said)}</svrl:text>"
+    return f'<{tag} xmlns:svrl="{SVRL_NAMESPACE}"{given}>{text}</{tag}>'.encode()
+
+
+def tells_more(profile: Profile, result: bytes) -> bool:
+    """Whether a result is such a one, which has no location."""
+    start = failure_more(profile, "").partition(b"<svrl:text>")[0]
+    return bool(start) and result.startswith(start)
 
 
 def _failure(body: object) -> Constructor | None:

@@ -37,6 +37,7 @@ from overlay.link.errors import StoreDamaged, StoreError
 from overlay.link.events import ReadRows, RowsRead
 from overlay.link.frame_codec import ResultsEncoder
 from overlay.link.frame_memory import FrameMemory
+from overlay.link.frames import with_limit
 from overlay.link.row_log import RowLog, number_key
 from overlay.link.tables import Row, Table
 
@@ -69,8 +70,8 @@ ReadStore: TypeAlias = Callable[[str, str, str], Sequence[tuple[str, bytes]]]
 
 
 class Results:
-    """Those of a message for some mailboxes, end to end in ``payload``, with their ``lengths``;
-    none at all where they are beyond a limit.  ``encoder`` once they have left; ``is_counted``
+    """Those of a message for some mailboxes, end to end in ``payload``, with their ``lengths``,
+    as ``overlay.link.frames.contents`` reads them.  ``encoder`` once they have left; ``is_counted``
     while a record counts them as in memory, for whoever gets them."""
 
     __slots__ = ("encoder", "is_counted", "lengths", "payload")
@@ -88,9 +89,13 @@ class Results:
 
 
 def without_results(code: str, reason: str) -> Results:
-    """Of a profile that a limit leaves without: a result of no bytes, then why."""
-    why = f"{reason} [{code}]".encode()
-    return Results([0, len(why)], why)
+    """Of a profile that a limit leaves without."""
+    return joined(with_limit([], f"{reason} [{code}]"))
+
+
+def joined(results: Sequence[bytes]) -> Results:
+    """Results that were made one by one."""
+    return Results(list(map(len, results)), b"".join(results))
 
 
 NOTHING = Results([], b"")

@@ -27,6 +27,7 @@ from onyx.broker.deliveries.delivery_log import (
     ReadStore,
     Record,
     Results,
+    joined,
 )
 from onyx.broker.deliveries.former_texts import TEXTS, FormerTexts
 from onyx.broker.deliveries.late_spaces import BODY_SPACE
@@ -492,7 +493,7 @@ class Mailboxes(Part):
     ) -> int:
         """The same results of a message for some profiles, none for what was put off and came to
         nothing; see ``deliver_message``."""
-        made = Results(list(map(len, results)), b"".join(results)) if results else NOTHING
+        made = joined(results) if results else NOTHING
         given = self.heard(source, number, [(self.boxes(profiles), made)])
         return self.deliver_message(source, number, given, None) if given else 0
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 
 from formats import DecodeError, ElementStream, MessageRefused
-from onyx.broker.deliveries.delivery_log import Results, without_results
+from onyx.broker.deliveries.delivery_log import Results, joined, without_results
 from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import KeptMessage, Parcel
 from overlay.link.dead_letters import DeadLetters
-from overlay.link.frames import with_media_type
+from overlay.link.frames import RESULTS_MAX, with_limit, with_media_type
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
 from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.work_mark import AT, BEHIND, MARK
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language.interpreted_result import failure_more, tells_more
 from yfilter.language.query_parser import parse_accepted
-from yfilter.late_questions import ProfileEvaluated
 from yfilter.matcher import Matcher
+from yfilter.matches import Delivered
 
 
 def results_bytes_max(limits: LinkLimits) -> int:
@@ -29,9 +33,38 @@ def results_bytes_max(limits: LinkLimits) -> int:
     return frame - FRAME_HEADROOM_BYTES - frame // 64
 
 
+def first_fitting(results: list[bytes], media_type: str, bytes_max: int, text: str) -> Results:
+    """As many results as fit into a frame, and how many there are beyond; ``text``: the profile,
+    of which the engine may have told as much of results that it did not make."""
+    size = sum(map(len, results)) + LENGTH_BYTES * len(results)
+    why = f"the results have {size} bytes, of which {bytes_max} fit in a frame"
+    if size <= bytes_max:
+        why = f"these are {len(results)} results, of which {_RESULTS_MAX} fit in a frame"
+    profile = parse_accepted(text) if text else None
+
+    def untold(count: int) -> list[bytes]:
+        said = f"{count} more: {why} [result-too-large]"
+        failure = b"" if profile is None else failure_more(profile, said)
+        return [failure] if failure else with_limit([], said)
+
+    told = 1 if profile is not None and tells_more(profile, results[-1]) else 0
+    first, last = results[: len(results) - told], results[len(results) - told :]
+    others = [*with_media_type([], media_type), *untold(len(first)), *last]
+    room = bytes_max - sum(LENGTH_BYTES + len(one) for one in others)
+    sizes = accumulate(LENGTH_BYTES + len(one) for one in first[:_RESULTS_MAX])
+    count = bisect_right(list(sizes), room)
+    if not count:
+        return without_results("result-too-large", f"none of {len(first)}: {why}")
+    given = with_media_type(first[:count], media_type)
+    return joined([*given, *untold(len(first) - count), *last])
+
+
 LATE = Results([], b"")
 """What takes more than a slice."""
 
+LENGTH_BYTES = 5  # at most, in a frame, of the length of a result
+_NOBODY = array("i")
+_RESULTS_MAX = RESULTS_MAX - 4  # besides what says something of them
 OPENED_BYTES = 4 * 1024 * 1024  # of the messages that stay open, as they came; one always may
 
 
@@ -78,25 +111,22 @@ class ResultMaker:
         self._opened_bytes = 0
         self._counters: Counter[str] = Counter()
 
-    def fitting(
-        self,
-        results: list[bytes],
-        exceeded: MatchLimitExceeded | None = None,
-        media_type: str = "",
-    ) -> Results:
-        """What is beyond a limit is left out, which is told instead."""
-        if media_type and results:
-            results = with_media_type(results, media_type)
-        payload = b"".join(results)
-        if not exceeded and len(payload) > self._bytes_max:
-            exceeded = MatchLimitExceeded(
-                "result-too-large",
-                f"the results have {len(payload)} bytes, of which {self._bytes_max} fit in a frame",
-            )
-        if exceeded:
-            self._counters["over_limit"] += 1
+    def fitting(self, made: Delivered, profile: str, text: str = "") -> Results | None:
+        """Those of a profile, by its ``text`` or what it says now; None: it gets nothing.  What is
+        beyond a limit is left out, which is told."""
+        exceeded, results = made.exceeded, made.results
+        if exceeded is None:
+            if not results:
+                return None
+            given = joined(with_media_type(results, made.media_type))
+            size = len(given.payload) + LENGTH_BYTES * (len(results) - 1)
+            if size <= self._bytes_max and len(results) <= _RESULTS_MAX:
+                return given
+        self._counters["over_limit"] += 1
+        if exceeded is not None:
             return without_results(exceeded.code, exceeded.reason)
-        return Results(list(map(len, results)), payload)
+        text = text or self._text_of(profile)
+        return first_fitting(results, made.media_type, self._bytes_max, text)
 
     def make(
         self,
@@ -164,15 +194,12 @@ class ResultMaker:
         id_of, query_of = self._matcher.id_of, self._matcher.query_of
         for one in self._matcher.deliver_to(opened.readings, lacking):
             self._counters["made"] += 1
-            names, written, exceeded = list(map(id_of, one.numbers)), one.results, one.exceeded
-            if exceeded is not None and self.is_late(exceeded):
+            names = list(map(id_of, one.numbers))
+            if one.exceeded is not None and self.is_late(one.exceeded):
                 stream = opened.readings.carried
                 yield from self._late(source, number, stream, names, "", at_once)
                 continue
-            fitting = None
-            if written or exceeded:
-                fitting = self.fitting(written, exceeded, one.media_type)
-            opened.made[query_of(names[0])] = fitting
+            fitting = opened.made[query_of(names[0])] = self.fitting(one, names[0])
             yield names, fitting
 
     def statistics(self) -> dict[str, int]:
@@ -187,9 +214,7 @@ class ResultMaker:
             self._former.remove(profile)
         if one.exceeded is not None and self.is_late(one.exceeded):
             return LATE
-        if not (one.results or one.exceeded):
-            return None
-        return self.fitting(one.results, one.exceeded, one.media_type)
+        return self.fitting(one, profile, text)
 
     def is_late(self, exceeded: MatchLimitExceeded) -> bool:
         """Whether what left a profile without results is only its slice."""
@@ -212,7 +237,8 @@ class ResultMaker:
         ask = self.late.at_once if at_once else self.late.answer
         answer = ask(source, number, text or self._text_of(profiles[0]), stream, profiles)
         if answer is not None:
-            yield profiles, self._fitting(answer)
+            made = Delivered(_NOBODY, list(answer.results), answer.limit, True, answer.media_type)
+            yield profiles, self.fitting(made, profiles[0], text)
 
     def at_once(
         self, source: str, number: int, stream: ElementStream, profiles: list[str]
@@ -220,10 +246,6 @@ class ResultMaker:
         """What equal profiles that take long get of a message, for somebody who cannot wait."""
         ((_, results),) = self._late(source, number, stream, profiles, "", at_once=True)
         return results
-
-    def _fitting(self, answer: ProfileEvaluated) -> Results | None:
-        results, limit = list(answer.results), answer.limit
-        return self.fitting(results, limit, answer.media_type) if results or limit else None
 
     def _open(self, source: str, number: int, message: KeptMessage) -> _Opened:
         key = source, number, message.root

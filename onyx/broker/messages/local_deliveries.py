@@ -251,12 +251,12 @@ class LocalDeliveries:
             elif boxes:
                 made = None
                 if one.is_made:
-                    made = self._maker.fitting(one.results, one.exceeded, one.media_type)
+                    made = self._maker.fitting(one, boxes[0].profile)
                 yield Given(boxes, made, True)
         if takes_part is not None:
-            for profile, former in self._transformation.answered_by_former(parcel):
+            for profile, text, former in self._transformation.answered_by_former(parcel):
                 if not is_restricted or self._is_seen(parcel.source, profile):
-                    made = self._maker.fitting(former.results, former.exceeded, former.media_type)
+                    made = self._maker.fitting(former, profile, text)
                     yield Given(self._boxes_named([profile]), made, False)
 
     def deliver(

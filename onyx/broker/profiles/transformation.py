@@ -523,7 +523,7 @@ class Transformation(Part):
                 counts["not_reflected"] += 1
             else:
                 yield match
-        for _, matcher in self._by_former(parcel, counts):
+        for _, _, matcher in self._by_former(parcel, counts):
             for match in matcher.match(parcel.readings):
                 if isinstance(match, ProfileMatch):
                     yield match
@@ -542,12 +542,12 @@ class Transformation(Part):
 
         return is_reflected
 
-    def answered_by_former(self, parcel: Parcel) -> Iterator[tuple[str, Delivered]]:
-        """(profile, what it gets) where a message lacks something that a profile needs, and has
-        what its former text needs."""
-        for profile, matcher in self._by_former(parcel, self._counters):
+    def answered_by_former(self, parcel: Parcel) -> Iterator[tuple[str, str, Delivered]]:
+        """(profile, its former text, what it gets) where a message lacks something that a profile
+        needs, and has what its former text needs."""
+        for profile, text, matcher in self._by_former(parcel, self._counters):
             for delivered in matcher.deliver(parcel.readings):
-                yield profile, delivered
+                yield profile, text, delivered
 
     # --- data plane -----------------------------------------------------------------------
 
@@ -640,8 +640,10 @@ class Transformation(Part):
         """The own branch on whose tree a message was cut; None where profiles here lack nothing."""
         return None if parcel.reflects == WHOLE else self._control.branch(parcel.root)
 
-    def _by_former(self, parcel: Parcel, counts: Counter[str]) -> Iterator[tuple[str, Matcher]]:
-        """Profiles, each with a matcher that holds its former text alone."""
+    def _by_former(
+        self, parcel: Parcel, counts: Counter[str]
+    ) -> Iterator[tuple[str, str, Matcher]]:
+        """Profiles, each with its former text and a matcher that holds it alone."""
         own = self._lacking(parcel)
         if own is None:
             return
@@ -649,7 +651,7 @@ class Transformation(Part):
             counts["answered_by_former"] += 1
             matcher = Matcher(MatchLimits(lazy_bytes_max=4096, evaluation=self._evaluation))
             matcher.add(text, profile)
-            yield profile, matcher
+            yield profile, text, matcher
 
     def _cut(self, parcel: Parcel, stream: ElementStream, made: dict[object, Parcel]) -> Parcel:
         """With what is left of it, if that is not the same as for somebody else who keeps other

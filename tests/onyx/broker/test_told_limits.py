@@ -7,12 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from overlay.link.frames import Delivery, Publish
+from formats.limits import MessageLimits
+from onyx.broker.deliveries.result_maker import LENGTH_BYTES, first_fitting, results_bytes_max
+from overlay.link.frame_codec import encode
+from overlay.link.frames import RESULTS_MAX, Contents, Deliveries, Delivery, Publish, contents
 from tests.beside import Peer
 from tests.onyx.broker.hosting import hosting
-from tests.onyx.broker.test_broker_core import Setting, message
+from tests.onyx.broker.test_broker_core import FIGURE4, Setting, message
 from tests.yfilter.hostile_profiles import MESSAGE
 from tests.yfilter.test_hostile_profiles import Ticking
+from yfilter.schematron import compile_schematron
 
 SOME = "some $x in {0}v, $y in {0}v, $z in {0}v satisfies $x + $y + $z = -1"
 HERE, THERE = SOME.format(""), SOME.format("$a/")
@@ -92,3 +96,134 @@ def test_a_message_that_is_too_much_for_all_profiles_together_is_told_to_all() -
     for taker in takers:
         assert codes(taker.all(Delivery)) == [(1, "too-many-visits")]
     assert setting.core.statistics()["data"]["match_over_limit"] == 1  # type: ignore[index]
+
+
+# What is more than a frame holds: the first are told, with the count of the rest.
+
+COPIES = "for $v in /o/v return <c n='{$v/@n}'>{string(/o/t)}</c>"
+RULES = b"""<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2">
+  <pattern><rule context="v" flag="fatal"><assert id="a" test="@k">
+  <value-of select="/o/t"/></assert></rule></pattern></schema>"""
+(RULE,) = (profile.text for profile in compile_schematron(RULES).profiles)
+MORE = "more: the results have"
+FRAME = 70_000
+
+
+def _narrow() -> Setting:
+    """At most FRAME bytes are in a frame."""
+    limits = replace(FIGURE4.limits, message=MessageLimits(bytes_max=60_000))
+    limits = replace(limits, link=replace(limits.link, frame_bytes_max=FRAME))
+    setting = Setting(replace(FIGURE4, limits=limits))
+    setting.announce()
+    return setting
+
+
+def _send(setting: Setting, *messages: tuple[int, int]) -> None:
+    """Each has so many elements, and a text of so many bytes."""
+    for number, (count, size) in enumerate(messages, 1):
+        items = "".join(f'<v n="{at}"/>' for at in range(1, count + 1))
+        text = f"<o><t>{'x' * size}</t>{items}</o>"
+        setting.brokers["B1"].send("B1", message(text.encode(), number))
+
+
+def _taken(setting: Setting, profile: str = "p1") -> list[Contents]:
+    return [
+        contents(one.lengths, one.payload)
+        for one in setting.beside.subscriber(profile).all(Delivery)
+    ]
+
+
+def test_results_that_fit_into_a_frame_are_told_with_the_count_of_the_rest() -> None:
+    setting = _narrow()
+    setting.place(COPIES)
+    _send(setting, (33, 2_000), (34, 2_000), (400, 2_000), (9, 50_000), (7, 20))
+    found = _taken(setting)
+    assert [(len(one.results), one.limit[: one.limit.find(":")]) for one in found] == [
+        (33, ""),
+        (33, "1 more"),
+        (33, "367 more"),
+        (1, "8 more"),
+        (7, ""),
+    ]
+    for one in found:
+        for number, result in enumerate(one.results, 1):
+            assert result.startswith(b'<c n="%d">x' % number)
+    assert found[1].limit == (
+        "1 more: the results have 68637 bytes, of which 67883 fit in a frame [result-too-large]"
+    )
+    assert setting.core.data.statistics()["results_over_limit"] == 3
+
+
+def test_those_of_who_is_there_and_those_of_a_former_text_as_well() -> None:
+    setting = _narrow()
+    setting.place(COPIES)
+    _send(setting, (34, 2_000))
+    setting.core.query.update("p1", "/never")
+    (former,) = _taken(setting)
+    setting = _narrow()
+    setting.place(COPIES)
+    taker = setting.beside.subscriber("p1")
+    _send(setting, (34, 2_000))
+    (here,) = taker.all(Delivery)
+    assert former == contents(here.lengths, here.payload)
+    assert (len(former.results), former.limit[:6]) == (33, "1 more")
+
+
+def test_of_failed_assertions_one_more_says_how_many_are_not_there() -> None:
+    setting = _narrow()
+    setting.place(RULE)
+    _send(setting, (20, 3_000), (400, 3_000))
+    whole, cut_short = _taken(setting)
+    assert (len(whole.results), whole.limit, cut_short.limit) == (20, "", "")
+    *told, last = cut_short.results
+    assert len(told) == 21
+    assert all(f"/v[{at}]".encode() in one for at, one in enumerate(told, 1))
+    begin = b'<svrl:failed-assert xmlns:svrl="http://purl.oclc.org/dsdl/svrl" id="a" flag="fatal" '
+    assert last.startswith(begin + b'location=""><svrl:text>379 more: the results have ')
+    assert last.endswith(b" fit in a frame [result-too-large]</svrl:text></svrl:failed-assert>")
+
+
+def test_one_result_that_is_more_than_a_frame_is_refused_with_the_count_of_all() -> None:
+    setting = _narrow()
+    setting.place("for $v in /o/v return <c>{string(/o/t), string(/o/t)}</c>", "p1")
+    setting.place(RULE.replace("string($_value)", "concat($_value, $_value)"), "p2")
+    _send(setting, (5, 40_000))
+    for profile in ("p1", "p2"):
+        (found,) = _taken(setting, profile)
+        assert found.results == []
+        assert found.limit.startswith("none of 5: the results have 40")
+        assert found.limit.endswith(" fit in a frame [result-too-large]")
+
+
+@pytest.mark.parametrize("length", [1, 120, 200, 70_000])
+def test_a_frame_has_room_for_what_is_told(length: int) -> None:
+    """Also for the lengths of very many, which were forgotten."""
+    made = [b"x" * length] * (300_000 // length)
+    room = results_bytes_max(replace(FIGURE4.limits.link, frame_bytes_max=FRAME))
+    for media_type, text in (("", ""), ("text/turtle", ""), ("", RULE)):
+        cut_short = first_fitting(made, media_type, room, text)
+        frame = Deliveries("s" * 256, 1, cut_short.lengths, b"1234", bytes(8), cut_short.payload)
+        assert len(encode(frame)) <= FRAME
+        found = contents(cut_short.lengths, cut_short.payload)
+        told = len(found.results) - (text == RULE and length < FRAME)
+        assert found.media_type == (media_type if told else "")
+        assert (length + LENGTH_BYTES) * (told + 1) > room - 500
+        said = found.limit or found.results[-1].decode().partition("text>")[2]
+        assert said.startswith(f"{len(made) - told} {MORE}" if told else f"none of {len(made)}: ")
+
+
+def test_very_many_are_cut_as_well_and_the_engine_has_its_word() -> None:
+    many = [b"x"] * (RESULTS_MAX + 10)
+    found = first_fitting(many, "", 2**30, "")
+    told = contents(found.lengths, found.payload)
+    assert len(found.lengths) <= RESULTS_MAX
+    assert told.limit.startswith(
+        f"{len(many) - len(told.results)} more: these are 1000010 results,"
+    )
+    *_, engine = first_fitting([b"x" * 900] * 9, "", 5_000, RULE).payload.partition(b"<svrl:failed")
+    last = b"<svrl:failed" + engine
+    given = first_fitting([b"y" * 900] * 9 + [last], "", 4_000, RULE)
+    assert given.payload.endswith(last)
+    assert (
+        contents(given.lengths, given.payload).results[-2].partition(b"text>")[2][:7] == b"6 more:"
+    )
