@@ -16,7 +16,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple, TypeAlias
@@ -41,17 +41,16 @@ from yfilter.index.index import Index
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.ways import Verified, Ways, ways_of
 from yfilter.language.budget import too_much_time
-from yfilter.language.interpreted_result import first_told, selected
+from yfilter.language.interpreted_result import first_told, selected, tells_failures
 from yfilter.language.matching_path import delivers_message, matching_part
-from yfilter.language.positions import is_positional
+from yfilter.language.positions import divided
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import And, Expression, PathExpression, Profile
+from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
 from yfilter.language.results import NO_PLAN, ResultWriter, result_writer
 from yfilter.language.shapes import NeedsWords, PlainPath, Shaped, blanks_in, take_apart
-from yfilter.language.trees import flat
 from yfilter.matches import (
     PAUSE,
     Delivered,
@@ -178,10 +177,23 @@ class Answers:
             put_in, parts = with_parts(plan.profile)
             if parts:
                 plan = plan_of_bindings(put_in)
+        cut: MatchLimitExceeded | None = None
         try:
-            return writer.results(plan, self.bindings(answer))
+            bindings = self.bindings(answer)
         except MatchLimitExceeded as exceeded:
-            return first_told(plan.profile, exceeded, self._limits)
+            if not tells_failures(plan.profile) or not self._limits.is_final(exceeded.code):
+                raise
+            cut, bindings = exceeded, exceeded.found
+        try:
+            made = writer.results(plan, bindings)
+            if cut is None:
+                return made
+            cut.made, cut.of = made, len(made)
+        except MatchLimitExceeded as exceeded:
+            if cut is not None:
+                exceeded.unseen = cut.unseen
+            cut = exceeded
+        return first_told(plan.profile, cut, self._limits)
 
     def writer(self, stream: ElementStream) -> ResultWriter:
         """That of a message."""
@@ -192,15 +204,24 @@ class Answers:
         if len(answer.bound) == 1:
             return elements(*answer.bound[0])
         found: set[int] = set()
+        cut: MatchLimitExceeded | None = None
         for path, condition in answer.bound:
-            found.update(elements(path, condition))
+            try:
+                found.update(elements(path, condition))
+            except MatchLimitExceeded as exceeded:
+                found.update(exceeded.found)
+                exceeded.unseen += [] if cut is None else cut.unseen
+                cut = exceeded
+        if cut is not None:
+            cut.found, cut.unseen = sorted(found), list({*cut.unseen} - found)
+            raise cut
         return sorted(found)
 
     def _acquire(self, answer: Answer) -> None:
         acquire = self._operators.acquire
         bound = []
         for path in answer.paths:
-            base, condition = _divided(path)
+            base, condition = divided(path)
             bound.append((acquire(base), 0 if condition is None else acquire(condition)))
         answer.bound = tuple(bound)
 
@@ -210,20 +231,6 @@ class Answers:
             if condition:
                 self._operators.release(condition)
         answer.bound = ()
-
-
-def _divided(path: PathExpression) -> tuple[PathExpression, Expression | None]:
-    """A path without the last conditions of its last step, and these."""
-    last = path.steps[-1]
-    kept = len(last.predicates)
-    while kept and not is_positional(last.predicates[kept - 1]):
-        kept -= 1
-    conditions = last.predicates[kept:]
-    base = replace(last, predicates=last.predicates[:kept])
-    divided = replace(path, steps=(*path.steps[:-1], base))
-    if len(conditions) < 2:
-        return divided, conditions[0] if conditions else None
-    return divided, And(flat(conditions, And))
 
 
 # -------------------------------------------------------------------------------------------------
@@ -703,11 +710,17 @@ class LocalDelivery:
         self._answers.forget(query)
         self.costs.forget(query)
 
-    def given_up(self, stamp: int) -> Iterator[Delivered]:
-        """Queries of which the index does not know whether they match, as that costs too much."""
+    def given_up(self, stamp: int, found: list[int]) -> Iterator[Delivered]:
+        """Queries of which the index does not know whether they match, as that costs too much;
+        those of failed assertions are ``found``, as the first of them may be told."""
         for number, limit in self._index.unsure.items():
-            numbers = array("i", self._local.open_since(number, stamp))
-            if numbers:
+            if (
+                self._limits.is_final(limit.code)
+                and number in self._local.made
+                and tells_failures(self._answer(number).plan.profile)
+            ):
+                found.append(number)
+            elif numbers := array("i", self._local.open_since(number, stamp)):
                 yield Delivered(numbers, [], limit)
 
     def to(self, message: Readings, profile_ids: Iterable[str]) -> Iterator[Delivered]:
@@ -1124,7 +1137,7 @@ class Matcher:
         self._work.local_asked += 1
         stamp = self._local.changes
         found = self._index.match(readings, self.limits.visits_max)
-        given_up = list(self._delivery.given_up(stamp))
+        given_up = list(self._delivery.given_up(stamp, found))
         return chain(given_up, self._delivery.of(readings, found, None, stamp))
 
     def number_of(self, profile_id: str) -> int:
@@ -1266,7 +1279,7 @@ class Matcher:
             for found in self._index.match_in_steps(matching.message, matching.visits_left):
                 if found is not None:
                     if self._index.unsure:
-                        yield from list(self._delivery.given_up(stamp))
+                        yield from list(self._delivery.given_up(stamp, found))
                     yield from self._delivery.of(matching.message, found, makes_now, stamp)
                     break
                 yield PAUSE

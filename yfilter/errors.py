@@ -53,7 +53,9 @@ def at_place(
 
 class MatchLimitExceeded(Exception):
     """A message that would cost the engine more than a stated bound; ``code`` names the bound.
-    ``made``: the results of a profile that were made before, ``of`` as many as it has."""
+    ``made``: the results of a profile that were made before, ``of`` as many as it has.  ``found``:
+    the elements on which a condition holds, of those before the ``unseen``, which nobody looked
+    at."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -61,3 +63,5 @@ class MatchLimitExceeded(Exception):
         self.reason = reason
         self.made: list[bytes] = []
         self.of = 0
+        self.found: list[int] = []
+        self.unseen: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import lxml.etree
@@ -9,6 +10,7 @@ import pytest
 
 from yfilter import Matcher, MatchLimits
 from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.matches import Delivered
 from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import RuleSet, SchematronRefused, compile_schematron
 
@@ -251,6 +253,78 @@ def test_where_a_bound_cuts_the_first_are_told_with_the_count_of_the_rest(
         f"{500 - len(told)} more: the results of a profile are larger than 10000 bytes "
         "[result-too-large]"
     )
+
+
+# Each fourth of 400 items fails, and to look at one costs about 800 visits.
+FOURTHS = f"<o>{''.join(f'<item no={chr(34)}{at % 4}{chr(34)}/>' for at in range(400))}</o>"
+FOURTH = "string(@no | self::attribute()) != '3'"
+ALL_LONG = "count(//item[string-length(concat(@no, name(current()))) gt 100]) = 0"
+
+
+def _delivered_of_fourths(
+    make: type[Matcher] | type[ReferenceMatcher], context: str, text: str, limits: EvaluationLimits
+) -> Delivered:
+    content = f"""<pattern><rule context="{context}"><assert id="a" test="{FOURTH} and {ALL_LONG}">
+      {text}</assert></rule></pattern>"""
+    (rule,) = _rules(content).profiles
+    matcher = make(MatchLimits(evaluation=limits))
+    matcher.add(rule.text)
+    (found,) = matcher.deliver(FOURTHS.encode())
+    return found
+
+
+@pytest.mark.parametrize("make", [Matcher, ReferenceMatcher])
+@pytest.mark.parametrize(
+    "context", ["item", "item[@no]", "item/@no", "item|thing", "thing|o/item", "item[1]/../item"]
+)
+def test_failures_before_a_bound_of_the_condition_are_told(
+    context: str, make: type[Matcher] | type[ReferenceMatcher]
+) -> None:
+    limits = EvaluationLimits(visits_max=20_000)
+    found = _delivered_of_fourths(make, context, "no", limits)
+    assert found.exceeded is None
+    *told, last = map(lxml.etree.fromstring, found.results)
+    places = [each.get("location", "").removesuffix("/@no") for each in told]
+    assert len(places) > 2
+    assert places == [f"/o[1]/item[{4 * at}]" for at in range(1, len(places) + 1)]
+    said = "".join(map(str, last.itertext()))
+    unseen = int(
+        said.removesuffix(
+            " not looked at: a condition looks at too many nodes of this message [too-many-visits]"
+        )
+    )
+    assert (400 - unseen) // 4 == len(places)
+    assert (last.get("id"), last.get("location")) == ("a", "")
+
+
+@pytest.mark.parametrize("make", [Matcher, ReferenceMatcher])
+def test_a_bound_of_the_condition_and_one_of_the_results_are_told_together(
+    make: type[Matcher] | type[ReferenceMatcher],
+) -> None:
+    limits = EvaluationLimits(visits_max=40_000, bytes_max=1_000)
+    *told, last = _delivered_of_fourths(make, "item", "no" * 100, limits).results
+    said = re.search(rb"(\d+) more and (\d+) not looked at: the results of a profile are ", last)
+    assert said is not None
+    more, unseen = map(int, said.groups())
+    assert 0 < len(told) < 5
+    assert len(told) + more == (400 - unseen) // 4
+
+
+@pytest.mark.parametrize("make", [Matcher, ReferenceMatcher])
+def test_what_is_no_failed_assertion_is_not_told_in_part(
+    make: type[Matcher] | type[ReferenceMatcher],
+) -> None:
+    """Nor is a rule of which nothing was found before the bound."""
+    limits = EvaluationLimits(visits_max=20_000)
+    long = "count(//item[string-length(concat(@no, $i/@no)) > 100]) = 0"
+    matcher = make(MatchLimits(evaluation=limits))
+    matcher.add(f"for $i in //item where $i/@no = 3 and {long} return <r/>")
+    (found,) = matcher.deliver(FOURTHS.encode())
+    assert found.exceeded is not None
+    assert (found.results, found.exceeded.code) == ([], "too-many-visits")
+    found = _delivered_of_fourths(make, "item", "no", EvaluationLimits(visits_max=700))
+    assert found.exceeded is not None
+    assert (found.results, found.exceeded.code) == ([], "too-many-visits")
 
 
 def test_an_error_in_a_text_or_a_variable_does_not_lose_the_failure() -> None:

@@ -38,6 +38,7 @@ class Budget:
 
     def renew(self) -> None:
         """All of it may be spent again."""
+        self._visits_before = 0
         self.tuples_left = self.limits.tuples_max
         self.visits_left = self.limits.visits_max
         self.bytes_left = self.limits.bytes_max
@@ -50,7 +51,13 @@ class Budget:
     @property
     def visits(self) -> int:
         """What was charged since then."""
-        return self.limits.visits_max - self.visits_left
+        return self._visits_before + self.limits.visits_max - self.visits_left
+
+    def go_on(self) -> None:
+        """All of it may be spent once more, for something else."""
+        visits = self.visits
+        self.renew()
+        self._visits_before = visits
 
     def charge(self, amount: int = 1) -> None:
         """Counts nodes looked at and items made."""
@@ -96,9 +103,7 @@ class Budget:
 
     def _look(self, amount: int = 0) -> None:
         if self.visits_left < 0:
-            raise MatchLimitExceeded(
-                "too-many-visits", "a condition looks at too many nodes of this message"
-            )
+            raise too_many_visits()
         now = since(self.began, self.limits, AHEAD_SECONDS * amount if amount > MUCH else 0.0)
         if self.began == NOT_BEGUN:
             self.began = now
@@ -131,4 +136,10 @@ def too_much_time(limits: EvaluationLimits) -> MatchLimitExceeded:
     return MatchLimitExceeded(
         "too-much-time",
         f"a profile takes more than {1000 * limits.seconds_max:g} ms for this message",
+    )
+
+
+def too_many_visits() -> MatchLimitExceeded:
+    return MatchLimitExceeded(
+        "too-many-visits", "a condition looks at too many nodes of this message"
     )

@@ -29,6 +29,7 @@ from yfilter.language.nodes import (
     Written,
     element_node,
 )
+from yfilter.language.positions import divided
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import (
     Constructor,
@@ -103,10 +104,11 @@ def _documents(
     first = [element_node(binding) for binding in bindings] if plan.binds else None
     if isinstance(body, Constructor):
         return _enclosing(body, evaluator, first)
+    cut: MatchLimitExceeded | None = None
     if isinstance(body, Flwor):
         clause = body.clauses[0]
         if first is None and _failure(body) is not None and isinstance(clause, ForClause):
-            first = evaluator.nodes(evaluator.value(clause.path, _FOCUS))
+            first, cut = _failing(evaluator, clause.path)
         items: Iterable[Item] = flwor_items(evaluator, body, _FOCUS, first)
     else:
         items = evaluator.value(body, _FOCUS)
@@ -117,19 +119,49 @@ def _documents(
                 found.append(_document(evaluator, item, whole_message))
             except DynamicError:
                 continue
+        if cut is not None:
+            raise cut
     except MatchLimitExceeded as error:
         error.made, error.of = found, len(first or ())
+        error.unseen = [] if cut is None else cut.unseen
         raise
     return found
+
+
+def _failing(
+    evaluator: MessageEvaluator, path: Expression
+) -> tuple[list[Node], MatchLimitExceeded | None]:
+    """The nodes of which failures are told, one looked at behind the other, as far as a bound
+    lets it."""
+    base, condition = path, None
+    if isinstance(path, PathExpression) and path.steps:
+        base, condition = divided(path)
+    nodes = evaluator.nodes(evaluator.value(base, _FOCUS))
+    if condition is None:
+        return nodes, None
+    found: list[Node] = []
+    for at, node in enumerate(nodes):
+        try:
+            if evaluator.holds(condition, node, {}):
+                found.append(node)
+        except MatchLimitExceeded as cut:
+            cut.unseen = [each.number for each in nodes[at:]]
+            evaluator.go_on()
+            return found, cut
+    return found, None
 
 
 def first_told(
     profile: Profile, exceeded: MatchLimitExceeded, limits: EvaluationLimits
 ) -> list[bytes]:
     """What is told where a bound has cut the results: the failed assertions of before, and as one
-    more of them how many there are beyond; of anything else the bound, which is raised."""
-    count = exceeded.of - len(exceeded.made)
-    rest = failure_more(profile, f"{count} more: {exceeded.reason} [{exceeded.code}]")
+    more of them how many there are beyond, and on how many nodes nobody has looked; of anything
+    else the bound, which is raised."""
+    count, unseen = exceeded.of - len(exceeded.made), len(exceeded.unseen)
+    said = [f"{count} more"] if count or not unseen else []
+    said += [f"{unseen} not looked at"] if unseen else []
+    why = f"{exceeded.reason} [{exceeded.code}]"
+    rest = failure_more(profile, f"{' and '.join(said)}: {why}")
     if not rest or not exceeded.made or not limits.is_final(exceeded.code):
         raise exceeded
     return [*exceeded.made, rest]
@@ -154,6 +186,11 @@ def tells_more(profile: Profile, result: bytes) -> bool:
     """Whether a result is such a one, which has no location."""
     start = failure_more(profile, "").partition(b"<svrl:text>")[0]
     return bool(start) and result.startswith(start)
+
+
+def tells_failures(profile: Profile) -> bool:
+    """Whether the results of a profile are failed assertions."""
+    return _failure(profile.body) is not None
 
 
 def _failure(body: object) -> Constructor | None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from yfilter.language.function_library import signature_of
 from yfilter.language.functions import ResultKind
 from yfilter.language.query_ast import (
+    And,
     Cast,
     Conditional,
     Expression,
@@ -38,6 +39,7 @@ from yfilter.language.query_ast import (
     UserCall,
 )
 from yfilter.language.subexpressions import same_focus
+from yfilter.language.trees import flat
 
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to", "negate"))
 _PLAIN_KINDS = frozenset(
@@ -48,6 +50,20 @@ _PLAIN_KINDS = frozenset(
 def is_positional(predicate: Expression) -> bool:
     """Whether a predicate depends on more than its node, as far as its text tells."""
     return may_be_number(predicate) or uses_position(predicate)
+
+
+def divided(path: PathExpression) -> tuple[PathExpression, Expression | None]:
+    """A path without the last conditions of its last step, and these."""
+    last = path.steps[-1]
+    kept = len(last.predicates)
+    while kept and not is_positional(last.predicates[kept - 1]):
+        kept -= 1
+    conditions = last.predicates[kept:]
+    base = replace(last, predicates=last.predicates[:kept])
+    base_path = replace(path, steps=(*path.steps[:-1], base))
+    if len(conditions) < 2:
+        return base_path, conditions[0] if conditions else None
+    return base_path, And(flat(conditions, And))
 
 
 def may_be_number(expression: Expression) -> bool:

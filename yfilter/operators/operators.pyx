@@ -16,7 +16,14 @@ from formats.names import QualifiedName
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.columns import doubles, grown, ints, longs
 from yfilter.language.atoms import arithmetic, cast, compare, is_number, negate, to_double
-from yfilter.language.budget import MUCH, NOT_BEGUN, paced, since, too_much_time
+from yfilter.language.budget import (
+    MUCH,
+    NOT_BEGUN,
+    paced,
+    since,
+    too_many_visits,
+    too_much_time,
+)
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.evaluator import effective_boolean
@@ -290,9 +297,7 @@ cdef class Scratch:
     cdef int _look(self) except -1:
         """At what is left, and at the clock."""
         if self.visits > self.visits_max:
-            raise MatchLimitExceeded(
-                "too-many-visits", "a condition looks at too many nodes of this message"
-            )
+            raise too_many_visits()
         cdef double now = since(self.began, self._limits)
         if self.began == _NOT_BEGUN:
             self.began = now
@@ -2655,7 +2660,10 @@ cdef class OperatorTable:
         """Count what an answer has cost; whether that is too much."""
         cdef Scratch scratch = self.scratch
         if not scratch._is_spent and scratch._evaluator is not None:
+            is_within = scratch.visits <= scratch.visits_max
             scratch.visits += scratch._evaluator.visits
+            if is_within and scratch.visits > scratch.visits_max:
+                self.exceeded = too_many_visits()
             scratch.began = scratch._evaluator.began
             self.nanos += _INTERPRETED_NANOS * scratch._evaluator.visits
         if scratch.began == _NOT_BEGUN and scratch.visits <= scratch.visits_max:
@@ -2679,7 +2687,8 @@ cdef class OperatorTable:
 
     def elements(self, number: int, int condition=0) -> list[int]:
         """The elements that a path from the message selects, in document order; with the number
-        of a condition those on which that holds.  Raises MatchLimitExceeded."""
+        of a condition those on which that holds.  Raises MatchLimitExceeded, which has those that
+        were ``found`` before."""
         cdef int element
         self._look()
         found = self._selected.get(number)
@@ -2695,11 +2704,14 @@ cdef class OperatorTable:
                 return self._with_value(number, found, attribute, value)
         kept = []
         for element in found:
-            if self.holds(condition, element):
-                kept.append(element)
+            holds = self.holds(condition, element)
             if self.gave_up:
                 self.gave_up = False
-                raise self.exceeded
+                cut = MatchLimitExceeded(self.exceeded.code, self.exceeded.reason)
+                cut.found, cut.unseen = kept, [one for one in found if one >= element]
+                raise cut
+            if holds:
+                kept.append(element)
         return kept
 
     cdef list _select(self, int number):

@@ -14,6 +14,7 @@ from overlay.link.frames import RESULTS_MAX, Contents, Deliveries, Delivery, Pub
 from tests.beside import Peer
 from tests.onyx.broker.hosting import hosting
 from tests.onyx.broker.test_broker_core import FIGURE4, Setting, message
+from tests.onyx.broker.test_late_results import Steady
 from tests.yfilter.hostile_profiles import MESSAGE
 from tests.yfilter.test_hostile_profiles import Ticking
 from yfilter.schematron import compile_schematron
@@ -227,3 +228,24 @@ def test_very_many_are_cut_as_well_and_the_engine_has_its_word() -> None:
     assert (
         contents(given.lengths, given.payload).results[-2].partition(b"text>")[2][:7] == b"6 more:"
     )
+
+
+def test_failures_found_before_the_time_is_over_are_told_by_the_process_as_well() -> None:
+    slow = "count(//v[string-length(concat(@k, current()/@k)) gt 100]) = 0"
+    asked = RULES.replace(b'test="@k"', f'test="@k != 3 and {slow}"'.encode())
+    (rule,) = compile_schematron(asked).profiles
+    setting, source = hosting(Steady(), rule.text)
+    taker = setting.beside.subscriber("p0")
+    items = "".join(f'<v k="{number % 4}"/>' for number in range(400))
+    source.send("s1", Publish(source="s1", format="text", payload=f"<o>{items}</o>".encode()))
+    (found,) = taker.all(Delivery)
+    assert setting.beside.evaluations == 1
+    *told, last = contents(found.lengths, found.payload).results
+    assert len(told) > 1
+    for at, result in enumerate(told, 1):
+        assert f'location="/o[1]/v[{4 * at}]"'.encode() in result
+    why = last.decode().partition("<svrl:text>")[2].partition("</svrl:text>")[0]
+    unseen = why.removesuffix(
+        " not looked at: a profile takes more than 50 ms for this message [too-much-time]"
+    )
+    assert (400 - int(unseen)) // 4 == len(told)
