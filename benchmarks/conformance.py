@@ -93,6 +93,7 @@ REFUSALS = {
     "pattern": frozenset(("FORX0001", "FORX0002", "FORX0003", "FORX0004")),
     "number": frozenset(("FOAR0002", "FOCA0003", "FOCA0006")),
 }
+REFUSALS["idle-path"] = REFUSALS["type"]
 # The error in XQuery, where a refusal names it.
 _CODE = re.compile(r"\(([A-Z]{4}[0-9]{4}|Q\{[^{}]*\}\S+)\)$")
 _BEYOND = {"FODT0001": "years from 1 to 9999", "FODT0002": "durations of 2 ** 31 months"}

@@ -138,7 +138,7 @@ def is_taken(profile: str) -> bool:
     try:
         parse_profile(profile)
     except ProfileRefused as refused:
-        assert refused.code == "type", profile
+        assert refused.code == "idle-path", profile
         return False
     return True
 
