@@ -65,6 +65,23 @@ voyage[not(not({}))] ~ voyage[@ship and not({})] ~ voyage[@ship = 'Saale' or not
 voyage[not({} = 'q')] ~ voyage[string({}) = ''] ~ voyage[@ship][not({})]/end ~ voyage[{}][1]"""
 
 
+# Functions and keys that give texts, also empty ones, and the context item more than once.
+_XSLT = 'xmlns:xsl="http://www.w3.org/1999/XSL/Transform"'
+DECLARED = f"""<xsl:function {_XSLT} name="u:texts"><xsl:param name="of"/>
+<xsl:sequence select="$of//text()"/></xsl:function><xsl:function {_XSLT} name="u:said">
+<xsl:param name="of"/><xsl:text>a</xsl:text><xsl:sequence select="$of"/><xsl:text>b</xsl:text>
+<xsl:value-of select="()"/><xsl:value-of select="'c'"/></xsl:function>
+<xsl:key {_XSLT} name="port" match="port/text()" use="."/>"""
+TEXTS = """u:texts(port) ~ u:texts(.), port ~ u:said(port) ~ u:said(port), u:said(@no) ~ u:said(())
+'a', u:said(1), 'b' ~ (., .) ~ ., . ~ (., 'v', .) ~ (.[1], .[1]) ~ current(), .
+string(.), string(.)
+(current(), current()) ~ (., name(..), .) ~ key('port', 'Oslo'), key('port', 'Riga')
+reverse(u:texts(..)) ~ u:texts(port)/.. ~ xs:string(@no), @no ~ count(u:said(port)) ~ u:said('')
+u:said(('', 'x', '')) ~ insert-before(u:said(3), 2, 'z') ~ (u:said(())[2], u:said(())[1])
+subsequence(u:said(()), 3, 1), 'x' ~ for $x in (., .) return $x ~ (., @no)[1], . ~ reverse((., .))
+string-join((., .), '-') ~ *, * ~ @*, . ~ ..//port, . ~ (.)[1], (.)[1]"""
+
+
 def _listed(text: str) -> list[str]:
     return text.replace("\n", " ~ ").split(" ~ ")
 
@@ -116,7 +133,13 @@ def _contexts() -> Iterator[str]:
             yield first.replace("</pattern>", f"{later}</pattern>")
 
 
-@pytest.mark.parametrize("kind", [_sequences, _idle, _contexts])
+def _texts() -> Iterator[str]:
+    for expression in _listed(TEXTS):
+        for context in ("leg", "text()", "@no"):
+            yield DECLARED + _pattern(context, _shown(expression))
+
+
+@pytest.mark.parametrize("kind", [_sequences, _idle, _contexts, _texts])
 def test_profiles_say_as_much_as_saxon(kind: object) -> None:
     assert callable(kind)
     compared = 0
@@ -132,9 +155,9 @@ def test_profiles_say_as_much_as_saxon(kind: object) -> None:
 
 
 def _schema(content: str) -> bytes:
-    spaces = '<ns prefix="xs" uri="http://www.w3.org/2001/XMLSchema"/>'
+    spaces = '<ns prefix="xs" uri="http://www.w3.org/2001/XMLSchema"/><ns prefix="u" uri="urn:u"/>'
     binding = 'xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"'
-    return f"<schema {binding}>{spaces}{content}</schema>".encode()
+    return f'<schema {binding} xmlns:u="urn:u">{spaces}{content}</schema>'.encode()
 
 
 def _by_saxon(processor: TimedSaxon, text: bytes) -> Fired | None:

@@ -55,8 +55,11 @@ from yfilter.schematron.stylesheet import (
     PLAIN_PATH,
     any_key_text,
     functions_text,
+    joined,
     key_text,
     literal,
+    may_be_texts,
+    quoted,
     value_of,
 )
 
@@ -65,7 +68,6 @@ from yfilter.schematron.stylesheet import (
 
 
 _SPACES = re.compile(r"\s+")
-_MAY_BE_TEXTS = re.compile(r"\b(?:text|node)\s*\(|\$")
 
 
 def message(check: Element, schema: Schema) -> str:
@@ -128,15 +130,11 @@ def _name(path: str) -> str:
 def _value(expression: str) -> str:
     """As ``xsl:value-of`` joins a sequence: texts that follow each other are one."""
     refuse_position(expression)
-    value = _of_context(as_xquery(expression))
-    if not _MAY_BE_TEXTS.search(expression):
-        return f"{{for $_value in {value} return string($_value)}}"
-    before = "subsequence($_values, $_at - 1, 1) instance of text()"
-    return (
-        f"{{let $_values := {value} for $_value at $_at in $_values return "
-        f"(if ($_at > 1 and ($_value instance of text()) != ({before})) then text {{' '}} else (), "
-        "if ($_value instance of text()) then $_value else string($_value))}"
-    )
+    asked = as_xquery(expression)
+    value = _of_context(asked)
+    if may_be_texts(asked):
+        return f"{{{joined(value, quoted(' '))}}}"
+    return f"{{for $_value in {value} return string($_value)}}"
 
 
 def _told(value: str) -> str:

@@ -27,7 +27,12 @@ _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", "{": "{{", "}": "}}"}
 )
 PLAIN_PATH = re.compile(r"\.|(?:\.\./)*@?[\w.:*-]+(?:/@?[\w.:*-]+)*")
-_MAY_BE_TEXTS = re.compile(r"\b(?:text|node)\s*\(|\$|[\w.-]:[\w.-]+\s*\(")
+_DOT = r"(?<![\w./)\]*@])\.(?![\w./])"
+# Texts, variables, functions that are declared, and the context item twice.
+_MAY_BE_TEXTS = re.compile(
+    rf"\b(?:text|node)\s*\(|\$|(?<![\w.:-])(?!(?:xs|fn|math):)[\w.-]+:[\w.-]+\s*\(|{_DOT}.*{_DOT}",
+    re.S,
+)
 _A_STRING = "instance of xs:string or . instance of xs:untypedAtomic or . instance of xs:anyURI"
 _FORMAT = re.compile(r"0*1|[aAiI]")
 _SPACES_KEPT = "{http://www.w3.org/XML/1998/namespace}space"
@@ -239,7 +244,7 @@ def _instruction(element: Element) -> str:
 
 
 def _simple_content(element: Element, select: str | None) -> str:
-    """The text of ``value-of``: texts that follow each other are one, values are separated."""
+    """The text of ``value-of``."""
     has_content = len(element) > 0 or bool((element.text or "").strip(_SPACE))
     if (select is not None) == has_content:
         both = "select and content" if has_content else "neither select nor content"
@@ -249,8 +254,18 @@ def _simple_content(element: Element, select: str | None) -> str:
         raise refusal(element, "a separator that is computed; expected a string")
     items = f"({select})" if select is not None else f"({_body(element)})"
     between = quoted(separator)
-    if select is not None and not _MAY_BE_TEXTS.search(bare(select)):
+    if select is not None and not may_be_texts(select):
         return f"string-join((for $_v in {items} return string($_v)), {between})"
+    return joined(items, between)
+
+
+def may_be_texts(expression: str) -> bool:
+    """Whether two texts may follow each other in the value."""
+    return bool(_MAY_BE_TEXTS.search(bare(expression)))
+
+
+def joined(items: str, between: str) -> str:
+    """Items as ``xsl:value-of`` joins them: texts that follow each other are one."""
     return (
         f"let $_k := (for $_v in {items} return if ($_v instance of text() and string($_v) = '') "
         "then () else $_v) return string-join((for $_v at $_at in $_k return (if ($_at = 1 or "
