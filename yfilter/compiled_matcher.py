@@ -821,7 +821,7 @@ class LocalDelivery:
                 self._work.over_limit += 1
             else:
                 self.costs.note_late(query)
-            return Delivered(numbers, [], exceeded)
+            return Delivered(numbers, exceeded.first, exceeded)
 
     def _joined(self, message: Readings, query: int, answer: Answer) -> list[bytes]:
         """The results of a graph profile."""

@@ -65,3 +65,8 @@ class MatchLimitExceeded(Exception):
         self.of = 0
         self.found: list[int] = []
         self.unseen: list[int] = []
+
+    @property
+    def first(self) -> list[bytes]:
+        """Of results that are too large all that were made."""
+        return self.made if self.code == "result-too-large" else []

@@ -29,8 +29,8 @@ class EvaluateProfile:
 @dataclass(frozen=True, slots=True)
 class ProfileEvaluated:
     """``results`` of a ``media_type``, "": XML; none where the message does not match.
-    ``exceeded``: the limit, (code, reason), that left it without; ``seconds`` of processor time
-    were spent."""
+    ``exceeded``: the limit, (code, reason), that left it without, or with the first alone;
+    ``seconds`` of processor time were spent."""
 
     results: tuple[bytes, ...]
     exceeded: tuple[str, str] | None
@@ -53,10 +53,9 @@ def pack_answer(answer: ProfileEvaluated) -> bytes:
 def unpack_answer(data: bytes) -> ProfileEvaluated:
     """ValueError for what is no answer."""
     match msgpack.unpackb(data):
-        case [[*results], None, float(seconds), str(media_type)] if all(
+        case [[*results], None | [str(), str()] as limit, float(seconds), str(media_type)] if all(
             isinstance(one, bytes) for one in results
         ):
-            return ProfileEvaluated(tuple(results), None, seconds, media_type)
-        case [[], [str(code), str(reason)], float(seconds), str()]:
-            return ProfileEvaluated((), (code, reason), seconds)
+            exceeded = None if limit is None else (limit[0], limit[1])
+            return ProfileEvaluated(tuple(results), exceeded, seconds, media_type)
     raise ValueError("no answer about a profile")

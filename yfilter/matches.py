@@ -37,9 +37,9 @@ class Rendering(Protocol):
 
 class Delivered(NamedTuple):
     """What some profiles get of a message: ``numbers`` of their registrations, in no order, and the
-    results, which are equal for all of them.  ``exceeded``: the limit that left them without.
-    ``is_made`` False: the results were put off; ``Matcher.deliver_to`` makes them.  ``media_type``
-    of the results, "": XML."""
+    results, which are equal for all of them.  ``exceeded``: the limit that left them without, or
+    with the first alone.  ``is_made`` False: the results were put off; ``Matcher.deliver_to`` makes
+    them.  ``media_type`` of the results, "": XML."""
 
     numbers: array[int]
     results: list[bytes]

@@ -661,7 +661,7 @@ class ReferenceMatcher:
                 self._work.over_limit += 1
             else:
                 self._costs.note_late(query.number)
-            return Delivered(numbers, [], exceeded)
+            return Delivered(numbers, exceeded.first, exceeded)
         return Delivered(numbers, results, media_type=asked.media_type(query) if results else "")
 
     def _results_if_matched(self, asked: _Asked, query: _Query) -> list[bytes] | None:

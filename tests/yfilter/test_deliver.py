@@ -14,6 +14,7 @@ from tests.yfilter import interpreted
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileMatch, ProfileRefused
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.matches import Delivered
+from yfilter.reference import ReferenceMatcher
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 
@@ -145,6 +146,21 @@ def test_profiles_that_come_and_go_meanwhile() -> None:
     matcher.add("for $b in //b return <new/>", "newer")
     assert [matcher.id_of(number) for one in left for number in one.numbers] == [kept]
     assert set(delivered(matcher)) == {first, kept, "new", "newer"}
+
+
+@pytest.mark.parametrize("make", [Matcher, ReferenceMatcher])
+@pytest.mark.parametrize("order", ["", "order by $n descending"])
+def test_of_results_that_are_too_large_the_first_are_given(
+    make: type[Matcher] | type[ReferenceMatcher], order: str
+) -> None:
+    matcher = make(MatchLimits(evaluation=EvaluationLimits(bytes_max=60)))
+    matcher.add(f"for $b in //b let $n := number($b/@n) {order} return <long>{{$b/@n}}</long>")
+    numbers = [4, 3, 2, 1] if order else [1, 2, 3, 4]
+    (found,) = matcher.deliver(b"<a><b n='1'/><b n='2'/><b n='3'/><b n='4'/></a>")
+    assert found.results
+    assert found.results == [b'<long n="%d"/>' % n for n in numbers][: len(found.results)]
+    assert found.exceeded is not None
+    assert found.exceeded.code == "result-too-large"
 
 
 def test_what_exceeds_a_limit_is_told_and_others_get_theirs() -> None:

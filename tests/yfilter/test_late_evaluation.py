@@ -101,5 +101,6 @@ def test_answers_come_through_as_they_are() -> None:
     for answer in (
         ProfileEvaluated((b"<a/>", b""), None, 0.5),
         ProfileEvaluated((), ("too-much-memory", "why"), 0.0),
+        ProfileEvaluated((b"<a/>",), ("result-too-large", "why"), 0.0),
     ):
         assert unpack_answer(pack_answer(answer)) == answer

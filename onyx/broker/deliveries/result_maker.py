@@ -33,9 +33,10 @@ def results_bytes_max(limits: LinkLimits) -> int:
     return frame - FRAME_HEADROOM_BYTES - frame // 64
 
 
-def first_fitting(results: list[bytes], media_type: str, bytes_max: int, text: str) -> Results:
+def first_fitting(made: Delivered, bytes_max: int, text: str) -> Results:
     """As many results as fit into a frame, and how many there are beyond; ``text``: the profile,
     of which the engine may have told as much of results that it did not make."""
+    results, media_type = made.results, made.media_type
     size = sum(map(len, results)) + LENGTH_BYTES * len(results)
     why = f"the results have {size} bytes, of which {bytes_max} fit in a frame"
     if size <= bytes_max:
@@ -43,7 +44,8 @@ def first_fitting(results: list[bytes], media_type: str, bytes_max: int, text: s
     profile = parse_accepted(text) if text else None
 
     def untold(count: int) -> list[bytes]:
-        said = f"{count} more: {why} [result-too-large]"
+        others = "" if made.exceeded is None else ", and others that were not made"
+        said = f"{count} more{others}: {why} [result-too-large]"
         failure = b"" if profile is None else failure_more(profile, said)
         return [failure] if failure else with_limit([], said)
 
@@ -53,7 +55,7 @@ def first_fitting(results: list[bytes], media_type: str, bytes_max: int, text: s
     room = bytes_max - sum(LENGTH_BYTES + len(one) for one in others)
     sizes = accumulate(LENGTH_BYTES + len(one) for one in first[:_RESULTS_MAX])
     count = bisect_right(list(sizes), room)
-    if not count:
+    if not count and not last:
         return without_results("result-too-large", f"none of {len(first)}: {why}")
     given = with_media_type(first[:count], media_type)
     return joined([*given, *untold(len(first) - count), *last])
@@ -115,18 +117,18 @@ class ResultMaker:
         """Those of a profile, by its ``text`` or what it says now; None: it gets nothing.  What is
         beyond a limit is left out, which is told."""
         exceeded, results = made.exceeded, made.results
-        if exceeded is None:
-            if not results:
-                return None
-            given = joined(with_media_type(results, made.media_type))
-            size = len(given.payload) + LENGTH_BYTES * (len(results) - 1)
-            if size <= self._bytes_max and len(results) <= _RESULTS_MAX:
-                return given
-        self._counters["over_limit"] += 1
+        given = with_media_type(results, made.media_type) if results else []
         if exceeded is not None:
-            return without_results(exceeded.code, exceeded.reason)
-        text = text or self._text_of(profile)
-        return first_fitting(results, made.media_type, self._bytes_max, text)
+            given = with_limit(given, f"{exceeded.reason} [{exceeded.code}]")
+        elif not results:
+            return None
+        size = sum(map(len, given)) + LENGTH_BYTES * (len(results) - 1)
+        is_fitting = size <= self._bytes_max and len(results) <= _RESULTS_MAX
+        if exceeded is not None or not is_fitting:
+            self._counters["over_limit"] += 1
+        if is_fitting:
+            return joined(given)
+        return first_fitting(made, self._bytes_max, text or self._text_of(profile))
 
     def make(
         self,

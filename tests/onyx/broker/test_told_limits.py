@@ -3,6 +3,7 @@ the host broker B4, whether they are there or not."""
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from tests.onyx.broker.test_broker_core import FIGURE4, Setting, message
 from tests.onyx.broker.test_late_results import Steady
 from tests.yfilter.hostile_profiles import MESSAGE
 from tests.yfilter.test_hostile_profiles import Ticking
+from yfilter.matches import Delivered as Made
 from yfilter.schematron import compile_schematron
 
 SOME = "some $x in {0}v, $y in {0}v, $z in {0}v satisfies $x + $y + $z = -1"
@@ -96,7 +98,7 @@ def test_a_message_that_is_too_much_for_all_profiles_together_is_told_to_all() -
     setting.brokers["B1"].send("B1", message(MESSAGE))
     for taker in takers:
         assert codes(taker.all(Delivery)) == [(1, "too-many-visits")]
-    assert setting.core.statistics()["data"]["match_over_limit"] == 1  # type: ignore[index]
+    assert setting.core.statistics()["data"]["match_over_limit"] == 1
 
 
 # What is more than a frame holds: the first are told, with the count of the rest.
@@ -110,10 +112,10 @@ MORE = "more: the results have"
 FRAME = 70_000
 
 
-def _narrow() -> Setting:
-    """At most FRAME bytes are in a frame."""
-    limits = replace(FIGURE4.limits, message=MessageLimits(bytes_max=60_000))
-    limits = replace(limits, link=replace(limits.link, frame_bytes_max=FRAME))
+def _narrow(frame: int = FRAME, bytes_max: int = 60_000) -> Setting:
+    """At most so many bytes are in a frame, and in a message."""
+    limits = replace(FIGURE4.limits, message=MessageLimits(bytes_max=bytes_max))
+    limits = replace(limits, link=replace(limits.link, frame_bytes_max=frame))
     setting = Setting(replace(FIGURE4, limits=limits))
     setting.announce()
     return setting
@@ -184,6 +186,27 @@ def test_of_failed_assertions_one_more_says_how_many_are_not_there() -> None:
     assert last.endswith(b" fit in a frame [result-too-large]</svrl:text></svrl:failed-assert>")
 
 
+@pytest.mark.parametrize(
+    ("mebibytes", "count", "said"),
+    [
+        (32, 20, "the results of a profile are larger than 16777216 bytes [result-too-large]"),
+        (16, 19, "1 more, and others that were not made: the results have 16700"),
+    ],
+)
+def test_results_that_are_too_large_to_be_made_are_told_as_far_as_they_were(
+    mebibytes: int, count: int, said: str
+) -> None:
+    setting = _narrow(mebibytes * 1024 * 1024, 1_000_000)
+    setting.place(COPIES)
+    _send(setting, (30, 835_000))
+    (found,) = _taken(setting)
+    assert len(found.results) == count
+    for number, result in enumerate(found.results, 1):
+        assert result.startswith(b'<c n="%d">x' % number)
+    assert found.limit.startswith(said)
+    assert setting.core.data.statistics()["results_over_limit"] == 1
+
+
 def test_one_result_that_is_more_than_a_frame_is_refused_with_the_count_of_all() -> None:
     setting = _narrow()
     setting.place("for $v in /o/v return <c>{string(/o/t), string(/o/t)}</c>", "p1")
@@ -196,13 +219,17 @@ def test_one_result_that_is_more_than_a_frame_is_refused_with_the_count_of_all()
         assert found.limit.endswith(" fit in a frame [result-too-large]")
 
 
+def _made(results: list[bytes], media_type: str = "") -> Made:
+    return Made(array("i"), results, None, media_type=media_type)
+
+
 @pytest.mark.parametrize("length", [1, 120, 200, 70_000])
 def test_a_frame_has_room_for_what_is_told(length: int) -> None:
     """Also for the lengths of very many, which were forgotten."""
     made = [b"x" * length] * (300_000 // length)
     room = results_bytes_max(replace(FIGURE4.limits.link, frame_bytes_max=FRAME))
     for media_type, text in (("", ""), ("text/turtle", ""), ("", RULE)):
-        cut_short = first_fitting(made, media_type, room, text)
+        cut_short = first_fitting(_made(made, media_type), room, text)
         frame = Deliveries("s" * 256, 1, cut_short.lengths, b"1234", bytes(8), cut_short.payload)
         assert len(encode(frame)) <= FRAME
         found = contents(cut_short.lengths, cut_short.payload)
@@ -215,15 +242,17 @@ def test_a_frame_has_room_for_what_is_told(length: int) -> None:
 
 def test_very_many_are_cut_as_well_and_the_engine_has_its_word() -> None:
     many = [b"x"] * (RESULTS_MAX + 10)
-    found = first_fitting(many, "", 2**30, "")
+    found = first_fitting(_made(many), 2**30, "")
     told = contents(found.lengths, found.payload)
     assert len(found.lengths) <= RESULTS_MAX
     assert told.limit.startswith(
         f"{len(many) - len(told.results)} more: these are 1000010 results,"
     )
-    *_, engine = first_fitting([b"x" * 900] * 9, "", 5_000, RULE).payload.partition(b"<svrl:failed")
+    *_, engine = first_fitting(_made([b"x" * 900] * 9), 5_000, RULE).payload.partition(
+        b"<svrl:failed"
+    )
     last = b"<svrl:failed" + engine
-    given = first_fitting([b"y" * 900] * 9 + [last], "", 4_000, RULE)
+    given = first_fitting(_made([b"y" * 900] * 9 + [last]), 4_000, RULE)
     assert given.payload.endswith(last)
     assert (
         contents(given.lengths, given.payload).results[-2].partition(b"text>")[2][:7] == b"6 more:"
