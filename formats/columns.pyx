@@ -279,6 +279,7 @@ cdef class ColumnWriter:
         of_content = self._content_columns
         stream: ElementStream = ElementStream.__new__(ElementStream)  # PERF: no empty columns first
         stream.pieces = NO_PIECES
+        stream.accepted = None
         stream.names = names
         stream.element_name = _cut(of_elements[0], self.elements)
         stream.element_parent = _cut(of_elements[1], self.elements)
@@ -1460,6 +1461,7 @@ cdef class StreamSelection:
         result.declaration_element = ints_of(ints, room, 0, 0)
         result.declarations = []
         result.pieces = NO_PIECES
+        result.accepted = None
         if len(self._declaration_element):
             self._copy_declarations(result)
         return result

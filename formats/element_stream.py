@@ -53,6 +53,7 @@ class ElementStream:
     """
 
     __slots__ = (
+        "accepted",
         "attribute_name",
         "attribute_offset",
         "attribute_start",
@@ -92,6 +93,9 @@ class ElementStream:
         # What was computed on the way of some elements, beside the message: (element, digest of
         # the expression) -> markup; see yfilter/projection/parts.py.
         self.pieces: Mapping[tuple[int, str], bytes] = NO_PIECES
+        # When the root broker accepted the message, in microseconds of the epoch; 0: that is
+        # unknown; None: nobody has said so far.
+        self.accepted: int | None = None
 
     def __len__(self) -> int:
         """The number of elements."""

@@ -24,7 +24,8 @@ def question_about(
 ) -> EvaluateProfile:
     """About a profile and a message that is here."""
     pieces = pack_pieces(stream.pieces) if stream.pieces else b""
-    return EvaluateProfile(text, encode(stream, WireFormat.BINARY), pieces, limits, seconds)
+    message = encode(stream, WireFormat.BINARY)
+    return EvaluateProfile(text, message, pieces, limits, seconds, stream.accepted)
 
 
 def evaluate_profile(question: EvaluateProfile, clock: Callable[[], float]) -> ProfileEvaluated:
@@ -33,6 +34,7 @@ def evaluate_profile(question: EvaluateProfile, clock: Callable[[], float]) -> P
     stream = decode(question.message, WireFormat.BINARY, question.limits)
     if question.pieces:
         stream.pieces = unpack_pieces(question.pieces, len(stream), PIECES_BYTES_MAX)
+    stream.accepted = question.accepted
     return evaluate(question.text, stream, question.seconds, clock, began)
 
 

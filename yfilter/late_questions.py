@@ -17,13 +17,15 @@ from yfilter.errors import MatchLimitExceeded
 @dataclass(frozen=True, slots=True)
 class EvaluateProfile:
     """Does the profile of a text match a message, and what are the results?  ``message``: in the
-    binary form, with its ``pieces``; at most ``seconds`` of processor time."""
+    binary form, with its ``pieces``, ``accepted`` as of its stream; at most ``seconds`` of
+    processor time."""
 
     text: str
     message: bytes
     pieces: bytes
     limits: MessageLimits
     seconds: float
+    accepted: int | None
 
 
 @dataclass(frozen=True, slots=True)

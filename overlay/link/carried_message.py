@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from overlay.link.frame import Frame
-from overlay.link.frame_fields import Name, Pieces, SequenceNumber
+from overlay.link.frame_fields import Accepted, Name, Pieces, SequenceNumber
 from overlay.link.message_headers import Headers
 
 _Carrier = TypeVar("_Carrier", bound="CarriedMessage")
@@ -18,7 +18,8 @@ class CarriedMessage(Frame):
     """Message ``number`` of ``source``, on the broadcast tree of ``root``, ``hops`` from there.
 
     ``reflects`` 0: it is whole.  Else it may be cut, by what the receiver needs as of its
-    NeedsDelta of that number; 1: as of none.  ``pieces``: what was computed of it on the way.
+    NeedsDelta of that number; 1: as of none.  ``accepted``: when the root broker accepted it.
+    ``pieces``: what was computed of it on the way.
     ``unknown``: fields of a later release (name -> value), which go on as they came; ``headers``:
     see message_headers.py.
     """
@@ -30,6 +31,7 @@ class CarriedMessage(Frame):
     hops: int
     payload: bytes
     reflects: SequenceNumber = 0
+    accepted: Accepted = 0
     pieces: Pieces = b""
     unknown: Mapping[str, object] | None = None
     headers: Headers | None = None

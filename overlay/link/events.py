@@ -236,11 +236,12 @@ class ReadOn:
 @dataclass(frozen=True, slots=True)
 class ArchiveMessage:
     """Keep an accepted message, the ``number``-th of ``source``, for later backtests: as well as
-    the shell can, without anybody waiting for it."""
+    the shell can, without anybody waiting for it.  ``accepted``: in microseconds of the epoch."""
 
     source: str
     number: int
     text: str
+    accepted: int
 
 
 @dataclass(frozen=True, slots=True)

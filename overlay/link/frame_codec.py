@@ -188,7 +188,8 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
     body = b""
     if layout.body:
         body = _pack({f.name: f.check(f.name, getattr(frame, f.name)) for f in layout.body})
-    frame.check()
+    if layout.is_checked:
+        frame.check()
     payload = cast(bytes, getattr(frame, "payload", b""))
     length = 2 + len(packed) + len(body) + len(payload)
     if length >= 1 << 32:

@@ -39,6 +39,7 @@ SEQUENCE_MAX = 2 * 10**15
 """The largest number of a frame on a channel: ten thousand a second for six thousand years."""
 CLAIMED_SEQUENCE_MAX = SEQUENCE_MAX // 2
 """The largest number that a peer may claim to have: a false claim leaves room to go on."""
+ACCEPTED_MAX = 253_402_300_799_999_999  # the last microsecond of the year 9999
 MAP_DEPTH_MAX = 16
 DEFAULT_LENGTH_MAX = 256
 KEY_BYTES_MAX = 256
@@ -67,6 +68,8 @@ Text: TypeAlias = Annotated[str, Bound(256 * 1024)]
 """The text of a profile or of a disjunct of a routing query."""
 SequenceNumber: TypeAlias = Annotated[int, Bound(CLAIMED_SEQUENCE_MAX)]
 """A position on a channel; the first frame is 1, so 0 means "nothing yet"."""
+Accepted: TypeAlias = Annotated[int, Bound(ACCEPTED_MAX)]
+"""When a root broker accepted a message, in microseconds of the epoch; 0: that is unknown."""
 FlowNumber: TypeAlias = Annotated[int, Bound(3)]
 GivenDictionaries: TypeAlias = Annotated[
     list[tuple[Name, Annotated[bytes, Bound(COMPRESSION_DICTIONARY_BYTES_MAX)]]], Bound(8), BODY

@@ -161,8 +161,8 @@ def _head(path: Path) -> dict[str, object]:
 
 def _archive(directory: Path) -> dict[str, str]:
     archive = MessageArchive("B1", ArchiveOptions(directory), lambda: SECOND)
-    archive.take(ArchiveMessage("s1", 1, "<m>é</m>"))
-    archive.take(ArchiveMessage("s1", 2, "<m/>"))
+    archive.take(ArchiveMessage("s1", 1, "<m>é</m>", 1_795_903_200_123_456))
+    archive.take(ArchiveMessage("s1", 2, "<m/>", 0))
     archive.write_waiting()
     archive.close()
     return {file.name: gzip.decompress(file.read_bytes()).decode() for file in directory.iterdir()}

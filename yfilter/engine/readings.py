@@ -78,7 +78,15 @@ class Readings:
         """The striped graph."""
         if self._derive is not None and self.document is not None:
             self._graph, self._derive = self._derive(self.document), None
+            if self._graph is not None:
+                self._graph.accepted = self.document.accepted
         return self._graph
+
+    def accept(self, clock: Callable[[], float]) -> None:
+        """It is accepted now, by a clock of seconds of the epoch, if nobody has said when."""
+        for stream in (self.document, self._graph):
+            if stream is not None and stream.accepted is None:
+                stream.accepted = round(clock() * 1_000_000)
 
     @property
     def carried(self) -> ElementStream:

@@ -617,9 +617,10 @@ class Transformations:
             if left.stream is None:
                 for number in bits_of(mask):
                     self._note_whole(number)
-            elif self._wholes:
-                for number in bits_of(mask):
-                    self._wholes.pop(number, None)
+                continue
+            left.stream.accepted = stream.accepted
+            for number in bits_of(mask) if self._wholes else ():
+                self._wholes.pop(number, None)
         return found
 
     def _note_whole(self, number: int) -> None:

@@ -42,7 +42,7 @@ class ArchiveFeed(Part):
         if crc32(f"{parcel.source}/{parcel.number}".encode()) < self.below:
             self._counters["archived"] += 1
             text = self._text(parcel)
-            self.ask_shell(ArchiveMessage(parcel.source, parcel.number, text))
+            self.ask_shell(ArchiveMessage(parcel.source, parcel.number, text, parcel.accepted))
         else:
             self._counters["not_in_share"] += 1
 

@@ -461,11 +461,12 @@ class MessageArchive:
 
 
 def _line(message: ArchiveMessage, now: float) -> bytes:
+    at = message.accepted / 1_000_000 or now
     record = {
         "name": f"{message.source}/{message.number}",
         "source": message.source,
         "number": message.number,
-        "time": datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds"),
+        "time": datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds"),
         "message": message.text,
     }
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

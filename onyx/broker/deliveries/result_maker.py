@@ -268,5 +268,6 @@ class ResultMaker:
         parcel = Parcel(
             *(self._codebook, message.root, source, number, 0, form, message.payload),
             pieces=message.pieces,
+            accepted=message.accepted,
         )
         return parcel.readings

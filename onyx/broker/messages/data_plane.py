@@ -42,7 +42,7 @@ from onyx.broker.messages.local_deliveries import (
     Given,
     LocalDeliveries,
 )
-from onyx.broker.messages.message_latency import LATENCY_EVERY, MessageLatency
+from onyx.broker.messages.message_latency import MessageLatency
 from onyx.broker.messages.message_spans import MessageSpans
 from onyx.broker.messages.message_validation import MessageValidation
 from onyx.broker.messages.observers import Observers
@@ -251,7 +251,7 @@ class DataPlane(Part):
         try:
             parcel = self._open(
                 *(frame.root, frame.source, frame.number, frame.hops, frame.format, frame.payload),
-                *(frame.reflects, frame.pieces),
+                *(frame.reflects, frame.pieces, frame.accepted),
             )
             parcel.unknown = frame.unknown
             if frame.headers is not None:
@@ -378,23 +378,22 @@ class DataPlane(Part):
         payload: bytes,
         reflects: int = WHOLE,
         pieces: bytes = b"",
+        accepted: int = 0,
     ) -> Parcel:
-        form = wire_format_of(format_name)
-        return Parcel(self._codebook, root, source, number, hops, form, payload, reflects, pieces)
+        what = wire_format_of(format_name), payload, reflects, pieces, accepted
+        return Parcel(self._codebook, root, source, number, hops, *what)
 
     def _open_published(self, frame: Publish, number: int) -> Parcel:
-        tree = self._control.current_tree
+        tree, accepted = self._control.current_tree, self._latency.accepted()
         if "/" in frame.format:  # PERF: is_media_type
-            what = frame.source, number, frame.format, frame.payload
+            what = frame.source, number, frame.format, frame.payload, accepted
             parcel = Parcel.of_graph(self._published, tree, *what)
         else:
-            form = wire_format_of(frame.format)
-            parcel = Parcel(self._published, tree, frame.source, number, 0, form, frame.payload)
+            form = wire_format_of(frame.format), frame.payload, WHOLE, b"", accepted
+            parcel = Parcel(self._published, tree, frame.source, number, 0, *form)
         if frame.headers is not None:
             parcel.headers = frame.headers
             self._spans.begin(parcel, "accept")
-        if not number % LATENCY_EVERY:
-            self._latency.stamp(parcel)
         return parcel
 
     def _check_fits(self, stream: ElementStream, frame: Publish) -> None:
@@ -470,7 +469,7 @@ class DataPlane(Part):
     def _reopen(self, row: DeferredRow) -> Parcel:
         return self._open(
             *(row.root, row.source, row.number, row.hops, row.format, row.payload),
-            *(row.reflects, row.pieces),
+            *(row.reflects, row.pieces, row.accepted),
         )
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
@@ -485,6 +484,7 @@ class DataPlane(Part):
             hops=parcel.hops + 1,
             payload=payload,
             reflects=cut.reflects,
+            accepted=parcel.accepted,
             pieces=cut.parcel.pieces,
             unknown=parcel.unknown,
             headers=parcel.headers,

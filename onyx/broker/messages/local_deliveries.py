@@ -30,7 +30,7 @@ from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.delivery_log import Results, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.messages.message_latency import MessageLatency
+from onyx.broker.messages.message_latency import LATENCY_EVERY, MessageLatency
 from onyx.broker.messages.observers import Observers
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.packing.parcel import KeptMessage, Parcel
@@ -62,6 +62,7 @@ class DeferredRow(Row, frozen=True):
     reflects: int
     pieces: bytes
     undecided: bool = False
+    accepted: int = 0
 
 
 DEFERRED = Table("deferred", DeferredRow)
@@ -176,6 +177,7 @@ class LocalDeliveries:
             parcel.reflects,
             parcel.pieces,
             is_undecided,
+            parcel.accepted,
         )
         # PERF: DEFERRED.put would be a file and a call more on every message's way.
         self._rows.put(DEFERRED.space, key, DEFERRED.pack(row))
@@ -307,8 +309,8 @@ class LocalDeliveries:
         self._counters["matched_here"] += bool(matched)
         if self._shares.placer:
             self._shares.note_matched(box.profile for box in matched)
-        if parcel.headers is not None and matched:
-            self._latency.note(parcel.headers)
+        if matched and parcel.accepted and not parcel.number % LATENCY_EVERY:
+            self._latency.note(parcel.accepted)
         if span is not None:
             span.end(profiles=len(matched))
         if is_undecided:

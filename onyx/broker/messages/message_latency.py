@@ -1,36 +1,37 @@
-"""MessageLatency: how long messages take from their root broker to the mailboxes of users.
+"""MessageLatency: when messages are accepted, and how long they take to the mailboxes of users.
 
-One message in LATENCY_EVERY of a source says when it was accepted, in a header; all others have
-nothing more.  Brokers' calendars are compared, so what they differ by is in it.
+The root broker stamps each message by its own calendar, once: that is the current time in profiles
+(docs/profiles.md), the same at every broker.  How long one message in LATENCY_EVERY of a source
+takes is noted; brokers' calendars are compared, so the difference between them is in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from onyx.broker.packing.parcel import Parcel
+from overlay.link.frame_fields import ACCEPTED_MAX
 from overlay.link.histogram import Histogram
-from overlay.link.message_headers import Headers
 
 LATENCY_EVERY = 64
-ACCEPTED_AT = "onyx-accepted"
-"""The header; milliseconds of the calendar."""
+SET_BACK = 1_000_000
+"""Microseconds: a calendar that is set back by less is waited for."""
 
 
 class MessageLatency:
-    """``stamp`` one at its root broker, ``note`` it where it is delivered."""
+    """``accepted`` for one at its root broker, ``note`` one where it is delivered."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
+        self._last = 0
         self.delivered = Histogram()
 
-    def stamp(self, parcel: Parcel) -> None:
-        """It is taken up now."""
-        said = str(round(self._wall() * 1000))
-        parcel.headers = {**(parcel.headers or {}), ACCEPTED_AT: said}
+    def accepted(self) -> int:
+        """Now, in microseconds of the epoch."""
+        now = min(round(self._wall() * 1_000_000), ACCEPTED_MAX)
+        if not self._last - SET_BACK < now < self._last:
+            self._last = now
+        return self._last
 
-    def note(self, headers: Headers) -> None:
-        """A message with these was put into mailboxes here."""
-        said = headers.get(ACCEPTED_AT, "")
-        if said.isascii() and said.isdigit() and len(said) < 16:
-            self.delivered.note(max(0.0, self._wall() - int(said) / 1000))
+    def note(self, accepted: int) -> None:
+        """A message of then was put into mailboxes here."""
+        self.delivered.note(max(0.0, self._wall() - accepted / 1_000_000))

@@ -30,13 +30,15 @@ class Span(Protocol):
 
 class KeptMessage(NamedTuple):
     """A message as it is kept: on the tree of ``root``, in a format that needs no dictionary that
-    may be gone when it is read.  ``is_late``: it may not match at all."""
+    may be gone when it is read.  ``is_late``: it may not match at all.  ``accepted``: see Message.
+    """
 
     root: str
     format: str
     payload: bytes
     pieces: bytes
     is_late: bool = False
+    accepted: int = 0
 
     def kept(self) -> KeptMessage:
         return self
@@ -62,9 +64,9 @@ class Parcel:
     """The ``number``-th message of ``source`` on the tree of ``root``.
 
     ``reflects``: by which needs of this broker it has been cut, ``pieces``: what was computed of it
-    on the way, ``unknown``: its fields of a later release; see Message.  ``no_graph``: why RDF/XML
-    has no graph, once somebody asked for it.  ``headers``: that it goes on with; ``span``: of one
-    that is traced, see message_spans.py.
+    on the way, ``accepted``, and ``unknown``: its fields of a later release; see Message.
+    ``no_graph``: why RDF/XML has no graph, once somebody asked for it.  ``headers``: that it goes
+    on with; ``span``: of one that is traced, see message_spans.py.
     """
 
     __slots__ = (
@@ -73,6 +75,7 @@ class Parcel:
         "_packed",
         "_readings",
         "_stream",
+        "accepted",
         "headers",
         "hops",
         "is_cut",
@@ -99,6 +102,7 @@ class Parcel:
         payload: bytes,
         reflects: int = WHOLE,
         pieces: bytes = b"",
+        accepted: int = 0,
     ) -> None:
         self.root = root
         self.source = source
@@ -108,6 +112,7 @@ class Parcel:
         self.payload = payload
         self.reflects = reflects
         self.pieces = pieces
+        self.accepted = accepted
         self.unknown: Mapping[str, object] | None = None
         self.headers: Headers | None = None
         self.span: Span | None = None
@@ -128,12 +133,15 @@ class Parcel:
         number: int,
         media_type: str,
         payload: bytes,
+        accepted: int,
     ) -> Parcel:
         """A graph as it was published, which travels in binary from here on.  MessageRefused;
         DecodeError ``unknown-format``."""
         stream = codebook.read_graph(root, source, media_type, payload)
         binary = codebook.encode(source, WireFormat.BINARY, stream)
-        parcel = cls(codebook, root, source, number, 0, WireFormat.BINARY, binary)
+        what = WireFormat.BINARY, binary
+        parcel = cls(codebook, root, source, number, 0, *what, accepted=accepted)
+        stream.accepted = accepted
         parcel._stream = stream
         return parcel
 
@@ -149,6 +157,7 @@ class Parcel:
             b"",
             self.reflects,
             pack_pieces(stream.pieces),
+            self.accepted,
         )
         left.is_cut = True
         left._stream = stream
@@ -161,6 +170,7 @@ class Parcel:
             stream = self._codebook.decode(self.source, self.wire_format, self.payload)
             if self.pieces:
                 stream.pieces = unpack_pieces(self.pieces, len(stream), PIECES_BYTES_MAX)
+            stream.accepted = self.accepted
             self._stream = stream
         return self._stream
 
@@ -192,7 +202,8 @@ class Parcel:
         if trained_version(payload, wire_format.compression):
             wire_format = wire_format.form
             payload = self.in_form(wire_format)
-        return KeptMessage(self.root, wire_format.value, payload, self.pieces)
+        what = wire_format.value, payload, self.pieces
+        return KeptMessage(self.root, *what, accepted=self.accepted)
 
     def _derive(self, document: ElementStream) -> ElementStream | None:
         """The graph of RDF/XML; None where it means none, and is a document for all that."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from heapq import nsmallest
@@ -148,12 +148,12 @@ class DryRuns:
     def _open(self, frame: Message) -> Parcel:
         if not frame.hops and is_media_type(frame.format):
             what = frame.root, frame.source, frame.number, frame.format, frame.payload
-            return Parcel.of_graph(self.published, *what)
+            return Parcel.of_graph(self.published, *what, frame.accepted)
         form = wire_format_of(frame.format)
         codebook = self._codebook if frame.hops else self.published
         return Parcel(
             *(codebook, frame.root, frame.source, frame.number, frame.hops, form),
-            *(frame.payload, frame.reflects, frame.pieces),
+            *(frame.payload, frame.reflects, frame.pieces, frame.accepted),
         )
 
 
@@ -550,11 +550,15 @@ class MessageTrace(Part):
     """The verbs ``trace`` and ``trace.carried`` of a broker.
 
     Both take ``source``, whose message it would be, and ``message`` in ``format`` (text unless
-    said), at a child also what it ``reflects`` and its ``pieces``.
+    said), at a child also what it ``reflects`` and its ``pieces``.  ``accepted``: when it would be
+    accepted, in seconds of the epoch (now unless said).
     """
 
-    def __init__(self, control: ControlPlane, query: QueryPlane, dry: DryRuns) -> None:
+    def __init__(
+        self, control: ControlPlane, query: QueryPlane, dry: DryRuns, wall: Callable[[], float]
+    ) -> None:
         self._control = control
+        self._wall = wall
         self._query = query
         self._dry = dry
         self.verbs = {
@@ -621,6 +625,7 @@ class MessageTrace(Part):
             hops=0,
             payload=_bytes_argument(request, "message"),
             reflects=int(number_argument(request, "reflects", WHOLE)),
+            accepted=round(number_argument(request, "accepted", self._wall()) * 1_000_000),
             pieces=_bytes_argument(request, "pieces", b""),
         )
 
@@ -739,7 +744,7 @@ class RequestParts:
         control, query, taxonomies = network.control, profiles.query, network.taxonomies
         self.parts = (
             BrokerRequests(context, query, moves, taxonomies, users.policies, messages.data),
-            MessageTrace(control, query, DryRuns(control, query, packing)),
+            MessageTrace(control, query, DryRuns(control, query, packing), context.wall),
             TransformationRequests(control, profiles.transformation),
             ClassesAbove(context, query, moves, taxonomies, messages.data),
             observers,

@@ -52,8 +52,8 @@ def archive(tmp_path: Path, clock: Clock) -> MessageArchive:
         "B1", options(tmp_path / "news", segment_seconds_max=60, days_max=1e4), clock
     )
     for number in range(1, 101):
-        archive.take(ArchiveMessage("s1", number, f'<m n="{number}"/>'))
-        archive.take(ArchiveMessage("s10", number, "<m/>"))
+        archive.take(ArchiveMessage("s1", number, f'<m n="{number}"/>', 0))
+        archive.take(ArchiveMessage("s10", number, "<m/>", 0))
         archive.write_waiting()
         clock.now += 10
     return archive

@@ -31,7 +31,7 @@ def options(directory: Path, **more: Any) -> ArchiveOptions:
 
 
 def message(number: int, text: str = "<m/>") -> ArchiveMessage:
-    return ArchiveMessage("s1", number, text)
+    return ArchiveMessage("s1", number, text, 0)
 
 
 def names(directory: Path) -> list[str]:
@@ -64,7 +64,7 @@ def test_lines_hold_the_messages_and_a_segment_appears_when_it_is_finished(tmp_p
         "name": "s1/1",
         "source": "s1",
         "number": 1,
-        "time": "2027-01-15T08:00:00.000+00:00",
+        "time": "2027-01-15T08:00:00.000000+00:00",
         "message": '<m a="ä\n"/>',
     }
     assert json.loads(second)["number"] == 2

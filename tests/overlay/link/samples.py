@@ -90,6 +90,7 @@ from overlay.link.frames import (
 )
 from overlay.link.message_headers import DIGEST_BYTES
 
+ACCEPTED = 1_795_903_200_123_456
 SAMPLES: tuple[Frame, ...] = (
     Hello(
         PROTOCOL_VERSION,
@@ -155,7 +156,7 @@ SAMPLES: tuple[Frame, ...] = (
     ProfilesLive([("p7", 2), ("p8", 1)]),
     PlanInForce("3f2a", b'{"onyx-plan": 1}'),
     PartitionsMatched("3f2a", 100, [(0, 7), (3, 1)]),
-    Undecoded("B1", "s1", 3, "dictionary", 1, b"OND", 7, b"\x00\x93\x90\x90\xc4\x00"),
+    Undecoded("B1", "s1", 3, "dictionary", 1, b"OND", 7, ACCEPTED, b"\x00\x93\x90\x90\xc4\x00"),
     DictionaryHeld("B1", "s1", "text", 2_000_000_000),
     Publish("s1", "xml", b"<quote/>"),
     PublishOnce("s1", "xml", b"<quote/>", bytes(range(16))),
@@ -168,8 +169,8 @@ SAMPLES: tuple[Frame, ...] = (
     TaxonomiesInForce("B1", 7, b"x\x9c"),
     TreeBegun("B1@2"),
     TreeEnded("B1"),
-    Message("B1", "s1", 3, "xml", 1, b"<quote/>", 7, b"\x00\x93\x90\x90\xc4\x00"),
-    MessageAgain("B1", "s1", 3, "binary", 2, b"<quote/>", 7, b"\x00\x93\x90\x90\xc4\x00"),
+    Message("B1", "s1", 3, "xml", 1, b"<quote/>", 7, ACCEPTED, b"\x00\x93\x90\x90\xc4\x00"),
+    MessageAgain("B1", "s1", 3, "binary", 2, b"<quote/>", 7, ACCEPTED, b"\x00\x93\x90\x90\xc4\x00"),
     Attach([(3, "p7", 41, 0), (9, "p8", 0, 1)]),
     Deliveries("s1", 3, [3, 4], packed_slots([3, 9]), packed_numbers([42, 7]), b"<a/><bc"),
     Taken(packed_slots([3, 9]), packed_numbers([42, 7])),
