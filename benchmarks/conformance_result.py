@@ -19,6 +19,7 @@ from yfilter.language.nodes import Atom, DynamicError, Focus, Item
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_parser import parse_expression
 
+ACCEPTED = 1_795_903_200_123_456  # the current time, in microseconds of the epoch
 LIMITS = ProfileLimits(
     length_max=1 << 20, steps_max=10_000, clauses_max=10_000, idle_paths_refused=False
 )
@@ -122,7 +123,9 @@ def _as_xquery(condition: str) -> str:
 
 
 def _evaluated(expression: str) -> list[Item]:
-    evaluator = MessageEvaluator(parse_text(b"<none/>"), strict=True)
+    stream = parse_text(b"<none/>")
+    stream.accepted = ACCEPTED
+    evaluator = MessageEvaluator(stream, strict=True)
     parsed = parse_expression(_as_xquery(expression), LIMITS, context=ANYTHING)
     return list(evaluator.value(parsed, Focus(None, 1, 1, {})))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from time import time
 from typing import Any
 
 from formats.errors import MessageRefused
@@ -20,7 +21,8 @@ async def way_of(
     media_type: str,
 ) -> dict[str, Answer]:
     """What the brokers on the way answer, each before those that it sends to; ``ask`` a broker a
-    verb with arguments; ``root`` is the root broker of the ``source``."""
+    verb with arguments; ``root`` is the root broker of the ``source``.  It is accepted now."""
+    accepted = time()
     answers: dict[str, Answer] = {}
     try:
         data, form = as_published(message, media_type)
@@ -30,7 +32,7 @@ async def way_of(
     pending: list[tuple[str, Mapping[str, object]]] = [(root, published)]
     while pending:
         broker, carried = pending.pop()
-        question = {**carried, "source": source}
+        question = {**carried, "source": source, "accepted": accepted}
         answers[broker] = answer = await ask(broker, "trace", question)
         for child in (link["link"] for link in answer["links"] if link["taken"]):
             asked_with = await ask(broker, "trace.carried", {**question, "link": child})

@@ -66,6 +66,7 @@ from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts
 from yfilter.projection.transformations import Transformations
 from yfilter.query_costs import QueryCosts
+from yfilter.system_clock import system_time
 
 # -------------------------------------------------------------------------------------------------
 # Answers: how the results of a query are made, found out when it first matches.
@@ -941,12 +942,15 @@ class Matcher:
         limits: MatchLimits = DEFAULT_MATCH_LIMITS,
         message_limits: MessageLimits = DEFAULT_LIMITS,
         derive: Derive = graph_meant,
+        clock: Callable[[], float] = system_time,
     ) -> None:
         """``derive``: the graph of an RDF/XML document, which is asked for once a call and only
-        where some query is of graphs; whoever has it gives the message as Readings."""
+        where some query is of graphs; whoever has it gives the message as Readings.  ``clock``
+        says the current time, in seconds of the epoch, for a message of which nobody has said when
+        it was accepted."""
         self.limits = limits
         self._message_limits = message_limits
-        self._derive = derive
+        self._derive, self._clock = derive, clock
         self._index = Index(limits.lazy_bytes_max, limits.evaluation)
         self._local = LocalQueries(self._index)
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
@@ -1253,7 +1257,11 @@ class Matcher:
         """The readings of a message; one as text is parsed."""
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
-        return readings_of(message, self._derive) if isinstance(message, ElementStream) else message
+        if isinstance(message, ElementStream):
+            message = readings_of(message, self._derive)
+        if message.document is None or message.document.accepted is None:  # PERF: most have one
+            message.accept(self._clock)
+        return message
 
     def _end(self, matching: MessageMatch) -> None:
         self._unfinished.discard(matching)

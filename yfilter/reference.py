@@ -66,6 +66,7 @@ from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts
 from yfilter.query_costs import QueryCosts
+from yfilter.system_clock import system_time
 
 PAUSE_QUERIES = 16  # asked between two pauses
 DUMP_NODES_MAX = 2_000
@@ -262,11 +263,12 @@ class ReferenceMatcher:
         limits: MatchLimits = DEFAULT_MATCH_LIMITS,
         message_limits: MessageLimits = DEFAULT_LIMITS,
         derive: Derive = graph_meant,
+        clock: Callable[[], float] = system_time,
     ) -> None:
-        """``derive``: the graph of an RDF/XML document, as of ``Matcher``."""
+        """``derive``: the graph of an RDF/XML document, ``clock``: as of ``Matcher``."""
         self.limits = limits
         self._message_limits = message_limits
-        self._derive = derive
+        self._derive, self._clock = derive, clock
         self._changes = 0
         self._names = count(1)
         self._numbers = count(1)
@@ -536,7 +538,11 @@ class ReferenceMatcher:
     def _read(self, message: Message) -> Readings:
         if isinstance(message, bytes):
             message = parse_text(message, self._message_limits)
-        return readings_of(message, self._derive) if isinstance(message, ElementStream) else message
+        if isinstance(message, ElementStream):
+            message = readings_of(message, self._derive)
+        if message.document is None or message.document.accepted is None:  # PERF: most have one
+            message.accept(self._clock)
+        return message
 
     def _begin(self, message: Message, root: str) -> tuple[_Asked, Iterator[Match]]:
         asked = _Asked(self._read(message), self.limits)

@@ -15,6 +15,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from datetime import datetime
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -69,7 +70,9 @@ class Replay:
         return {**counts, "first": first, "last": last, "samples": samples}
 
     def _take(self, record: dict[str, Any]) -> tuple[list[bytes], bool]:
-        message = read_archived(record["name"], record["message"].encode(), None)
+        what = record["name"], record["message"].encode(), None
+        accepted = datetime.fromisoformat(record["time"]).timestamp()
+        message = read_archived(*what, round(accepted * 1_000_000))
         results: list[bytes] = []
         is_given_up = False
         try:

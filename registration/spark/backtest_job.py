@@ -128,7 +128,7 @@ def run_population_backtest(
     """
     functions = import_module("pyspark.sql.functions")
     messages = sampled(read_messages(session, archive), messages_max).select(*ARCHIVED).collect()
-    data = [(row["name"], bytes(row["message"]), row["media_type"]) for row in messages]
+    data = [(one, bytes(message), *others) for one, message, *others in messages]
     frame = read_profiles(session, profiles, kind)
     counted = frame.mapInArrow(_count_matches(data), "profile string, matches long").persist()
     try:
@@ -201,8 +201,8 @@ def _replay(job: BacktestJob) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
         tally = _Tally(engine)
         for batch in batches:
             columns = (batch.column(name).to_pylist() for name in ARCHIVED)
-            for name, data, media_type in zip(*columns, strict=True):
-                tally.take(name, data, media_type)
+            for archived in zip(*columns, strict=True):
+                tally.take(*archived)
         yield tally.batch()
 
     return run
@@ -217,10 +217,10 @@ class _Tally:
         self._messages = 0
         self._refused = 0
 
-    def take(self, name: str, data: bytes, media_type: str | None) -> None:
+    def take(self, name: str, *archived: Any) -> None:
         self._messages += 1
         try:
-            stream = read_archived(name, data, media_type)
+            stream = read_archived(name, *archived)
             reached = self._engine.reached(stream)
             for match in self._engine.matcher.match(stream):
                 if isinstance(match, RouteMatch):
@@ -277,7 +277,7 @@ class _Tally:
 
 
 def _count_matches(
-    messages: list[tuple[str, bytes, str | None]],
+    messages: list[tuple[str, bytes, str | None, int | None]],
 ) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     """(profile, matches) over all messages; texts that are no profiles match nothing."""
 

@@ -83,8 +83,8 @@ def weighted(session: Session, profiles: Frame, path: str) -> Frame:
 
 
 def read_messages(session: Session, paths: Sequence[str]) -> Frame:
-    """A frame of ``name``, ``message`` (bytes), ``media_type`` (null: by the name), and ``day`` (a
-    date, or null)."""
+    """A frame of ``name``, ``message`` (bytes), ``media_type`` (null: by the name), ``accepted``
+    (microseconds of the epoch, or null), and ``day`` (a date, or null)."""
     frames = [_read_archive(session, path) for path in paths]
     first, *others = frames
     for other in others:
@@ -122,7 +122,10 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
 
 def _read_archive(session: Session, path: str) -> Frame:
     functions = import_module("pyspark.sql.functions")
-    no_day = functions.lit(None).cast("date").alias("day")
+    no_time = [functions.lit(None).cast("bigint").alias("accepted")]
+    no_time.append(functions.lit(None).cast("date").alias("day"))
+    accepted = functions.unix_micros(functions.to_timestamp("time")).alias("accepted")
+    its_time = [accepted, functions.to_date("time").alias("day")]
     no_type = functions.lit(None).cast("string").alias("media_type")
     if _holds(path, ".parquet"):
         frame = _checked(lambda: session.read.parquet(path), path)
@@ -135,7 +138,7 @@ def _read_archive(session: Session, path: str) -> Frame:
             (functions.col(name) if name else functions.lit("")).cast("string").alias("name"),
             functions.col("message").cast("binary").alias("message"),
             functions.col("media_type").cast("string") if has_type else no_type,
-            functions.to_date("time").alias("day") if "time" in frame.columns else no_day,
+            *(its_time if "time" in frame.columns else no_time),
         )
     if _holds(path, ".jsonl.gz"):
         # A broker may remove its oldest file while this reads.
@@ -146,7 +149,7 @@ def _read_archive(session: Session, path: str) -> Frame:
             "name",
             functions.col("message").cast("binary").alias("message"),
             "media_type",
-            functions.to_date("time").alias("day"),
+            *its_time,
         )
     reader = session.read.format("binaryFile")
     if Path(path).is_dir():
@@ -155,7 +158,7 @@ def _read_archive(session: Session, path: str) -> Frame:
     files = _checked(lambda: reader.load(path), path)
     name = functions.element_at(functions.split("path", "/"), -1)
     content = functions.col("content").alias("message")
-    return files.select(name.alias("name"), content, no_type, no_day)
+    return files.select(name.alias("name"), content, no_type, *no_time)
 
 
 def _profile_format(path: str) -> str:

@@ -18,7 +18,7 @@ from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.constants import constants_in, first_fault
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.function_library import CONTEXT_FUNCTIONS, other_functions, signature_of
-from yfilter.language.functions import FUNCTIONS, PATTERN_FUNCTIONS
+from yfilter.language.functions import CURRENT, FUNCTIONS, PATTERN_FUNCTIONS
 from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.query_ast import Expression, Flwor, LetClause
@@ -89,7 +89,8 @@ class ConstantMaker:
         self._random = Random(seed)
         self._literals = literals
         names = [*FUNCTIONS, *other_functions()]
-        left_out = {"position", "last", *PATTERN_FUNCTIONS, *NODE_FUNCTIONS, *CONTEXT_FUNCTIONS}
+        left_out = {"position", "last", *CURRENT, *PATTERN_FUNCTIONS, *NODE_FUNCTIONS}
+        left_out |= CONTEXT_FUNCTIONS
         self._functions = [name for name in names if name not in left_out]
 
     def make(self, depth: int = 2) -> str:

@@ -19,11 +19,7 @@ MISTAKES = (
     ("//item[ends_with(a, 'x')]", 8, "expected ends-with()"),
     ("//item[xs:dat(@d) < 1]", 8, "expected xs:date()"),
     ("//item[@d < date('2026-01-01')]", 13, "expected xs:date()"),
-    (
-        "//item[@d > current-date()]",
-        13,
-        'expected a date as xs:date("…"), or a date of the message',
-    ),
+    ("//item[@d > now()]", 13, "expected current-dateTime()"),
     ("//item[not @x]", 12, "expected not(…), with parentheses"),
     ("//item[@a like 'x%']", 11, "expected contains(…), starts-with(…) or matches(…)"),
     ("//item[@a in ('x','y')]", 11, "expected '=', which holds for any of several"),

@@ -490,7 +490,7 @@ def test_entities_of_a_rule_file_are_expanded_within_the_bounds_of_messages(
 @pytest.mark.parametrize(
     ("check", "why"),
     [
-        ('test="current-date() > @d"', "the result would depend on when and where"),
+        ('test="base-uri() = @u"', "a message has no address"),
         ('test="u:f(.)"', "u"),
         ('test="position() = 2"', "depends on how a stylesheet visits nodes"),
         ('test="a[1] or last() = 1"', "last() of the rule's node"),

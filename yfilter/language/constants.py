@@ -26,6 +26,7 @@ from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.dependence import bound_by, free_variables, uses_context
 from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.functions import CURRENT
 from yfilter.language.nodes import DynamicError, Focus
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import (
@@ -169,6 +170,8 @@ class _Finder:
         """Whether it is; the constants in one that is not are found."""
         match expression:
             case TryCatch():
+                return False
+            case FunctionCall(name) if name in CURRENT:
                 return False
             case Conditional(asked) | Typeswitch(asked):
                 self.look_into(asked)

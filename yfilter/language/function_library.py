@@ -40,6 +40,7 @@ from yfilter.language.budget import ELEMENTPATH_COST, ITEM_BYTES, POINTER_BYTES,
 from yfilter.language.elementpath_bridge import NEWER_FUNCTIONS, evaluate
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import (
+    CURRENT,
     FUNCTIONS,
     LEFT_OUT,
     NEEDED,
@@ -78,7 +79,7 @@ from yfilter.language.query_ast import (
     NodeKind,
 )
 from yfilter.language.subexpressions import all_within
-from yfilter.language.temporal import Temporal, parse_ietf_date
+from yfilter.language.temporal import Temporal, moment_at, parse_ietf_date
 from yfilter.language.uris import resolve_uri
 
 # -------------------------------------------------------------------------------------------------
@@ -956,8 +957,8 @@ def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
 def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
     """What a function of FUNCTIONS gives for the values of its arguments; DynamicError."""
     signature = FUNCTIONS[name]
-    if name in _ABOUT_NODES:
-        return _ABOUT_NODES[name](evaluator, *values)
+    if name in _ABOUT_MESSAGES:
+        return _ABOUT_MESSAGES[name](evaluator, *values)
     if name == "compare" and not all(values):
         return []
     if evaluator.strict and not all(values):
@@ -1086,7 +1087,17 @@ def _error(evaluator: Evaluator, name: Value = (), reason: Value = (), value: Va
     raise DynamicError(local if is_known else f"{braced(namespace)}{local}", said, value)
 
 
-_ABOUT_NODES: dict[str, Callable[..., Value]] = {
+def _current(type_: str) -> Callable[[Evaluator], Value]:
+    def current(evaluator: Evaluator) -> Value:
+        if not evaluator.stream.accepted:
+            raise DynamicError("XPDY0002", "nobody knows when the message was accepted")
+        return [cast(moment_at(evaluator.stream.accepted), type_)]
+
+    return current
+
+
+_ABOUT_MESSAGES: dict[str, Callable[..., Value]] = {
+    **{name: _current(type_) for name, type_ in CURRENT.items()},
     "not": _not,
     "boolean": _boolean,
     "name": _named("name"),

@@ -152,12 +152,18 @@ FUNCTIONS: dict[str, Signature] = {
     **_alike("year-from-dateTime month-from-dateTime day-from-dateTime", _NUMBER, "temporal"),
     **_alike("hours-from-dateTime minutes-from-dateTime", _NUMBER, "temporal"),
     **_alike("seconds-from-dateTime", _NUMBER, "temporal"),
+    **_alike("current-date", ResultKind.DATE),
+    **_alike("current-dateTime", ResultKind.DATE_TIME),
+    **_alike("current-time", ResultKind.OTHER),
     **_alike("math:pi", _NUMBER),
     **_alike("math:exp math:exp10 math:log math:log10 math:sqrt", _NUMBER, "number"),
     **_alike("math:sin math:cos math:tan math:asin math:acos math:atan", _NUMBER, "number"),
     **_alike("math:pow math:atan2", _NUMBER, "number number"),
     **{name: Signature(result, (ArgumentKind.ATOM,), 1) for name, result in TYPES.items()},
 }
+
+# Functions of the time at which the root broker accepted the message, by what they give.
+CURRENT = {f"current-{kind}": f"xs:{kind}" for kind in ("date", "dateTime", "time")}
 
 # The arguments, counted from 0, whose value XPath does not let be the empty sequence.
 NEEDED: dict[str, frozenset[int]] = {
@@ -174,13 +180,6 @@ NEEDED: dict[str, frozenset[int]] = {
 
 # Functions of XPath that are left out on purpose: why, and what to write instead.
 LEFT_OUT: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(
-        ("current-date", "current-dateTime", "current-time"),
-        (
-            "the result would depend on when and where the message is matched",
-            'a date as xs:date("…"), or a date of the message',
-        ),
-    ),
     **dict.fromkeys(
         ("doc", "doc-available", "collection", "unparsed-text", "document"),
         ("a profile sees one message and nothing else", "a path from $msg"),

@@ -27,6 +27,8 @@ _FOREIGN = {
     "mean": "avg()",
     "like": "matches() or contains()",
     "int": "xs:integer()",
+    "now": "current-dateTime()",
+    "today": "current-date()",
 }
 # Words of other languages where an operator is expected.
 _WORDS = {

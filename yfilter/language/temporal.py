@@ -150,6 +150,13 @@ def _of(type_name: str, local: datetime, offset: int | None, fraction: Decimal) 
     return Temporal(type_name, local, offset, fraction)
 
 
+def moment_at(microseconds: int) -> Temporal:
+    """So long after the epoch, in UTC."""
+    seconds, part = divmod(microseconds, 1_000_000)
+    local = datetime(1970, 1, 1) + timedelta(seconds=seconds)
+    return Temporal("xs:dateTime", local, 0, Decimal(part).scaleb(-6))
+
+
 def is_beyond(text: str) -> bool:
     """Whether it has the form of a date or dateTime whose year is not from 1 to 9999."""
     is_date = _BEYOND.fullmatch(text.strip(" \t\n\r")) is not None

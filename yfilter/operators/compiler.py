@@ -29,7 +29,7 @@ from formats.names import QualifiedName
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.dependence import free_variables
 from yfilter.language.function_library import STRING_FUNCTIONS
-from yfilter.language.functions import FUNCTIONS
+from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, NODES, kinds_of
 from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
@@ -630,7 +630,7 @@ def _stands_alone(expression: Expression) -> bool:
     if isinstance(expression, UserCall) and not expression.arguments:
         return bool(expression.library)
     if isinstance(expression, FunctionCall) and not expression.arguments:
-        return False
+        return expression.name in CURRENT
     parts = list(same_focus(expression))
     return (
         bool(parts)

@@ -107,6 +107,14 @@ def test_a_text_is_asked_about_without_more_words() -> None:
     assert len(decode(payload, WireFormat(format_name))) == 1
 
 
+def test_the_time_at_which_it_would_be_accepted_may_be_said() -> None:
+    setting = open_setting()
+    setting.place('/f[current-date() > xs:date("1970-01-02")]')
+    came = {"source": "s1", "message": FEED}
+    for said, matched in ({}, []), ({"accepted": 86_400.0}, []), ({"accepted": 1.8e9}, ["p1"]):
+        assert ask(setting, "trace", {**came, **said}).result["profiles"] == matched
+
+
 @pytest.mark.parametrize(
     ("verb", "changed", "code"),
     [

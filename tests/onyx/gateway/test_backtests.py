@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -79,6 +80,13 @@ def test_a_page_is_counted() -> None:
     assert (found["first"][17:19], found["last"][17:19]) == ("01", "03")
     (sample,) = found["samples"]
     assert (sample["number"], sample["results"]) == (1, "<r><b>1</b></r>\n<r><b>2</b></r>")
+
+
+def test_it_is_the_time_at_which_a_message_was_accepted() -> None:
+    replay = Replay("for $b in /a/b return <t>{current-dateTime()}</t>", Matcher)
+    (sample,) = replay.page(lines("<a><b/></a>"))["samples"]
+    said = datetime.fromisoformat(sample["results"].removeprefix("<t>").removesuffix("</t>"))
+    assert said == datetime.fromisoformat(sample["time"])
 
 
 async def test_a_backtest_ends_when_it_is_cancelled() -> None:

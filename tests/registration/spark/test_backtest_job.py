@@ -90,12 +90,13 @@ def test_a_profile_that_is_none_is_refused(spark: Any, archive: Path) -> None:
 
 def test_a_population_becomes_loads(spark: Any, archive: Path, tmp_path: Path) -> None:
     lines = tmp_path / "profiles.txt"
-    lines.write_text('/m[f/@v = "1"]\n/m[\n/m\n/m[f/@v = "9"]\n')
+    at_first = '/m[current-date() < xs:date("2026-05-02")]'
+    lines.write_text(f'/m[f/@v = "1"]\n/m[\n/m\n/m[f/@v = "9"]\n{at_first}\n')
     out = tmp_path / "loads.parquet"
     found = run_population_backtest(spark, [str(lines)], "", [str(archive)], 100, str(out))
-    assert found == (25, 2)
+    assert found == (25, 3)
     rows = sorted(pq.read_table(out).to_pylist(), key=lambda row: row["profile"])
-    assert [row["matches"] for row in rows] == [6, 0, 24, 0]
+    assert [row["matches"] for row in rows] == [6, 0, 24, 0, 10]
     loads = [row["load"] for row in rows]
-    assert sum(loads) == pytest.approx(4)
+    assert sum(loads) == pytest.approx(5)
     assert loads[1] == loads[3] == 0.5 < loads[0] < loads[2]
