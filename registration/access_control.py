@@ -91,7 +91,7 @@ class AccessControl(Part):
                 self._granted[_key(rule)] = rule
         for token in (Token(*each) for each in known.tokens):
             self._tokens[token.id] = token
-        self._version.now = _VersionRow(max(self._version.now.version, known.version))
+        self._version.put(_VersionRow(max(self._version.now.version, known.version)))
         self._use()
 
     def tell(self, broker: str) -> None:
@@ -178,7 +178,7 @@ class AccessControl(Part):
     # --- helpers --------------------------------------------------------------------------
 
     def _changed(self, connection: int, request: Request, detail: str) -> None:
-        self._version.now = _VersionRow(self._version.now.version + 1)
+        self._version.put(_VersionRow(self._version.now.version + 1))
         self._use()
         self._audit.note(self._links.principal(connection), request.verb, detail)
         self._tell_all()

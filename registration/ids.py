@@ -68,7 +68,7 @@ class Ids:
     def new_numbers(self, kind: str, count: int) -> int:
         """The first of so many fresh ones in a row."""
         if self._secret.now is None:
-            self._secret.now = _SecretRow(self._new_secret(), dict(self._numbers))
+            self._secret.put(_SecretRow(self._new_secret(), dict(self._numbers)))
         first = self._numbers[kind] + 1
         self._numbers[kind] += count
         NUMBERS.put(self._rows, kind, _LastRow(self._numbers[kind]))

@@ -95,7 +95,7 @@ class MeasuredShares(Part):
         while messages > WINDOW_MESSAGES:
             messages /= 2
             matched = {partition: count / 2 for partition, count in matched.items()}
-        self._shares.now = _SharesRow(frame.plan, messages, sorted(matched.items()))
+        self._shares.put(_SharesRow(frame.plan, messages, sorted(matched.items())))
 
     def _of_plan(self, plan: str) -> _SharesRow:
         """The sums for a plan; none where another one was in force."""

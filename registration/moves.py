@@ -116,7 +116,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
 
     def numbers_from(self, last: int) -> None:
         """So many were given out, before the store was lost."""
-        self._last.now = _LastRow(max(self._last.now.last, last))
+        self._last.put(_LastRow(max(self._last.now.last, last)))
 
     def resume(
         self, profile: str, number: int, old: str, new: str, version: int, phase: Phase
@@ -146,7 +146,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
     def begin(self, profile: str, new: str) -> Move:
         """Set out; the profile is placed, and not on the move."""
         entry = self._catalog.profiles[profile]
-        self._last.now = _LastRow(self._last.now.last + 1)
+        self._last.put(_LastRow(self._last.now.last + 1))
         move = Move(profile, self._last.now.last, entry.host, new, entry.version)
         self._catalog.profiles_by_broker[new] += 1
         self._counters["begun"] += 1

@@ -97,7 +97,7 @@ class Taxonomies(Part):
             syntax = GraphSyntax.N_TRIPLES
             row = _TaxonomyRow(known.version, syntax, _packed(text), len(text), _packed(lines))
             self._of_name[REBUILT], self._read[REBUILT] = row, taxonomy
-        self._version.now = _VersionRow(known.version)
+        self._version.put(_VersionRow(known.version))
         self._make_announcement(taxonomy)
 
     def said_in(self, text: str) -> str:
@@ -199,7 +199,7 @@ class Taxonomies(Part):
     def _changed(
         self, connection: int, request: Request, detail: str, all_of_them: Taxonomy
     ) -> None:
-        self._version.now = _VersionRow(self._version.now.version + 1)
+        self._version.put(_VersionRow(self._version.now.version + 1))
         self._audit.note(self._links.principal(connection), request.verb, detail)
         self._make_announcement(all_of_them)
         for broker in self._brokers:

@@ -123,27 +123,25 @@ _MEMBER = Member()
 
 
 class StoredValue(Generic[R]):
-    """The one record of a table: ``now`` is the initial one until it is set; None is no row."""
+    """The one record of a table: ``now`` is the initial one until another is ``put``; None is no
+    row."""
+
+    __slots__ = ("_key", "_rows", "_table", "now")
 
     def __init__(self, rows: RowLog, table: Table[Any], initial: R, key: str = "current") -> None:
         self._rows = rows
         self._table = table
         self._key = key
-        self._now = initial
+        self.now = initial  # PERF: an attribute, which is read for each message
         rows.stored.append(self)
 
     def restore(self, rows: StoredRows) -> None:
         for _, record in rows.take(self._table):
-            self._now = record
+            self.now = record
 
-    @property
-    def now(self) -> R:
-        return self._now
-
-    @now.setter
-    def now(self, record: R) -> None:
+    def put(self, record: R) -> None:
         if record is not None:
             self._table.put(self._rows, self._key, record)
-        elif self._now is not None:
+        elif self.now is not None:
             self._table.delete(self._rows, self._key)
-        self._now = record
+        self.now = record

@@ -117,7 +117,9 @@ class ResultMaker:
         """Those of a profile, by its ``text`` or what it says now; None: it gets nothing.  What is
         beyond a limit is left out, which is told."""
         exceeded, results = made.exceeded, made.results
-        given = with_media_type(results, made.media_type) if results else []
+        given = results
+        if results and made.media_type:  # PERF: most have none
+            given = with_media_type(results, made.media_type)
         if exceeded is not None:
             given = with_limit(given, f"{exceeded.reason} [{exceeded.code}]")
         elif not results:
@@ -127,7 +129,7 @@ class ResultMaker:
         if exceeded is not None or not is_fitting:
             self._counters["over_limit"] += 1
         if is_fitting:
-            return joined(given)
+            return Results(list(map(len, given)), b"".join(given))
         return first_fitting(made, self._bytes_max, text or self._text_of(profile))
 
     def make(

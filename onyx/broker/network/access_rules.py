@@ -86,7 +86,8 @@ class AccessRules(Part):
     def _handle_announced(self, frame: AccessAnnounced, arrival: Arrival) -> None:
         former = self.table.now
         rules, tokens = [Rule(*r) for r in frame.rules], [Token(*t) for t in frame.tokens]
-        row = self._said.now = _AccessRow(rules, tokens, frame.revoked, frame.version)
+        row = _AccessRow(rules, tokens, frame.revoked, frame.version)
+        self._said.put(row)
         now = self._use(row)
         self._holders.send_away(self._links)
         for connection, peer, principal in self._links.principals():

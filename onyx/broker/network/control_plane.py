@@ -507,7 +507,7 @@ class ControlPlane(Part):
 
     def use_tree(self, tree: str) -> None:
         """What is published here from now on goes down this tree."""
-        self._current.now = CurrentTree(tree)
+        self._current.put(CurrentTree(tree))
         self.announce(CurrentTree(tree))
 
     def tree(self, tree: str) -> BroadcastTree:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgpack
+import msgspec
 
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import _pack_message, _read_body
@@ -95,5 +96,7 @@ def test_rows_of_the_former_release_have_no_time() -> None:
     assert _read_body("delivery", "1", former) == kept._replace(accepted=0)
     row = DeferredRow("B1", "s1", 1, 1, "text", NEWS, 0, b"", True, AT)
     assert DEFERRED.read("1", DEFERRED.pack(row)) == row
-    fields = {name: value for name, value in row._asdict().items() if name != "accepted"}
-    assert DEFERRED.read("1", msgpack.packb(fields)) == row._replace(accepted=0)
+    fields = {
+        name: value for name, value in msgspec.structs.asdict(row).items() if name != "accepted"
+    }
+    assert DEFERRED.read("1", msgpack.packb(fields)) == msgspec.structs.replace(row, accepted=0)

@@ -88,7 +88,7 @@ def test_a_restart_finds_all_that_was_changed(seed: int) -> None:
                 met -= {"a"}
                 seen = (seen | {key, "g"}) - {"a"}
             case 11:
-                last.now = rng.choice((stop, None))
+                last.put(rng.choice((stop, None)))
             case _:
                 disk.commit(log)
         assert (dict(stops), set(met)) == (plain, seen)
@@ -133,7 +133,7 @@ def test_nothing_is_logged_that_changes_nothing() -> None:
     log.drain()
     met.add("a")
     met.discard("b")
-    last.now = None
+    last.put(None)
     with pytest.raises(KeyError):
         met.remove("b")
     assert not log.drain()
@@ -143,6 +143,6 @@ def test_a_value_is_the_initial_one_until_it_is_set() -> None:
     disk, log = Disk(), RowLog()
     last = StoredValue(log, LAST, Stop("none"), "own")
     assert last.now == Stop("none")
-    last.now = Stop("a")
+    last.put(Stop("a"))
     disk.commit(log)
     assert list(disk.rows) == [("last", "own")]
