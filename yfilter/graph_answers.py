@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
-from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import TypeAlias
 
@@ -40,6 +39,7 @@ from yfilter.graph.query_ast import (
     ResultSyntax,
     Variable,
 )
+from yfilter.graph.query_text import asked_at
 from yfilter.graph.solutions import RowLayout, Solutions, solutions_of
 from yfilter.graph.terms import GroundTerm
 from yfilter.language.budget import Budget, too_much_time
@@ -134,8 +134,6 @@ def _xml_term(key: TermKey) -> bytes:
 
 
 VISITS = 32  # of a triple that is loaded
-_NO_KEYWORD = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+|\w*:\w*")
-_SERVICE = re.compile(r"\bSERVICE\b", re.IGNORECASE)
 
 
 def whole_solutions(query: GraphQuery, graph: MessageGraph, budget: Budget) -> Solutions:
@@ -167,9 +165,9 @@ def whole_truth(query: GraphQuery, graph: MessageGraph, budget: Budget) -> bool:
 def _answer(query: GraphQuery, graph: MessageGraph, budget: Budget) -> object:
     if not budget.limits.is_final("too-much-time"):
         raise too_much_time(budget.limits)
-    _check(query.whole)
+    text = asked_at(query.whole, graph.stream.accepted)
     try:
-        return _store(graph, INSTANCE_PROPERTY in query.whole, budget).query(query.whole)
+        return _store(graph, INSTANCE_PROPERTY in query.whole, budget).query(text)
     except (SyntaxError, OSError, ValueError) as error:  # the last: an IRI that it does not take
         raise MatchLimitExceeded("query-failed", f"a query cannot be answered: {error}") from error
 
@@ -201,13 +199,6 @@ def _rows(
     for solution in answer:
         budget.charge_tuple()
         yield [from_oxigraph(solution[place]) for place in range(count)]
-
-
-@lru_cache
-def _check(text: str) -> None:
-    """A query asks nobody else: pyoxigraph would send requests for SERVICE."""
-    if _SERVICE.search(_NO_KEYWORD.sub(" ", text)):
-        raise MatchLimitExceeded("query-failed", "SERVICE is not answered")
 
 
 # -------------------------------------------------------------------------------------------------

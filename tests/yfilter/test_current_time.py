@@ -13,6 +13,7 @@ import pytest
 from lxml import etree
 
 from formats import ElementStream, MessageLimits, parse_text
+from formats.publication import read_publication
 from yfilter import LinkTarget, Matcher, ProfileRefused
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.readings import readings_of
@@ -201,6 +202,29 @@ def test_it_is_no_constant_of_a_profile_and_constants_beside_it_are() -> None:
     parse_profile("//a[@d < current-date() - xs:dayTimeDuration('P1D')]")
     with pytest.raises(ProfileRefused, match="FORG0001"):
         parse_profile("//a[current-date() = xs:date('2026-02-30')]")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_now_of_sparql_is_the_same(engine: type[Matcher] | type[ReferenceMatcher]) -> None:
+    graph = (
+        b'<urn:a> <urn:at> "2026-12-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
+    )
+    told = 'SELECT (now ( ) AS ?n) ("NOW( )" AS ?text) WHERE { <urn:a> ?at ?x }'
+    later, strange = "ASK { ?x <urn:at> ?at FILTER(?at < NOW()) }", "ASK { ?x ?NOW ?at }"
+    for text, at, found in (
+        (told, TIMES[0], [b'"2026-11-29T01:02:03.456789Z"', b'"NOW( )"']),
+        (told, EPOCH, [b'"NOW( )"']),
+        *((later, at, [graph] if at == TIMES[1] else None) for at in (TIMES[0], TIMES[1], EPOCH)),
+        (strange, EPOCH, [graph]),
+    ):
+        matcher = engine()
+        matcher.add(text)
+        stream = read_publication(graph, "text/turtle")
+        stream.accepted = (at - EPOCH) // timedelta(microseconds=1)  # 0 at the epoch: unknown
+        results_ = results(matcher, stream)
+        assert len(results_) == (found is not None), (text, at)
+        assert all(each in results_[0] for each in found or ()), (text, at, results_)
+        assert (b'"n":' in b"".join(results_)) == (text == told and at != EPOCH)
 
 
 def test_rule_sets_have_it_in_tests_contexts_variables_and_texts() -> None:

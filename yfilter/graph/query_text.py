@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 
 from formats.graph.vocabulary import RDF_TYPE, RDFS, XSD
+from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.classes_above import above_text, asked_above
 from yfilter.graph.query_ast import (
     AllOf,
@@ -45,6 +46,7 @@ from yfilter.graph.query_ast import (
     Values,
     Variable,
 )
+from yfilter.language.temporal import moment_at
 
 DEFAULT_RESULTS = {
     QueryForm.SELECT: ResultSyntax.JSON,
@@ -54,6 +56,29 @@ DEFAULT_RESULTS = {
 _WRITTEN_BLANK = re.compile("__[0-9]+")
 ESCAPED = re.compile(r'[\\"\n\r\t]')
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+_AT_A_TIME = re.compile(
+    r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+|\w*:\w*"
+    r"|\b(?P<service>SERVICE)\b|\b(?P<now>NOW)\( \)",
+    re.IGNORECASE,
+)
+
+
+def asked_at(whole: str, accepted: int | None) -> str:
+    """A whole query as pyoxigraph is asked it of a message that was ``accepted`` then (see
+    ElementStream): NOW() is put in, an error where nobody knows it.
+
+    MatchLimitExceeded for SERVICE, for which it would send requests.
+    """
+    now = f'"{moment_at(accepted)}"^^<{XSD}dateTime>' if accepted else "(1/0)"
+
+    def put_in(found: re.Match[str]) -> str:
+        if found["service"]:
+            raise MatchLimitExceeded("query-failed", "SERVICE is not answered")
+        return now if found["now"] else found[0]
+
+    return _AT_A_TIME.sub(put_in, whole)
 
 
 def unparse(query: GraphQuery) -> str:

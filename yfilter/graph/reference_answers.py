@@ -67,7 +67,7 @@ from yfilter.graph.query_ast import (
     TriplePattern,
     Variable,
 )
-from yfilter.graph.query_text import term_text, unparse
+from yfilter.graph.query_text import asked_at, term_text, unparse
 from yfilter.graph.terms import BlankNode, GroundTerm
 from yfilter.language.budget import Budget, too_much_time
 from yfilter.language.comparison import Operator
@@ -85,8 +85,6 @@ _ORDERED = (*_MOMENTS, Iri(XSD + "string"), Iri(XSD + "boolean"))
 _FALSE = LiteralTerm("false", XSD + "boolean")
 _ERROR = FilterCall("iri", (_FALSE,))
 _TYPE = NamedNode(RDF_TYPE)
-_NO_KEYWORD = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>|[?$]\w+|\w*:\w*")
-_SERVICE = re.compile(r"\bSERVICE\b", re.IGNORECASE)
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XML_HEAD = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head>'
 _VISITS = 32  # of a triple that is loaded
@@ -152,6 +150,7 @@ class ReferenceGraph:
 
     def _answer(self, query: GraphQuery, budget: Budget) -> object:
         text, closures, has_graphs = _asked(query)
+        text = asked_at(text, self._stream.accepted) if query.whole else text
         more: list[Quad] = self._named() if has_graphs else []
         for pattern, name in closures:
             more += self._made_for(pattern, name)
@@ -279,8 +278,6 @@ def _asked(query: GraphQuery) -> tuple[str, tuple[tuple[TriplePattern, str], ...
     """The text of a query, with the patterns of which each has a property of its own instead, and
     whether it asks for the names of graphs."""
     if query.whole:
-        if _SERVICE.search(_NO_KEYWORD.sub(" ", query.whole)):
-            raise MatchLimitExceeded("query-failed", "SERVICE is not answered")
         return query.whole, (), False
     closures: dict[TriplePattern, str] = {}
     graphs = 0
