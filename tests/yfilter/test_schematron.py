@@ -579,3 +579,15 @@ def test_comments_stand_in_comments_and_names_are_computed() -> None:
              <name/></report></rule></pattern>"""
     )
     assert _fired(rules) == [("r", "/o[1]/extra[1]/item[1]", "extra extra item")]
+
+
+def test_a_test_that_only_a_trial_refuses_is_named_with_its_line() -> None:
+    tall = "+".join(["1", *["b"] * 200])
+    found = _rules(
+        f'<pattern><rule context="a">\n<assert id="tall" test="{tall}"/><assert test="b"/></rule>'
+        "</pattern>"
+    )
+    assert len(found.profiles) == 1
+    (refused,) = found.refused
+    assert (refused.key, refused.line) == ("tall", 2)
+    assert "too many operators" in refused.reason

@@ -47,17 +47,14 @@ _LOOKED_AT = _STRINGS | {"count", "number"}
 def with_implied(path: PathExpression) -> PathExpression:
     """The path, with what its conditions imply beside each of them, at any depth."""
     steps = []
-    if not any(step.predicates for step in path.steps):
-        return path
     for step in path.steps:
-        if not step.predicates:
-            steps.append(step)
-            continue
-        predicates: dict[Expression, None] = {}
-        for predicate in step.predicates:
-            predicates[_deeper(predicate)] = None
-            predicates.update(dict.fromkeys(implied(predicate)))
-        steps.append(replace(step, predicates=tuple(predicates)))
+        if step.predicates:
+            predicates: dict[Expression, None] = {}
+            for predicate in step.predicates:
+                predicates[_deeper(predicate)] = None
+                predicates.update(dict.fromkeys(implied(predicate)))
+            step = replace(step, predicates=tuple(predicates))  # noqa: PLW2901
+        steps.append(step)
     return replace(path, steps=tuple(steps))
 
 

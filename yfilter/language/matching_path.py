@@ -68,6 +68,8 @@ LIFTED_STEPS_MAX = 512
 
 
 def with_predicates(path: PathExpression, predicates: tuple[Expression, ...]) -> PathExpression:
+    if not predicates:
+        return path
     last = path.steps[-1]
     merged = replace(last, predicates=last.predicates + predicates)
     return replace(path, steps=(*path.steps[:-1], merged))

@@ -39,7 +39,7 @@ from yfilter.language.query_ast import (
     UserCall,
 )
 from yfilter.language.subexpressions import same_focus
-from yfilter.language.trees import flat
+from yfilter.language.trees import by_identity, flat
 
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to", "negate"))
 _PLAIN_KINDS = frozenset(
@@ -47,6 +47,7 @@ _PLAIN_KINDS = frozenset(
 )
 
 
+@by_identity(2_048)
 def is_positional(predicate: Expression) -> bool:
     """Whether a predicate depends on more than its node, as far as its text tells."""
     return may_be_number(predicate) or uses_position(predicate)

@@ -1673,7 +1673,7 @@ _CODE = r"""(?:"[^"&]*+"|'[^'&]*+')"""
 # PERF: a code list, in what a parenthesis has opened; all profiles of a rule set have it.
 _LISTED = re.compile(rf"""[ \t\n]*+((?:{_CODE}[ \t\n]*+,[ \t\n]*+){{8,}}+{_CODE})[ \t\n]*+\)""")
 # Conditions that are remembered: how many, and of how many characters.
-_CONDITIONS_MAX, _KNOWN_LEAST, _KNOWN_MOST = 1_024, 24, 4_096
+_CONDITIONS_MAX, _KNOWN_LEAST, _KNOWN_MOST = 512, 24, 4_096
 # What is about variables, functions or settings of its profile, or may be; updates are.
 _IS_OWN = re.compile(rf"[$<{{]|\(:|\b(?:switch|nodes?|value)\b|(?<!\bxs):[{NAME}]+[ \t\n]*\(")
 _BRACKET = re.compile(r"""[][]|"[^"]*+"|'[^']*+'""")

@@ -63,6 +63,7 @@ from yfilter.language.query_ast import (
     WhereClause,
 )
 from yfilter.language.subexpressions import all_within
+from yfilter.language.trees import by_identity
 
 _ESCAPES = {
     "&": "&amp;",
@@ -295,10 +296,15 @@ def _is_self(step: LocationStep) -> bool:
 
 
 def _step(step: LocationStep, plain: bool) -> str:
-    predicates = "".join(f"[{_whole(predicate, plain)}]" for predicate in step.predicates)
+    predicates = "".join([_predicate(predicate, plain) for predicate in step.predicates])
     slash = "//" if step.descendant else "/"
     axis = f"{step.axis.value}::" if step.axis else ""
     return f"{slash}{axis}{_node_test(step, plain)}{predicates}"
+
+
+@by_identity(256)
+def _predicate(predicate: Expression, plain: bool) -> str:
+    return f"[{_whole(predicate, plain)}]"
 
 
 def _node_test(step: LocationStep, plain: bool) -> str:

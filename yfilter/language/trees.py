@@ -8,6 +8,7 @@ from operator import attrgetter, is_
 from typing import Any, TypeVar, cast
 
 Tree = TypeVar("Tree")
+Made = TypeVar("Made")
 
 
 def parts_of(node: object) -> tuple[object, ...] | None:
@@ -42,6 +43,30 @@ def nodes_of(tree: object) -> Iterator[object]:
             if not isinstance(node, tuple):
                 yield node
             waiting.extend(reversed(parts))
+
+
+def by_identity(found_max: int) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
+    """A function of a node, and of what else it depends on, that remembers what it made of so many
+    very nodes.
+
+    PERF: profiles of a rule set share conditions (``QueryParser.condition``), and to find equal
+    ones costs as much as what is made of them."""
+
+    def remembering(make: Callable[..., Made]) -> Callable[..., Made]:
+        known: dict[tuple[object, ...], tuple[object, Made]] = {}
+
+        def made(node: object, *others: object) -> Made:
+            key = (id(node), *others)
+            entry = known.get(key)
+            if entry is None:
+                if len(known) >= found_max:
+                    known.clear()
+                entry = known[key] = node, make(node, *others)
+            return entry[1]
+
+        return made
+
+    return remembering
 
 
 def is_taller(tree: object, height: int) -> bool:

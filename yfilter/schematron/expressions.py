@@ -11,6 +11,7 @@ from yfilter.schematron.errors import SchematronRefused
 
 _STRING = r"\"[^\"]*\"|'[^']*'"
 _TOKEN = re.compile(rf"{_STRING}|\(:|:\)|[^\"'(:]+|.", re.DOTALL)
+_STRINGS = re.compile(rf"{_STRING}|[\"']")
 _NO_NAME = r"(?<![\w.\-:$@])"
 _PREFIX = re.compile(r"(?<![\w.\-])([A-Za-z_][\w.-]*):(?=[A-Za-z_*])")
 _VARIABLE = re.compile(r"\$\s*([A-Za-z_][\w.:-]*)")
@@ -76,6 +77,8 @@ def tokens(text: str) -> Iterator[str]:
 @lru_cache(maxsize=1024)
 def bare(text: str) -> str:
     """Without what is in strings and comments."""
+    if "(:" not in text:
+        return _STRINGS.sub("''", text)
     return "".join("''" if token[0] in "\"'" else token for token in tokens(text))
 
 
