@@ -3,7 +3,8 @@
 The messages are the example invoices of the checkout, which break no rule, and invoices made of
 them by a few changes each, which do.  Both sides get bytes and give results: here the messages that
 broke a rule, for each rule; there the report.  What the stylesheet ends with an error for is left
-out.  What each profile delivers is held against Saxon's of the same text.
+out.  What each profile delivers is held against Saxon's of the same text.  Before, the file is
+imported as ``onyx profile import`` does it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import lxml.etree
 
 from benchmarks.benchmark import BenchmarkError
 from benchmarks.delivery.answers import check, need_saxon
+from benchmarks.delivery.importing import import_seconds
 from benchmarks.delivery.job import DeliverJob, Teller
 from benchmarks.delivery.saxon import TimedSaxon, Transformed
 from benchmarks.delivery.timing import make_matcher, measure
@@ -45,6 +47,7 @@ def measure_rules(job: DeliverJob, teller: Teller) -> None:
         raise BenchmarkError(f"no checkout of the rules: {error}") from None
     profiles = [rule.text for rule in rules.profiles]
     refused = Counter(rule.reason for rule in rules.refused)
+    imported = import_seconds(schema, rules)
     matcher = make_matcher(profiles)
     with TimedSaxon(job.cpu_clock) as saxon:
         saxon.load(folder / "xslt" / f"{name}.xslt")
@@ -62,6 +65,10 @@ def measure_rules(job: DeliverJob, teller: Teller) -> None:
     teller.figure(f"{key}_number", label, rules.total)
     teller.figure(f"{key}_refused", f"{label}: of which refused", sum(refused.values()))
     teller.detail(f"{key}_refused_because", dict(refused))
+    for step, seconds in imported._asdict().items():
+        teller.figure(f"{key}_{step}_per_s", f"{label}: {step} a second", rules.total / seconds)
+    per_s = rules.total / sum(imported)
+    teller.figure(f"{key}_imported_per_s", f"{label}: imported a second, all three", per_s)
     size = mean([len(message) for message in messages])
     teller.figure(f"{key}_bytes", f"{label}: bytes an invoice", size)
     teller.figure(f"{key}_matches", f"{label}: rules broken by an invoice", mean(times.matches))

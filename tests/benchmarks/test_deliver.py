@@ -95,7 +95,7 @@ def test_rules(capsys: pytest.CaptureFixture[str], checkout: Path) -> None:
     values = measured(capsys, "--part", "rules", "--rules", str(checkout))
     assert values["rules_number"] == 3
     assert values["rules_refused"] == 0
-    assert values.keys() >= {"rules_ms", "saxon_rules_ms", "rules_checked"}
+    assert values.keys() >= {"rules_ms", "saxon_rules_ms", "rules_checked", "rules_imported_per_s"}
     assert main(["deliver", "--part", "rules"]) == 2
     assert "needs --rules" in capsys.readouterr().err
 
