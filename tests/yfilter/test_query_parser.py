@@ -640,3 +640,22 @@ def test_a_condition_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(first, PathExpression)
     assert isinstance(second, PathExpression)
     assert second.steps[-1].predicates[0] is first.steps[-1].predicates[0]
+
+
+def test_declarations_of_another_profile_are_read_as_if_they_were_new() -> None:
+    spaces = 'declare namespace p = "urn:p"; declare namespace q = "urn: q ";'
+    texts = [
+        f"{spaces} /p:a/q:b",
+        f"(: another :) {spaces} /q:a/p:b",
+        f'{spaces} declare namespace r = "urn:r"; /r:a',
+        f'{spaces} declare namespace p = "urn:r"; /p:a',
+        f"{spaces.replace('urn:p', 'urn:r')} /p:a",
+        f"{spaces} /r:a",
+        f"{spaces[:-1]} /p:a",
+    ]
+    query_parser._PROLOGS.clear()
+    first, second = ([outcome_of(text) for text in texts] for _ in range(2))
+    assert first == second
+    for text, outcome in zip(texts, first, strict=True):
+        query_parser._PROLOGS.clear()
+        assert outcome == outcome_of(text)

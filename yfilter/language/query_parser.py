@@ -1674,6 +1674,10 @@ _CODE = r"""(?:"[^"&]*+"|'[^'&]*+')"""
 _LISTED = re.compile(rf"""[ \t\n]*+((?:{_CODE}[ \t\n]*+,[ \t\n]*+){{8,}}+{_CODE})[ \t\n]*+\)""")
 # Conditions that are remembered: how many, and of how many characters.
 _CONDITIONS_MAX, _KNOWN_LEAST, _KNOWN_MOST = 512, 24, 4_096
+_PROLOGS_MAX = 256
+_SPACES = re.compile(
+    rf"""(?:[ \t\n]*+declare[ ]namespace[ ]{NCNAME}[ ]=[ ]"[^"&{{}}]{{1,256}}+";)++"""
+)
 # What is about variables, functions or settings of its profile, or may be; updates are.
 _IS_OWN = re.compile(rf"[$<{{]|\(:|\b(?:switch|nodes?|value)\b|(?<!\bxs):[{NAME}]+[ \t\n]*\(")
 _BRACKET = re.compile(r"""[][]|"[^"]*+"|'[^']*+'""")
@@ -1769,6 +1773,7 @@ def _ends_of_brackets(text: str) -> dict[int, int]:
 
 
 _CONDITIONS: dict[object, _Known] = {}
+_PROLOGS: dict[str, dict[str, str]] = {}
 _CACHE = ShapeCache(parse_anew, parse_template)
 _WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
 
@@ -1796,13 +1801,15 @@ class QueryParser(UpdateParser):
         if self._ends is None:
             self._ends = _ends_of_brackets(text)
         end = self._ends.get(start, start)
-        if not _KNOWN_LEAST <= end - start <= _KNOWN_MOST or _IS_OWN.search(text, start, end):
+        if not _KNOWN_LEAST <= end - start <= _KNOWN_MOST:
             return super().condition()
         if self._spaces[0] is not self.scope.namespaces:
             self._spaces = self.scope.namespaces, frozenset(self.scope.namespaces.items())
         settings = self.function_namespace, self.base_uri, self.limits
         key = text[start:end], self._depth, self.scope.context, self._spaces[1], settings
         known = _CONDITIONS.get(key)
+        if known is None and _IS_OWN.search(text, start, end):
+            return super().condition()
         if known is None:
             first, steps, patterns = len(self._places), self._steps, self._patterns
             condition = super().condition()
@@ -1870,6 +1877,12 @@ class QueryParser(UpdateParser):
     def _prolog(self) -> None:
         self._version()
         declared: set[str] = set()
+        # PERF: all profiles of a rule set begin so.
+        spaces = _SPACES.match(self.lexer.text, self.lexer.peek().offset)
+        if spaces is not None and (known := _PROLOGS.get(spaces[0])) is not None:
+            self.scope.namespaces.update(known)
+            declared.update(known)
+            self.lexer.offset = spaces.end()
         while self.lexer.peek().is_word("declare", "import", "module"):
             token = self.lexer.peek()
             if token.text != "declare":
@@ -1902,6 +1915,11 @@ class QueryParser(UpdateParser):
             else:
                 self._setting(what, declared)
             self.expect(";")
+            if spaces is not None and self.lexer.offset == spaces.end():
+                if len(_PROLOGS) >= _PROLOGS_MAX:
+                    _PROLOGS.clear()
+                named = self.scope.namespaces
+                _PROLOGS[spaces[0]] = {prefix: named[prefix] for prefix in declared}
         self.end_functions()
 
     def _idle_paths(self) -> None:
