@@ -10,7 +10,7 @@ xs:decimal                      Decimal
 xs:double                       float
 xs:boolean                      bool
 xs:date, xs:dateTime, xs:time   Temporal
-durations                       Opaque, whose key is months and seconds
+durations, xs:QName             Opaque, whose key is months and seconds, or namespace and local name
 others                          Opaque; elementpath reckons with them
 ==============================  ==========================================
 
@@ -20,8 +20,10 @@ scripts as numbers, white space that is none of XML's) is refused here, in front
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
-from math import copysign, fmod, inf, isinf, isnan, nan, trunc
+from math import copysign, fmod, inf, isfinite, isinf, isnan, nan, trunc
 from typing import Any, TypeGuard
 
 from formats.characters import is_colonless_name
@@ -50,10 +52,20 @@ from yfilter.language.temporal import (
 )
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-_NAMES = frozenset(("xs:NCName", "xs:ID", "xs:IDREF", "xs:ENTITY"))
+# Types derived from xs:string: what a text whose white space is collapsed has to be.
+_TEXTS: dict[str, Callable[[str], object]] = {
+    "xs:normalizedString": lambda text: True,
+    "xs:token": lambda text: True,
+    "xs:language": re.compile("[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*").fullmatch,
+    "xs:Name": lambda text: is_colonless_name(text.replace(":", "_")),
+    "xs:NMTOKEN": lambda text: text and is_colonless_name(f"_{text.replace(':', '_')}"),
+    **dict.fromkeys(("xs:NCName", "xs:ID", "xs:IDREF", "xs:ENTITY"), is_colonless_name),
+}
 _LEAST = Decimal(1).scaleb(-DIGITS_MAX)
 _SPACE = " \t\n\r"
+_WHITE = re.compile(f"[{_SPACE}]")
 DURATIONS_ORDERED = frozenset(("xs:dayTimeDuration", "xs:yearMonthDuration"))
+ORDERED = DURATIONS_ORDERED | {"xs:hexBinary", "xs:base64Binary"}
 _MONTHS_MAX, _SECONDS_MAX = 1 << 31, 1 << 63
 _INTEGERS = frozenset(
     f"xs:{name}"
@@ -67,7 +79,7 @@ _ASCII = frozenset(
     f"xs:{name}"
     for name in (
         *("gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"),
-        *("hexBinary", "base64Binary", "language"),
+        *("hexBinary", "base64Binary"),
     )
 )
 
@@ -95,16 +107,24 @@ def cast(atom: Atom, type_name: str) -> Atom:
         return atom_text(atom)
     if type_name == "xs:untypedAtomic":
         return Untyped(atom_text(atom))
+    if isinstance(atom, Opaque) and atom.type == type_name == "xs:QName":
+        return atom
     if type_name == "xs:QName" and isinstance(atom, Untyped):
         name = atom.strip(_SPACE)
-        if not is_colonless_name(name):
+        if ":" in name:
             raise DynamicError("FONS0004", "a prefix in a message's text is declared nowhere")
-        return _one("QName('', $a0)", name)
-    if type_name in _NAMES and isinstance(atom, str):
-        name = " ".join(str(atom).split())
         if not is_colonless_name(name):
-            raise _no_value(name, type_name)
-        return name
+            raise _no_value(atom, type_name)
+        return qname("", name)
+    if type_name in _TEXTS:
+        text = _WHITE.sub(" ", atom_text(atom))
+        if type_name != "xs:normalizedString":
+            text = " ".join(filter(None, text.split(" ")))
+        if not _TEXTS[type_name](text):
+            raise _no_value(text, type_name)
+        return text
+    if isinstance(atom, AnyUri) and type_name != "xs:anyURI":
+        raise DynamicError("XPTY0004", f"an xs:anyURI cannot be cast to {type_name}")
     if type_name in DURATIONS and (isinstance(atom, str) or is_duration(atom)):
         return _to_duration(atom, type_name)
     if (type_name not in TYPES and type_name != "xs:time") or isinstance(atom, Opaque):
@@ -116,8 +136,6 @@ def cast(atom: Atom, type_name: str) -> Atom:
             if error.code != "FORG0001":
                 raise
             raise _no_value(atom, type_name) from None
-    if isinstance(atom, AnyUri):
-        raise DynamicError("XPTY0004", f"an xs:anyURI cannot be cast to {type_name}")
     if isinstance(atom, str):
         found = _from_text(atom, type_name)
         if found is None:
@@ -193,6 +211,15 @@ def _is_lexical(text: str, type_name: str) -> bool:
     return type_name not in _ASCII or text.isascii()
 
 
+def qname(namespace: str, lexical: str) -> Opaque:
+    """``QName(namespace, lexical)``; FOCA0002 for what is none."""
+    prefix, colon, local = lexical.rpartition(":")
+    if not is_colonless_name(local) or (colon and not (namespace and is_colonless_name(prefix))):
+        what = f"{lexical[:80]!r} is no name, or its prefix has no namespace"
+        raise DynamicError("FOCA0002", what)
+    return Opaque("xs:QName", lexical, (namespace, local), None)
+
+
 # -- durations
 
 
@@ -202,7 +229,7 @@ def is_duration(atom: Atom | None) -> TypeGuard[Opaque]:
 
 def duration(type_name: str, months: int, seconds: Decimal) -> Opaque:
     """FODT0002 for one that is too long."""
-    if abs(months) > _MONTHS_MAX or abs(seconds) > _SECONDS_MAX:
+    if abs(months) >= _MONTHS_MAX or abs(seconds) >= _SECONDS_MAX:
         raise DynamicError("FODT0002", "a duration that is too long")
     seconds = abs(seconds) if seconds == 0 else seconds
     text = duration_text(type_name, months, seconds)
@@ -210,8 +237,6 @@ def duration(type_name: str, months: int, seconds: Decimal) -> Opaque:
 
 
 def _to_duration(atom: str | Opaque, type_name: str) -> Opaque:
-    if isinstance(atom, AnyUri):
-        raise DynamicError("XPTY0004", f"an xs:anyURI cannot be cast to {type_name}")
     found = parse_duration(atom, type_name) if isinstance(atom, str) else atom.key
     if found is None:
         raise _no_value(atom, type_name)
@@ -226,7 +251,7 @@ def _to_duration(atom: str | Opaque, type_name: str) -> Opaque:
 def compare(left: Atom, relation: Operator, right: Atom) -> bool:
     """Two atomic values as a value comparison does; XPTY0004 if they cannot be compared."""
     one, other = comparable(left, right)
-    _check_order(left, relation, right)
+    check_order(left, relation, right)
     return HOLDS[relation](one, other)
 
 
@@ -263,16 +288,16 @@ def general_pair(left: Atom, right: Atom) -> tuple[Any, Any]:
 
 def holds_pair(left: Atom, relation: Operator, right: Atom) -> bool:
     one, other = general_pair(left, right)
-    _check_order(left, relation, right)
+    check_order(left, relation, right)
     return HOLDS[relation](one, other)
 
 
-def _check_order(left: Atom, relation: Operator, right: Atom) -> None:
+def check_order(left: Atom, relation: Operator, right: Atom) -> None:
     """XPTY0004 for less and greater among values that are only equal or not."""
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         types = {atom.type for atom in (left, right) if isinstance(atom, Opaque)}
         is_of_order = relation not in (Operator.EQ, Operator.NE)
-        if is_of_order and (len(types) > 1 or types - DURATIONS_ORDERED):
+        if is_of_order and (len(types) > 1 or types - ORDERED):
             raise DynamicError("XPTY0004", f"{' and '.join(sorted(types))} have no order")
 
 
@@ -316,9 +341,8 @@ def arithmetic(name: str, left: Atom, right: Atom) -> Atom:
         return _of_times(name, left, right)
     one, other = _number(left), _number(right)
     if isinstance(one, float) or isinstance(other, float):
-        found = doubles(name, to_double(one), to_double(other))
-        is_single = all(isinstance(n, Float) or not isinstance(n, float) for n in (one, other))
-        return Float(found) if is_single and isinstance(found, float) else found
+        kind = float if type(one) is float or type(other) is float else Float
+        return doubles(name, kind(to_double(one)), kind(to_double(other)), kind)
     if name in ("div", "idiv", "mod") and other == 0:
         raise DynamicError("FOAR0001", "division by zero")
     if isinstance(one, int) and isinstance(other, int) and name != "div":
@@ -372,7 +396,7 @@ def _scaled(name: str, type_name: str, amount: Decimal, number: Any) -> Opaque:
         raise DynamicError("FODT0002", "a duration that is too long")
     if name == "div" and number == 0:
         raise DynamicError("FODT0002", "a duration divided by zero")
-    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    exact = Decimal(repr(float(number))) if isinstance(number, float) else Decimal(number)
     found = _decimals(name, amount, exact)
     assert isinstance(found, Decimal)
     return _amount(type_name, found)
@@ -437,26 +461,28 @@ def _decimals(name: str, one: Decimal, other: Decimal) -> Atom:
     return int(found) if name == "idiv" else found
 
 
-def doubles(name: str, one: float, other: float) -> int | float:
+def doubles(name: str, one: float, other: float, kind: type[float] = float) -> int | float:
+    """Two numbers of one ``kind``, xs:double or xs:float, which the result is of as well."""
     match name:
         case "+":
-            return one + other
+            return kind(one + other)
         case "-":
-            return one - other
+            return kind(one - other)
         case "*":
-            return one * other
+            return kind(one * other)
         case "div":
-            return _quotient(one, other)
+            return kind(_quotient(one, other))
         case "idiv":
             if other == 0:
                 raise DynamicError("FOAR0001", "division by zero")
-            if isnan(one) or isnan(other) or isinf(one):
+            quotient = kind(one / other)
+            if not isfinite(quotient):
                 raise DynamicError("FOAR0002", "no integer")
-            return 0 if isinf(other) else trunc(one / other)
+            return trunc(quotient)
         case _:
             if isnan(one) or isnan(other) or isinf(one) or other == 0:
-                return nan
-            return one if isinf(other) else fmod(one, other)
+                return kind(nan)
+            return one if isinf(other) else kind(fmod(one, other))
 
 
 def _quotient(one: float, other: float) -> float:

@@ -1,6 +1,6 @@
 """Evaluates small expressions of XPath 2.0 by elementpath: ``$a0 + $a1``, ``xs:time($a0)``.
 
-What the language has no values of its own for (QNames, binary data, parts of dates) comes back as
+What the language has no values of its own for (binary data, parts of dates) comes back as
 an ``Opaque``: its type, its text, a key that compares as the value does, and
 elementpath's value for the next call.  An expression is parsed once.  elementpath is loaded when a
 profile first needs it.
@@ -80,8 +80,9 @@ def _given(value: Any) -> Any:
         case Untyped():
             return datatypes.UntypedAtomic(str(value))
         case Temporal():
-            kind = datatypes.Date10 if value.type == "xs:date" else datatypes.DateTime10
-            return kind.fromstring(str(replace(value, fraction=Decimal(0))))
+            kinds = {"xs:date": datatypes.Date10, "xs:time": datatypes.Time}
+            text = str(replace(value, fraction=Decimal(0)))
+            return kinds.get(value.type, datatypes.DateTime10).fromstring(text)  # type: ignore[attr-defined]
         case Opaque():
             return copy(value.value)  # elementpath gives times that have none a time zone in place
         case AnyUri():
@@ -121,8 +122,6 @@ def _key(value: Any) -> tuple[Any, ...]:
     from elementpath import datatypes  # noqa: PLC0415
 
     match value:
-        case datatypes.QName():
-            return (value.uri or "", value.local_name)
         case datatypes.HexBinary() | datatypes.Base64Binary():
             return (value.decode(),)
         case datatypes.GregorianDay() | datatypes.GregorianMonthDay():

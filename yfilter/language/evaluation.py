@@ -29,7 +29,15 @@ from formats.names import QualifiedName
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
-from yfilter.language.atoms import arithmetic, cast, compare, is_number, negate, type_name
+from yfilter.language.atoms import (
+    arithmetic,
+    cast,
+    compare,
+    is_number,
+    negate,
+    qname,
+    type_name,
+)
 from yfilter.language.budget import CALL_COST, ELEMENTPATH_COST, ITEM_BYTES, POINTER_BYTES
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.construction import (
@@ -41,7 +49,6 @@ from yfilter.language.construction import (
     name_of_value,
     written,
 )
-from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.functions import TYPES
@@ -281,8 +288,8 @@ def try_catch(evaluator: Evaluator, expression: TryCatch, focus: Focus) -> Value
     for clause in expression.clauses:
         if any(test.accepts(raised.namespace, raised.local) for test in clause.names):
             prefix = "err:" if raised.namespace == ERROR_NAMESPACE else ""
-            name = evaluate("QName($a0, $a1)", raised.namespace, prefix + raised.local)
-            bound: tuple[Value, ...] = (name, [raised.reason], raised.value)
+            name = qname(raised.namespace, prefix + raised.local)
+            bound: tuple[Value, ...] = ([name], [raised.reason], raised.value)
             scope = {**focus.variables, **dict(zip(ERROR_VARIABLES, bound, strict=True))}
             return evaluator.value(clause.result, focus._replace(variables=scope))
     raise raised

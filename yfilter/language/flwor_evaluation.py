@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
 
-from yfilter.language.atoms import comparable
+from yfilter.language.atoms import check_order, comparable
 from yfilter.language.budget import POINTER_BYTES
+from yfilter.language.comparison import Operator
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.function_library import identity_of
 from yfilter.language.nodes import (
@@ -217,6 +218,7 @@ def _sign(key: OrderKey, one: Atom | None, other: Atom | None) -> int:
         sign = (ranks[0] > ranks[1]) - (ranks[0] < ranks[1])
         return -sign if key.empty_greatest else sign
     assert one is not None and other is not None
+    check_order(one, Operator.GT, other)
     left, right = comparable(one, other)
     return int(left > right) - int(left < right)
 

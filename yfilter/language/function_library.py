@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from formats.characters import find_illegal_character
 from yfilter.language.atoms import (
-    DURATIONS_ORDERED,
+    ORDERED,
     arithmetic,
     atom_text,
     cast,
@@ -33,6 +33,7 @@ from yfilter.language.atoms import (
     duration,
     is_duration,
     is_number,
+    qname,
     to_double,
     type_name,
 )
@@ -67,7 +68,7 @@ from yfilter.language.nodes import (
     Untyped,
     Value,
 )
-from yfilter.language.number_format import format_number
+from yfilter.language.number_format import format_integer, format_number
 from yfilter.language.numbers import DECIMALS, DIGITS_MAX, parse_double
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import Pattern, compile_pattern
@@ -133,14 +134,10 @@ MATH_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "math:log": _of(_logarithm(math.log)),
     "math:log10": _of(_logarithm(math.log10)),
     "math:pow": _of(_power),
-    "math:sqrt": _of(math.sqrt),
-    "math:sin": _of(math.sin),
-    "math:cos": _of(math.cos),
-    "math:tan": _of(math.tan),
-    "math:asin": _of(math.asin),
-    "math:acos": _of(math.acos),
-    "math:atan": _of(math.atan),
-    "math:atan2": _of(math.atan2),
+    **{
+        f"math:{name}": _of(getattr(math, name))
+        for name in ("sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2")
+    },
 }
 
 
@@ -251,11 +248,11 @@ def _group(
     return text[span[0] : span[1]] if span else ""
 
 
-def _substring(text: str, start: Any, length: Any = inf) -> str:
-    if start is None or length is None:
+def _substring(text: str, start: Any, *lengths: Any) -> str:
+    if start is None or None in lengths:
         return ""
     first = float(rounded(start))
-    last = first + float(rounded(length))
+    last = first + float(rounded(lengths[0])) if lengths else inf
     if isnan(first) or isnan(last):
         return ""
     begin = max(first, 1)
@@ -454,7 +451,7 @@ def _check_ordered(values: list[Atom]) -> None:
     """FORG0006 for values of which none is the least: of types without order, or of several."""
     types = {value.type for value in values if isinstance(value, Opaque)}
     are_mixed = any(map(is_number, values)) and not all(map(is_number, values))
-    if are_mixed or types - DURATIONS_ORDERED or len(types) > 1:
+    if are_mixed or types - ORDERED or len(types) > 1:
         raise DynamicError("FORG0006", "values that have no order")
 
 
@@ -526,9 +523,9 @@ def _distinct_values(atoms: list[Atom]) -> list[Atom]:
     floats = [atom for atom in atoms if isinstance(atom, float)]
     are_single = all(isinstance(atom, Float) for atom in floats)
     for atom in atoms:
-        # As floats if there is one, which an xs:decimal is converted to where they are compared.
+        # As floats if there is one, which exact numbers are converted to where they are compared.
         key = atom
-        if floats and isinstance(atom, Decimal):
+        if floats and is_number(atom):
             key = Float(to_double(atom)) if are_single else to_double(atom)
         found.setdefault(identity_of(key), atom)
     return list(found.values())
@@ -764,14 +761,19 @@ def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
         return NODE_FUNCTIONS[name](evaluator, nodes[0], *arguments) if nodes else []
     if name in _OF_TIMES:
         return _of_times(name, arguments)
+    if name == "QName":
+        return [qname(arguments[0] or "", _wanted(arguments[1], str))]
+    if name.endswith("-from-QName"):
+        return _of_qname(name, arguments[0])
     if name == "format-number":
         return [_format_number(*arguments)]
     if name == "contains-token":
         return [_contains_token(*arguments)]
+    if name == "format-integer":
+        return [_format_integer(*arguments)]
     if name == "resolve-uri":
-        reference, base = (_wanted(one or "", str) for one in (*arguments, None)[:2])
-        has_base = len(arguments) > 1
-        return [] if arguments[0] is None else [resolve_uri(reference, base if has_base else None)]
+        base = _wanted(arguments[1], str) if len(arguments) > 1 else None
+        return [] if arguments[0] is None else [resolve_uri(_wanted(arguments[0], str), base)]
     variables = ", ".join(f"$a{number}" for number in range(len(arguments)))
     for argument in arguments:
         evaluator.charge(_cost(argument))
@@ -826,6 +828,21 @@ def _of_times(name: str, arguments: list[Any]) -> Value:
         raise DynamicError("FODT0001", "a date beyond the years 1 to 9999") from None
 
 
+def _of_qname(name: str, atom: Atom | None) -> Value:
+    if atom is None:
+        return []
+    if not (isinstance(atom, Opaque) and atom.type == "xs:QName"):
+        raise DynamicError("XPTY0004", f"{name}() takes an xs:QName")
+    namespace, local = atom.key
+    prefix = atom.text.rpartition(":")[0]
+    parts: dict[str, Value] = {
+        "prefix-from-QName": [prefix] if prefix else [],
+        "local-name-from-QName": [local],
+        "namespace-uri-from-QName": [AnyUri(namespace)],
+    }
+    return parts[name]
+
+
 def _contains_token(texts: list[Any], token: Any) -> bool:
     wanted = _SPACE.sub(" ", _wanted(token, str)).strip(" ")
     return any(wanted in _SPACE.split(_wanted(text, str)) for text in texts if wanted)
@@ -839,8 +856,15 @@ def _format_number(number: Any, picture: Any, form: Any = None) -> str:
     return format_number(number, _wanted(picture, str))
 
 
+def _format_integer(number: Any, picture: Any, language: Any = "") -> str:
+    if number is not None:
+        _wanted(number, int)
+    _wanted("" if language is None else language, str)
+    return format_integer(number, _wanted(picture, str))
+
+
 def _wanted(atom: Any, kind: type[Any]) -> Any:
-    if not isinstance(atom, kind):
+    if not isinstance(atom, kind) or (kind is int and isinstance(atom, bool)):
         given = "nothing" if atom is None else type_name(atom)
         raise DynamicError("XPTY0004", f"{given} is of another type than is wanted")
     return atom
@@ -898,12 +922,15 @@ def _argument(evaluator: Evaluator, value: Value, type_: str) -> list[Atom | Non
 
 
 def _typed(atoms: list[Atom | None], type_: str) -> Any:
-    """An argument as elementpath gets it: untyped values are of the type that is wanted."""
+    """An argument of the type that is wanted, where it is untyped or an xs:anyURI."""
     wanted = type_.rstrip("?*+").replace("xs:numeric", "xs:double")
     is_castable = wanted.startswith("xs:") and wanted != "xs:anyAtomicType"
     typed = [
-        cast(atom, wanted) if is_castable and isinstance(atom, Untyped) else atom for atom in atoms
+        cast(atom, wanted) if is_castable and isinstance(atom, Untyped | AnyUri) else atom
+        for atom in atoms
     ]
+    if wanted == "xs:string":
+        typed = [atom if atom is None else _wanted(atom, str) for atom in typed]
     return typed if type_.endswith(("*", "+")) else typed[0]
 
 

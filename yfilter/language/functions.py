@@ -32,7 +32,7 @@ class ArgumentKind(Enum):
     expression; FLAGS: one with its flags; TEMPORAL: nodes, a date or a dateTime."""
 
     STRING = "a path or a string"
-    STRINGS = "a path or strings"
+    STRINGS = "a path, or values as strings"
     ATOM = "a path, a string, a number or a date"
     NUMBER = "a path or a number"
     INTEGER = "a path or an integer"
@@ -175,6 +175,7 @@ NEEDED: dict[str, frozenset[int]] = {
     "replace": frozenset((2,)),
     **dict.fromkeys(("round", "round-half-to-even"), frozenset((1,))),
     "string-join": frozenset((1,)),
+    **dict.fromkeys(("substring", "subsequence"), frozenset((1, 2))),
     "translate": frozenset((1, 2)),
 }
 

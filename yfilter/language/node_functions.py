@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from formats.characters import is_colonless_name
 from formats.names import XML_NAMESPACE
-from yfilter.language.elementpath_bridge import evaluate
+from yfilter.language.atoms import qname
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Node, NodeType, Value, document_order
 from yfilter.language.query_ast import ANY_NAME, Axis, LocationStep, NodeKind
@@ -30,7 +29,7 @@ def _lang(evaluator: Evaluator, node: Node, wanted: Atom | None) -> Value:
 
 def _node_name(evaluator: Evaluator, node: Node) -> Value:
     name = evaluator.name_of(node)
-    return [] if name is None else [_qname(name.namespace, str(name))]
+    return [] if name is None else [qname(name.namespace, str(name))]
 
 
 def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value:
@@ -47,13 +46,7 @@ def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value
     namespace = XML_NAMESPACE if prefix == "xml" else scope.get(prefix, "")
     if prefix and not namespace:
         raise DynamicError("FONS0004", "a prefix that is not declared there")
-    return [_qname(namespace, lexical)]
-
-
-@lru_cache(maxsize=1024)  # PERF: messages have few names
-def _qname(namespace: str, lexical: str) -> Atom:
-    (name,) = evaluate("QName($a0, $a1)", namespace, lexical)
-    return name
+    return [qname(namespace, lexical)]
 
 
 def _around(evaluator: Evaluator, node: Node) -> list[Node]:

@@ -287,7 +287,7 @@ class OperatorParser(TypeParser):
         """The operand of a cast to xs:QName: what the prefix of a name means is known here, so one
         that is written down is ``QName("uri", "name")``; ``castable``: whether it is one."""
         if isinstance(operand, Literal) and isinstance(operand.value, str):
-            text = " ".join(operand.value.split())
+            text = operand.value.strip(" \t\n\r")
             prefix, _, _ = text.rpartition(":")
             is_name = not lexical_fault(text, NodeKind.ELEMENT)
             namespace = self.scope.namespaces.get(prefix) if is_name else None

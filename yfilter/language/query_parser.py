@@ -558,7 +558,7 @@ _ACCEPTED = {
     ArgumentKind.STRING: NODES | ItemKind.STRING,
     ArgumentKind.PATTERN: NODES | ItemKind.STRING,
     ArgumentKind.FLAGS: NODES | ItemKind.STRING,
-    ArgumentKind.STRINGS: NODES | ItemKind.STRING,
+    ArgumentKind.STRINGS: ANYTHING,
     ArgumentKind.ATOM: ANYTHING,
     ArgumentKind.ATOMS: ANYTHING,
     ArgumentKind.ITEMS: ANYTHING,

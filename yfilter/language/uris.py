@@ -10,6 +10,8 @@ from yfilter.language.nodes import AnyUri, DynamicError
 _PARTS = re.compile(r"(?:([^:/?#]+):)?(//[^/?#]*)?([^?#]*)(?:\?[^#]*)?(#.*)?", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _NO_URI = re.compile(r"[<>\"{}|\\^`\x00-\x1f]|%(?![0-9A-Fa-f]{2})|#.*#")
+_BRACKETS = re.compile(r"[\[\]]")
+_LITERAL = re.compile(r"//([^/@]*@)?\[([0-9A-Fa-f:.]+|[vV][0-9A-Fa-f]+\.[^\[\]/]+)\](:[0-9]*)?")
 
 
 def resolve_uri(reference: str, base: str | None) -> AnyUri:
@@ -23,7 +25,8 @@ def resolve_uri(reference: str, base: str | None) -> AnyUri:
     is_hierarchic = authority is not None or path.startswith("/")
     if scheme is None or fragment is not None or not is_hierarchic:
         raise DynamicError("FORG0002", f"nothing can be resolved against {base[:80]!r}")
-    return AnyUri(resolve(base.encode(), reference.encode()).decode())
+    resolved = resolve(base.encode(), reference.encode()).decode()
+    return AnyUri(" ".join(filter(None, resolved.split(" "))))  # white space of a URI collapses
 
 
 def _parts(text: str) -> tuple[str | None, str | None, str, str | None]:
@@ -32,4 +35,7 @@ def _parts(text: str) -> tuple[str | None, str | None, str, str | None]:
     is_scheme = found is not None and _SCHEME.fullmatch(found[1] or "a")
     if found is None or not is_scheme or _NO_URI.search(text) or text.startswith(":"):
         raise DynamicError("FORG0002", f"{text[:80]!r} is no IRI")
+    # Brackets in a query are against RFC 3986 and usual all the same.
+    if _BRACKETS.search(_LITERAL.sub("", found[2] or "") + found[3]):
+        raise DynamicError("FORG0002", f"{text[:80]!r} has brackets around no address")
     return found[1], found[2], found[3], found[4]
