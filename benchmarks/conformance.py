@@ -34,6 +34,7 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.text import parse_text
 from yfilter import Matcher
+from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
@@ -119,7 +120,7 @@ class SetReport:
 def run_suite(directory: Path, names: Sequence[str]) -> dict[str, SetReport]:
     """Runs the sets; all of them when no names are given."""
     reports = {}
-    matcher = Matcher()
+    matcher = Matcher(limits=MatchLimits())
     for name, file in sets_of(directory).items():
         if names and name not in names:
             continue
