@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from yfilter.engine.step_conditions import (
     CONTEXT_ITEM,
@@ -62,12 +62,14 @@ class Twig:
     branches: tuple[Branch, ...] = ()
     absolute: tuple[Branch, ...] = ()
 
-    def merge(self, other: Twig) -> Twig:
-        return Twig(
-            _union(self.selections, other.selections),
-            _union(self.branches, other.branches),
-            _union(self.absolute, other.absolute),
-        )
+
+def _merged(twigs: Sequence[Twig]) -> Twig:
+    """One that asks for what all do."""
+    return Twig(
+        tuple(dict.fromkeys(part for twig in twigs for part in twig.selections)),
+        tuple(dict.fromkeys(part for twig in twigs for part in twig.branches)),
+        tuple(dict.fromkeys(part for twig in twigs for part in twig.absolute)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,6 @@ Branch: TypeAlias = tuple[TwigStep, ...]
 
 ANYTHING = Twig()
 _EVERY = (ANYTHING,)
-
-_Part = TypeVar("_Part")
 
 # Conditions on a string that the empty string does not meet, when the second argument is not "".
 _STRING_TESTS = frozenset(("contains", "starts-with", "ends-with"))
@@ -122,13 +122,7 @@ class _Alternatives:
     def of_all(self, conditions: Sequence[Expression]) -> tuple[Twig, ...]:
         """Alternatives of conditions that all have to hold."""
         choices = self._bounded([self.of(condition) for condition in conditions])
-        merged: dict[Twig, None] = {}
-        for choice in product(*choices):
-            twig = ANYTHING
-            for part in choice:
-                twig = twig.merge(part)
-            merged[twig] = None
-        return tuple(merged)
+        return tuple(dict.fromkeys(map(_merged, product(*choices))))
 
     def of(self, condition: Expression) -> tuple[Twig, ...]:
         parts = conjuncts(condition)
@@ -189,12 +183,15 @@ class _Alternatives:
 
     def _products(self, left: tuple[Twig, ...], right: tuple[Twig, ...]) -> tuple[Twig, ...]:
         ours, theirs = self._bounded([left, right])
-        return tuple(mine.merge(other) for mine in ours for other in theirs)
+        return tuple(map(_merged, product(ours, theirs)))
 
     def _bounded(self, choices: list[tuple[Twig, ...]]) -> list[tuple[Twig, ...]]:
         """The choices, the largest ones generalised until their product is within the limit."""
-        while prod(map(len, choices)) > self._limit:
-            largest = max(range(len(choices)), key=lambda index: len(choices[index]))
+        size = prod(map(len, choices))
+        for largest in sorted(range(len(choices)), key=lambda index: -len(choices[index])):
+            if size <= self._limit:
+                break
+            size //= len(choices[largest])
             choices[largest] = (self._common(choices[largest]),)
         return choices
 
@@ -203,10 +200,11 @@ class _Alternatives:
         self.is_generalised = True
         first, *others = alternatives
         for other in others:
+            kept = {*other.selections, *other.branches, *other.absolute}
             first = Twig(
-                tuple(part for part in first.selections if part in other.selections),
-                tuple(part for part in first.branches if part in other.branches),
-                tuple(part for part in first.absolute if part in other.absolute),
+                tuple(part for part in first.selections if part in kept),
+                tuple(part for part in first.branches if part in kept),
+                tuple(part for part in first.absolute if part in kept),
             )
         return first
 
@@ -266,7 +264,3 @@ def _asks_for_some(operator: Operator, bound: Expression) -> bool:
             return bound.value == 0
         case _:
             return False
-
-
-def _union(left: tuple[_Part, ...], right: tuple[_Part, ...]) -> tuple[_Part, ...]:
-    return tuple(dict.fromkeys(left + right))

@@ -179,18 +179,20 @@ def _is_looked_up(condition: Condition | Verified | Way) -> bool:
 
 def _split(steps: tuple[LocationStep, ...]) -> list[tuple[LocationStep, ...]] | None:
     """Steps whose first ``or`` that can be looked up is taken apart, once for each part of it."""
-    for at, step in enumerate(steps):
+    for at, step in enumerate(steps[:STEPS_MAX]):
         parts = [part for predicate in step.predicates for part in conjuncts(predicate)]
         for place, part in enumerate(parts):
             alternatives = list(_alternatives(part))
-            if 1 < len(alternatives) <= WAYS_MAX:
+            if not 1 < len(alternatives) <= WAYS_MAX:
+                continue
+            asked = [any(map(_is_looked_up, _conditions(one, 0))) for one in alternatives]
+            if all(asked):
                 found = []
                 for alternative in alternatives:
                     predicates = (*parts[:place], alternative, *parts[place + 1 :])
                     changed = replace(step, predicates=predicates)
                     found.append((*steps[:at], changed, *steps[at + 1 :]))
-                if all(_looks_up(_way(path, 0)) for path in found):
-                    return found
+                return found
     return None
 
 
