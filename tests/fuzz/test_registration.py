@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 
 import pytest
@@ -82,6 +82,27 @@ def check(text: str) -> bool:
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_text_costs_much_before_it_is_accepted_or_refused(name: str) -> None:
     check(TEXTS[name])
+
+
+LONG: dict[str, Callable[[int], str]] = {
+    "steps in one condition": lambda n: "/a[" + " and ".join(f"b{i} = 'x'" for i in range(n)) + "]",
+    "alternatives that are no equalities": lambda n: (
+        "/a[" + " and ".join(f"(b{i} = 'x' or c{i})" for i in range(n)) + "]"
+    ),
+    "attributes in a constructor": lambda n: (
+        f"for $x in //a return <r>{'{attribute a {1}}' * n}</r>"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_text_twice_as_long_costs_twice_as_much(name: str) -> None:
+    calls = []
+    for size in (400, 800):
+        with Meter() as meter:
+            check_profile(LONG[name](size))
+        calls.append(meter.calls)
+    assert calls[1] < 2.4 * calls[0]
 
 
 def test_the_patterns_of_a_profile_are_bounded_together() -> None:

@@ -226,7 +226,7 @@ def test_lists_come_in_pages_by_user() -> None:
         ("profile.add", {"text": "/a["}, "profile-refused"),
         ("profile.add", {"text": 7}, "bad-argument"),
         ("profile.add", {}, "bad-argument"),
-        ("profile.add", {"text": "/" + "a" * 70_000}, "too-long"),
+        ("profile.add", {"text": "/" + "a" * 270_000}, "too-long"),
         ("profile.add", {"text": "/a", "location": [91, 0]}, "bad-argument"),
         ("profile.add", {"text": "/a", "location": "here"}, "bad-argument"),
         ("source.register", {"rate": -1}, "bad-argument"),

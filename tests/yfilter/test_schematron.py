@@ -376,9 +376,10 @@ def test_a_code_is_looked_up_in_a_long_list_once(test: str) -> None:
 
 
 def test_a_rule_that_is_longer_than_a_profile_may_be_is_refused_with_the_limit() -> None:
-    rules = _code_list(9_000, "@c = $codes")
+    assert not _code_list(30_000, "@c = $codes").refused
+    rules = _code_list(36_000, "@c = $codes")
     (refused,) = rules.refused
-    assert str(refused).startswith("rules.sch: line 2: a: the profile is longer than 65536 char")
+    assert str(refused).startswith("rules.sch: line 2: a: the profile is longer than 262,144 bytes")
 
 
 def test_what_is_an_error_has_failed() -> None:

@@ -26,7 +26,7 @@ from yfilter.graph.classes_above import (
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.query_shapes import MadeOfWords, QueryShapes
 from yfilter.graph.query_text import DEFAULT_RESULTS
-from yfilter.language.checked_text import checked_text
+from yfilter.language.checked_text import checked_text, utf8_length
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, ProfileLimits
 
 _FIRST = re.compile(
@@ -37,7 +37,7 @@ _FIRST = re.compile(
 _COMMENTS = re.compile(r"\ufeff?(?:\s+|#[^\n]*)*+")
 _RESULTS = re.compile(r"^[ \t]*#[ \t]*results[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _MAY_ASK_ABOVE = re.compile(r"subClassOf|>=|\\|#[ \t]*above")
-ABOVE_LENGTH_MAX = 65_536  # characters of comments on classes above
+ABOVE_BYTES_MAX = 65_536  # of comments on classes above
 _GRAPHS = (ResultSyntax.N_TRIPLES, ResultSyntax.TURTLE, ResultSyntax.RDF_XML)
 _SYNTAXES = {
     QueryForm.SELECT: (ResultSyntax.JSON, ResultSyntax.XML),
@@ -67,13 +67,15 @@ def with_classes_above(text: str, above: Callable[[bytes], Sequence[bytes]]) -> 
     end = _begin(text)
     asked = asked_above(parse_graph_query(text).where)
     said = above_text((name, tuple(map(bytes.decode, above(name.encode())))) for name in asked)
-    if len(said) > ABOVE_LENGTH_MAX:
+    rest = without_above(text[:end]) + text[end:]
+    room = min(ABOVE_BYTES_MAX, DEFAULT_PROFILE_LIMITS.length_max - utf8_length(rest))
+    if utf8_length(said) > room:
         raise ProfileRefused(
             "too-many-above",
-            f"the classes above those that it asks for take {len(said)} characters to say; "
-            f"at most {ABOVE_LENGTH_MAX}",
+            f"the classes above those that it asks for take {utf8_length(said)} bytes to say; "
+            f"at most {room}",
         )
-    return said + without_above(text[:end]) + text[end:]
+    return said + rest
 
 
 def parse_graph_query(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> GraphQuery:
@@ -90,11 +92,7 @@ def made_of_words(text: str, *, learns_at_once: bool = False) -> MadeOfWords | N
 
 def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> GraphQuery:
     """The query, whether its shape is known or not."""
-    comments = text[: _begin(text)]
-    above = said_above(comments)
-    if above:
-        more = min(len(comments) - len(without_above(comments)), ABOVE_LENGTH_MAX)
-        limits = replace(limits, length_max=limits.length_max + more)
+    above = said_above(text[: _begin(text)])
     text = checked_text(text, limits)
     try:
         query = _parse(text, limits)
@@ -123,7 +121,7 @@ def unbound_variables(text: str) -> list[ProfileRefused]:
 
     if not is_graph_query(text) or is_rdql(text, _begin(text)):
         return []
-    text = checked_text(text, replace(DEFAULT_PROFILE_LIMITS, length_max=len(text)))
+    text = checked_text(text, DEFAULT_PROFILE_LIMITS)
     parser = SparqlParser(text, DEFAULT_PROFILE_LIMITS)
     parser.query()
     return list(parser.unbound())

@@ -7,12 +7,16 @@ from yfilter.errors import ProfileRefused
 from yfilter.language.profile_limits import ProfileLimits
 
 
+def utf8_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def checked_text(text: str, limits: ProfileLimits) -> str:
     """The text without a byte order mark, its line ends normalised; ProfileRefused if it is too
     long, or has a character that cannot stand in XML."""
-    if len(text) > limits.length_max:
+    if utf8_length(text) > limits.length_max:
         raise ProfileRefused(
-            "too-long", f"the profile is longer than {limits.length_max} characters", text
+            "too-long", f"the profile is longer than {limits.length_max:,} bytes", text
         )
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     illegal = find_illegal_character(text)

@@ -17,11 +17,12 @@ IDLE_PATH = "idle-path"  # the code of a path that can never select anything
 class ProfileLimits:
     """Bounds for the text of one profile.
 
-    length_max    characters of the text (code ``too-long``)
+    length_max    bytes of the text in UTF-8 (code ``too-long``); frames take no longer ones
     depth_max     nesting of predicates, parentheses, function calls, constructors and FLWOR
                   expressions, taken together (``too-deep``)
     steps_max     location steps of one path; triples of a graph query (``too-many-steps``)
-    all_steps_max location steps in the whole profile (``too-many-steps``)
+    all_steps_max location steps in the whole profile (``too-many-steps``); a computed name counts
+                  for each fourth of the namespaces that are declared around it
     clauses_max   for and let clauses in the whole profile (``too-many-clauses``)
     pattern_max   characters of a regular expression (``pattern``), whose states are bounded besides
     ranges_max    ranges of characters in all regular expressions, repetitions written out
@@ -32,10 +33,10 @@ class ProfileLimits:
     ``faults_refused``: whether a constant that can only be an error is (``error``).
     """
 
-    length_max: int = 65_536
+    length_max: int = 262_144
     depth_max: int = 64
     steps_max: int = 1_024
-    all_steps_max: int = 2_048
+    all_steps_max: int = 8_192
     clauses_max: int = 256
     pattern_max: int = 65_536
     ranges_max: int = 262_144
@@ -85,10 +86,11 @@ DEFAULT_PROFILE_LIMITS = ProfileLimits()
 # For the text of paths that were derived from accepted profiles (matching_path.py): names are
 # written in full there, and conditions have moved a few levels down.
 DERIVED_PATH_LIMITS = ProfileLimits(
-    length_max=1_048_576,
+    length_max=4_194_304,
     depth_max=72,
     steps_max=8_192,
     all_steps_max=65_536,
+    clauses_max=65_536,
     idle_paths_refused=False,
     faults_refused=False,
 )

@@ -604,11 +604,12 @@ class ConstructorParser(ConditionParser):
         tag, position = self._tag_name(token.offset + 1, "the name of an element")
         raw, position, is_empty = self._raw_attributes(position)
         declarations = self._declarations(raw)
-        self.scope = replace(
-            outer,
-            namespaces={**outer.namespaces, **declarations},
-            constructed={**outer.constructed, **declarations},
-        )
+        if declarations:
+            self.scope = replace(
+                outer,
+                namespaces={**outer.namespaces, **declarations},
+                constructed={**outer.constructed, **declarations},
+            )
         name = self._constructed_name(tag, token.offset + 1, attribute=False)
         attributes = self._attributes(raw)
         # An attribute without a prefix is in no namespace, whatever the default is.
@@ -733,12 +734,13 @@ class ConstructorParser(ConditionParser):
 
     def _declare_names(self, declarations: dict[str, str], names: list[QualifiedName]) -> None:
         """Adds the declarations that ``names`` need and that nothing around them makes."""
-        constructed = {**self.scope.constructed}
         for name in names:
+            constructed = self.scope.constructed
             if name.prefix == "xml" or constructed.get(name.prefix, "") == name.namespace:
                 continue
-            declarations[name.prefix] = constructed[name.prefix] = name.namespace
-        self.scope = replace(self.scope, constructed=constructed)
+            declarations[name.prefix] = name.namespace
+            constructed = {**constructed, name.prefix: name.namespace}
+            self.scope = replace(self.scope, constructed=constructed)
 
     def _attributes(
         self, raw: list[_RawAttribute]
@@ -874,9 +876,9 @@ class ConstructorParser(ConditionParser):
 
     def _check_attribute_place(self, parts: _Parts, offset: int) -> None:
         """Attributes of a message become attributes, so they come before all other content."""
-        *before, last = parts.parts
+        last = parts.parts[-1]
         if not isinstance(last, str) and self._is_attribute(last):
-            if all(not isinstance(part, str | Constructor | Markup) for part in before):
+            if not parts.is_filled:
                 return
             what = "an attribute after other content of the element"
             raise self.refusal("type", what, offset, "the attribute first, or string(…) around it")
@@ -910,6 +912,7 @@ class _Parts:
         self._strip = boundary_space_stripped
         self._text: list[str] = []
         self._verbatim = False
+        self.is_filled = False  # with text or nodes that are written down
 
     def text(self, value: str, *, verbatim: bool = False) -> None:
         self._text.append(value)
@@ -918,6 +921,7 @@ class _Parts:
     def expression(self, value: Expression) -> None:
         self._end_text()
         self.parts.append(value)
+        self.is_filled |= isinstance(value, Constructor | Markup)
 
     def finish(self) -> tuple[str | Expression, ...]:
         self._end_text()
@@ -928,6 +932,7 @@ class _Parts:
         is_boundary_space = self._strip and not self._verbatim and not value.strip(" \t\n\r")
         if value and not is_boundary_space:
             self.parts.append(value)
+            self.is_filled = True
         self._text.clear()
         self._verbatim = False
 
@@ -1044,7 +1049,9 @@ class ComputedParser(ConstructorParser):
                 self.scope = outer
                 return named, ()
             self._check_qname(kind, name, place)
-            return name, written or self._prefixes()
+            prefixes = written or self._prefixes()
+            self._count_steps(len(prefixes) // 4, token)
+            return name, prefixes
         self.lexer.take()
         if "*" in token.text or "{" in token.text:
             raise self.refusal("syntax", f"{token} is not a name", token.offset, "a name")

@@ -13,7 +13,7 @@ from formats.graph.taxonomy import Taxonomy, read_taxonomy
 from yfilter import Matcher, ProfileRefused
 from yfilter.engine.containment import Pattern, covers
 from yfilter.engine.linear_paths import routing_query
-from yfilter.graph.graph_query import ABOVE_LENGTH_MAX, parse_graph_query, with_classes_above
+from yfilter.graph.graph_query import ABOVE_BYTES_MAX, parse_graph_query, with_classes_above
 from yfilter.graph.query_text import unparse
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
 from yfilter.language.query_parser import parse_profile
@@ -158,7 +158,8 @@ def test_how_many_they_may_be() -> None:
     few = TaxonomyClosure(
         Taxonomy(classes={b"urn:t:Fog": tuple(b"urn:%d" % n for n in range(300))})
     )
-    text = said(FOG + " " * (DEFAULT_PROFILE_LIMITS.length_max - len(FOG)), few)
+    room = DEFAULT_PROFILE_LIMITS.length_max - len(said(FOG, few))
+    text = said(FOG + " " * room, few)
     matcher = Matcher()
     matcher.add(text, "fog")
     for number, matched in ((299, ["fog"]), (300, [])):
@@ -168,7 +169,7 @@ def test_how_many_they_may_be() -> None:
     with pytest.raises(ProfileRefused) as refusal:
         said(FOG, TaxonomyClosure(many))
     assert refusal.value.code == "too-many-above"
-    assert str(ABOVE_LENGTH_MAX) in refusal.value.reason
+    assert str(ABOVE_BYTES_MAX) in refusal.value.reason
 
 
 def test_above_what_is_not_named_is_refused() -> None:
