@@ -166,12 +166,10 @@ def is_of_type(evaluator: Evaluator, value: Value, wanted: SequenceType) -> bool
     least, most = _LEAST_MOST[wanted.occurrence]
     if len(value) < least or (most is not None and len(value) > most):
         return False
-    return all(_item_matches(evaluator, item, wanted) for item in value)
+    return wanted.name == "item" or all(_item_matches(evaluator, item, wanted) for item in value)
 
 
 def _item_matches(evaluator: Evaluator, item: Item, wanted: SequenceType) -> bool:
-    if wanted.name == "item":
-        return True
     if isinstance(item, Detached):
         name = item.name
         return wanted.kind is NodeKind.NODE or (

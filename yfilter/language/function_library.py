@@ -578,7 +578,10 @@ def _subsequence(items: list[Item], start: Any, length: Any = None) -> list[Item
         return []
     first = float(rounded(start))
     last = float("inf") if length is None else first + float(rounded(length))
-    return [item for place, item in enumerate(items, 1) if first <= place < last]
+    if first != first or last != last:  # noqa: PLR0124
+        return []
+    end = len(items) + 1
+    return list(items[int(min(max(first, 1), end)) - 1 : int(min(max(last, 1), end)) - 1])
 
 
 def _insert_before(items: list[Item], position: Any, inserted: list[Item]) -> list[Item]:

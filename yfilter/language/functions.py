@@ -198,8 +198,8 @@ LEFT_OUT: dict[str, tuple[str, str]] = {
         ("which prefixes an element sees changes when it is written anew", "namespace-uri(…)"),
     ),
     **dict.fromkeys(
-        ("for-each", "for-each-pair", "filter", "fold-left", "fold-right", "apply", "sort"),
-        ("a function is no value here", "for, !, brackets, order by or a declared function"),
+        ("apply", "function-lookup", "function-name", "function-arity"),
+        ("a function is no value here, nor is an array", "a call of the function"),
     ),
     "nilled": ("a message has no types", '@*:nil = ("true", "1")'),
 }

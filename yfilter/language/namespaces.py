@@ -14,6 +14,7 @@ SVRL_NAMESPACE = "http://purl.oclc.org/dsdl/svrl"
 SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
 CODEPOINT_COLLATION = f"{FUNCTION_NAMESPACE}/collation/codepoint"
 ERROR_NAMESPACE = "http://www.w3.org/2005/xqt-errors"
+WRITTEN_OUT = "urn:onyx:written-out"  # of what is declared for functions as arguments
 LOCAL_NAMESPACE = "http://www.w3.org/2005/xquery-local-functions"
 
 INITIAL_NAMESPACES: Final[Mapping[str, str]] = {

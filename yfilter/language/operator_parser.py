@@ -13,7 +13,7 @@ from yfilter.language.comparison import GENERAL
 from yfilter.language.constructed_names import lexical_fault
 from yfilter.language.function_library import OPAQUE_TYPES, type_result
 from yfilter.language.functions import TYPES
-from yfilter.language.item_kinds import ATOMS, NODES, TEMPORAL, ItemKind, Kinds
+from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser
 from yfilter.language.query_ast import (
     VALUE_COMPARISONS,
@@ -55,6 +55,8 @@ class TypeParser(PathParser):
                 self.expect(")")
                 found = SequenceType(token.text, None, None)
                 return found if token.text == "empty-sequence" else self._occurring(found)
+            if token.text == "function":
+                raise self.no_value(token)
             if token.text not in KIND_TESTS and token.text not in SCHEMA_TESTS:
                 what = f"there is no type {token.text}()"
                 raise self.refusal("syntax", what, token.offset, "node()")
@@ -157,7 +159,7 @@ class OperatorParser(TypeParser):
         left = self.path()
         while self.takes("!"):
             outer = self.scope
-            self.scope = outer.with_context(self.kinds_of(left))
+            self.scope = outer.with_context(self.kinds_of(left) or ANYTHING)
             left = SimpleMap(left, self.path())
             self.scope = outer
         return left

@@ -9,7 +9,9 @@ from difflib import get_close_matches
 from typing import NoReturn, TypeVar
 
 from formats.characters import is_colonless_name
+from yfilter.errors import ProfileRefused
 from yfilter.language.function_library import type_result
+from yfilter.language.functions import LEFT_OUT
 from yfilter.language.item_kinds import (
     ANYTHING,
     NODES,
@@ -41,7 +43,7 @@ from yfilter.language.query_ast import (
     PathExpression,
     UserCall,
 )
-from yfilter.language.query_lexer import Lexer
+from yfilter.language.query_lexer import FUNCTIONS_PLACE, NO_FUNCTION_VALUE, Lexer
 from yfilter.language.references import expand_references
 from yfilter.language.suggestions import instead_of
 from yfilter.language.tokens import Token, TokenKind, TokenParser
@@ -91,6 +93,15 @@ class Scope:
         return Scope(self.namespaces, self.variables, context, self.constructed)
 
 
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """A function that a variable stands for: where its text is, and what names mean there."""
+
+    start: int
+    end: int
+    scope: Scope
+
+
 class PathParser(TokenParser):
     """Recursive descent over a Lexer; ``scope`` is replaced and restored on the way down."""
 
@@ -104,6 +115,9 @@ class PathParser(TokenParser):
         # Declared variables: with its size what stands where the name does, None for a call.
         self.declared: dict[str, tuple[Expression, int] | None] = {}
         self.renamed: dict[str, str] = {}  # variables in the tree: what the text calls them
+        # Variables that are in no tree: what stands where the name does.
+        self.stands_for: dict[str, Expression | FunctionText] = {}
+        self.hidden: frozenset[str] = frozenset()  # variables around that the text cannot name
         self.strips_space = True  # of constructors, where it is alone between tags and braces
         self.empty_greatest = False  # in order by, where nothing is said
         self._steps = 0
@@ -207,6 +221,10 @@ class PathParser(TokenParser):
             )
         return uri
 
+    def no_value(self, token: Token) -> ProfileRefused:
+        """For a function where a value stands."""
+        return self.refusal("unsupported", NO_FUNCTION_VALUE, token.offset, FUNCTIONS_PLACE)
+
     # -- origins and steps
 
     def _begins_step(self, token: Token) -> bool:
@@ -240,7 +258,7 @@ class PathParser(TokenParser):
         if not self._is_plain_step():
             outer = self.scope
             deep = with_step(current, ANY_DEPTH) if descendant else current
-            self.scope = outer.with_context(self.kinds_of(deep))
+            self.scope = outer.with_context(self.kinds_of(deep) or ANYTHING)
             right = self._inner_primary()
             self.scope = outer
             if right is not None:
@@ -286,6 +304,8 @@ class PathParser(TokenParser):
             if token.text == MESSAGE_VARIABLE:
                 return PathExpression(Origin.MESSAGE, ())
             name = self.bound_name(self.variable_name(token))
+            if name in self.stands_for:
+                return self.meaning(name, token)
             if name not in self.scope.variables:
                 if name in self.declared:
                     return self._declared_value(name, token)
@@ -303,11 +323,15 @@ class PathParser(TokenParser):
 
     def bound_name(self, name: str) -> str:
         """What the variable that a name means here is called in the tree: the innermost one."""
-        if self.renamed:
+        if self.renamed or self.hidden:
             for bound in reversed(self.scope.variables):
-                if self.renamed.get(bound, bound) == name:
+                if self.renamed.get(bound, bound) == name and bound not in self.hidden:
                     return bound
-        return name
+        return "" if name in self.hidden else name
+
+    @abstractmethod
+    def meaning(self, name: str, token: Token) -> Expression:
+        """What a name of ``stands_for`` means; the name has been taken."""
 
     @abstractmethod
     def variable_call(self, name: str) -> UserCall:
@@ -378,8 +402,12 @@ class PathParser(TokenParser):
         axis = _AXES.get(token.text)
         if axis is None:
             close = get_close_matches(token.text, (*_AXES, "child", "attribute"), n=1)
+            if token.text == "namespace":
+                reason = LEFT_OUT["in-scope-prefixes"]
+                what = f"the axis namespace:: is not in the profile language: {reason[0]}"
+                raise self.refusal("unsupported", what, token.offset, reason[1])
             raise self.refusal(
-                "unsupported" if token.text == "namespace" else "syntax",
+                "syntax",
                 f"the axis {token.text}:: is not in the profile language",
                 token.offset,
                 f"{close[0]}::" if close else "child::, descendant::, parent:: and the like",

@@ -16,6 +16,9 @@ from yfilter.language.tokens import Token, TokenKind, TokenLexer
 NCNAME = f"[{NAME_START}][{NAME}]*"
 
 
+NO_FUNCTION_VALUE = "a function is no value in the profile language"
+FUNCTIONS_PLACE = "it as an argument of for-each(), filter(), sort() or their like, or a call"
+
 # One token with the white space before it; its groups are in the order of _KINDS.
 _TOKEN = re.compile(
     rf"""[ \t\n]*
@@ -91,5 +94,7 @@ class Lexer(TokenLexer):
             what = f"a number runs into a name at '{number[1]}'"
             wanted = "white space or an operator after the number"
             raise self.refusal("syntax", what, number.start(1), wanted)
+        if self.text[offset] == "#" and self.text[offset + 1 : offset + 2].isdigit():
+            raise self.refusal("unsupported", NO_FUNCTION_VALUE, offset, FUNCTIONS_PLACE)
         open_string = "this string is not closed", f"a closing {self.text[offset]}"
         self._refuse_character(offset, open_string, "")

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from difflib import get_close_matches
@@ -37,6 +37,7 @@ from yfilter.graph.graph_query import is_graph_query
 from yfilter.language.checked_text import checked_text
 from yfilter.language.constants import constants_in, first_fault, may_be_fault
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
+from yfilter.language.dependence import free_variables
 from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of, type_result
 from yfilter.language.functions import (
     FUNCTIONS,
@@ -44,6 +45,27 @@ from yfilter.language.functions import (
     PATTERN_FUNCTIONS,
     ArgumentKind,
     Signature,
+)
+from yfilter.language.higher_order import (
+    ARGUMENTS,
+    ARITIES,
+    AS_ALL,
+    AS_ONE,
+    FOLD_LEFT,
+    FOLDS,
+    NESTING,
+    OF_EACH,
+    OF_PAIRS,
+    SORT,
+    Inline,
+    applied,
+    bound,
+    filtered,
+    folded,
+    for_each,
+    for_each_pair,
+    sorted_by,
+    variable,
 )
 from yfilter.language.item_kinds import (
     ANYTHING,
@@ -67,11 +89,18 @@ from yfilter.language.namespaces import (
     MATH_NAMESPACE,
     SCHEMA_NAMESPACE,
     SVRL_NAMESPACE,
+    WRITTEN_OUT,
     braced,
 )
 from yfilter.language.operator_parser import OperatorParser, joined
 from yfilter.language.path_assembly import constructs, size_of
-from yfilter.language.path_parser import KIND_TESTS, MESSAGE_VARIABLE, SCHEMA_TESTS, Scope
+from yfilter.language.path_parser import (
+    KIND_TESTS,
+    MESSAGE_VARIABLE,
+    SCHEMA_TESTS,
+    FunctionText,
+    Scope,
+)
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import check_pattern, check_replacement
 from yfilter.language.profile_limits import (
@@ -105,6 +134,7 @@ from yfilter.language.query_ast import (
     Quantified,
     Sequence,
     SequenceType,
+    SimpleMap,
     Transform,
     TryCatch,
     TypeCase,
@@ -445,15 +475,22 @@ class ConditionParser(OperatorParser):
             found.append((self.lexer.peek(), self.expression()))
         return found
 
-    def _call(self, given: tuple[Expression, ...] = ()) -> FunctionCall:
+    def _call(self, given: tuple[Expression, ...] = ()) -> Expression:
         token = self.lexer.take()
         name = self._function_name(token)
-        signature = signature_of(name)
-        assert signature is not None
         self.enter(token)
         own = self.arguments()
         places = [token] * len(given) + [place for place, _ in own]
-        arguments = [*given, *(argument for _, argument in own)]
+        call = self._call_of(token, name, [*given, *(argument for _, argument in own)], places)
+        self.leave()
+        return call
+
+    def _call_of(
+        self, token: Token, name: str, arguments: list[Expression], places: list[Token]
+    ) -> FunctionCall:
+        """A call by the language's name of the function; each argument has a place."""
+        signature = signature_of(name)
+        assert signature is not None
         if len(arguments) == _COLLATED.get(name):
             self._check_collation(places[-1], arguments.pop())
         self._check_arity(token, name, signature, len(arguments))
@@ -461,7 +498,6 @@ class ConditionParser(OperatorParser):
             self._check_argument(places[index], argument, name, signature, index)
         if name in PATTERN_FUNCTIONS and len(arguments) > 1:
             self._check_pattern(name, places[1], arguments)
-        self.leave()
         if name == "xs:QName":
             known = self.as_qname(arguments[0], places[0])
             if isinstance(known, FunctionCall) and known.name == "QName":
@@ -1147,6 +1183,14 @@ class FlworParser(ComputedParser):
             return self._flwor()
         return self.computed()
 
+    @abstractmethod
+    def begins_function(self) -> bool:
+        """Whether the next token begins a function that is written down."""
+
+    @abstractmethod
+    def name_function(self, name: str) -> None:
+        """Reads one that a variable stands for."""
+
     def new_variable(self, beside: Container[str] = ()) -> str:
         """Its name in the tree, another one for each of those in each other; ``beside`` must not
         have the name."""
@@ -1158,13 +1202,19 @@ class FlworParser(ComputedParser):
         if name in beside or name == MESSAGE_VARIABLE:
             what = f"${token.text} is bound already"
             raise self.refusal("duplicate-variable", what, token.offset, "another name")
-        if name in self.scope.variables or name in self.declared:
-            written = name
+        return self._named(name, token)
+
+    def _named(self, written: str, token: Token) -> str:
+        """The name in the tree of a variable that is bound at ``token``."""
+        name = written
+        if name in self.scope.variables or name in self.declared or name in self.hidden:
             for number in count(2):
                 name = f"{written}.{number}"
-                if not (name in self.scope.variables or name in self.renamed):
+                taken = name in self.scope.variables or name in self.renamed
+                if not taken and name not in self.hidden:
                     break
             self.renamed[name] = written
+        self.stands_for.pop(name, None)
         self._clause_count += 1
         if self._clause_count > self.limits.clauses_max:
             raise self.refusal(
@@ -1175,7 +1225,7 @@ class FlworParser(ComputedParser):
     def _is_flwor(self, token: Token) -> bool:
         return token.is_word("for", "let") and self.lexer.peek_second().kind is TokenKind.VARIABLE
 
-    def _flwor(self) -> Flwor:
+    def _flwor(self) -> Expression:
         self.enter(self.lexer.peek())
         outer = self.scope
         clauses: list[Clause] = []
@@ -1194,6 +1244,11 @@ class FlworParser(ComputedParser):
                 keys = self._grouping_keys()
             else:
                 break
+        values = [one for one in clauses if getattr(one, "variable", "") not in self.stands_for]
+        is_bare = len(values) < len(clauses) and ungrouped is None
+        is_bare = is_bare and all(isinstance(one, WhereClause) for one in values)
+        if not is_bare:  # else one stays that binds nothing
+            clauses = values
         behind, where = _with_where(clauses)
         order = self._order()
         self._expect_return(has_where=where is not None)
@@ -1203,6 +1258,8 @@ class FlworParser(ComputedParser):
         result = self.enclosed() if is_braced else self.expression()
         self.scope = outer
         self.leave()
+        if is_bare and where is None and not order:
+            return result
         if ungrouped is None:
             return Flwor(behind, where, result, order)
         return Flwor(*ungrouped, result, order, Grouping(keys, behind, where))
@@ -1251,6 +1308,10 @@ class FlworParser(ComputedParser):
             self.expect_word("in")
         else:
             self.expect(":=")
+            if declared is None and self.begins_function():
+                self.name_function(name)
+                self.scope = outer.with_variable(name, NOTHING)
+                return LetClause(name, Sequence(()))
         value = self.typed_value(declared, each=is_for)
         self.scope = outer.with_variable(name, self.kinds_of(value))
         if position:
@@ -1336,9 +1397,16 @@ _RESERVED = frozenset(
 class FunctionParser(FlworParser):
     """Adds declared functions to FLWOR expressions."""
 
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
+    def __init__(
+        self,
+        text: str,
+        limits: ProfileLimits,
+        written_out: tuple[FunctionDeclaration, ...] = (),
+    ) -> None:
+        """``written_out``: what a parser of the same text has declared for functions of it."""
         super().__init__(text, limits)
-        self._functions: dict[tuple[str, int], FunctionDeclaration] = {}
+        self.written_out = {(one.name, len(one.parameters)): one for one in written_out}
+        self._functions = {**self.written_out}
         self._library: tuple[FunctionDeclaration, ...] = ()
         self._in_prolog = True
         self._variables: list[tuple[Token, str]] = []
@@ -1352,11 +1420,14 @@ class FunctionParser(FlworParser):
         self.enter(token)
         arguments = [*given, *(argument for _, argument in self.arguments())]
         self.leave()
+        return self._user_call_of(token, name, tuple(arguments))
+
+    def _user_call_of(self, token: Token, name: str, arguments: tuple[Expression, ...]) -> UserCall:
         if self._in_prolog:
             self._early_calls.append((token, name, len(arguments)))
         else:
             self._check_call(token, name, len(arguments))
-        return self.at(token, UserCall(name, tuple(arguments), self._library))
+        return self.at(token, UserCall(name, arguments, self._library))
 
     def declare_function(self) -> None:
         """The declaration behind ``declare function``, up to its semicolon."""
@@ -1401,6 +1472,11 @@ class FunctionParser(FlworParser):
         self.expect(":=")
         outer = self.scope
         self.scope = outer.with_context(NOTHING)
+        if declared is None and self.begins_function():
+            self.declared[name] = None
+            self.name_function(name)
+            self.scope = outer
+            return
         value = self.typed_value(declared, each=False)
         self.scope = outer
         if _is_short(value):
@@ -1460,6 +1536,8 @@ class FunctionParser(FlworParser):
 
     def _name_of_user(self, token: Token) -> str | None:
         """The name of a function that is not of the language, as it stands in the tree."""
+        if token.text == "function":
+            raise self.no_value(token)
         if token.text in _NO_FUNCTIONS:
             what = f"{token.text}() is no function"
             raise self.refusal("syntax", what, token.offset, "the name of a function")
@@ -1509,6 +1587,375 @@ def _count(arguments: int) -> str:
     return f"{arguments or 'no'} argument{'' if arguments == 1 else 's'}"
 
 
+_REFERENCE = re.compile(r"[ \t\n]*#[ \t\n]*([0-9]{1,9})")
+_PLACEHOLDER = re.compile(r"[(,][ \t\n]*\?[ \t\n]*[,)]")
+_FUNCTION = 'function($a) {…} or a name, such as string#1, or a variable that "let" binds to one'
+
+
+class InlineFunctionParser(FunctionParser):
+    """Adds functions as arguments to declared functions; they are written out where they stand.
+
+    What a call is written out as may call functions that are declared for it, in the namespace
+    WRITTEN_OUT.  All calls of a profile have one library, so a text with such functions is parsed
+    once more, with them known (``written_out``).
+    """
+
+    def __init__(
+        self,
+        text: str,
+        limits: ProfileLimits,
+        written_out: tuple[FunctionDeclaration, ...] = (),
+    ) -> None:
+        super().__init__(text, limits, written_out)
+        self._made = 0  # names
+        self._declared_for = 0
+        self._conversions: dict[SequenceType, str] = {}
+        self._in_declared = 0
+        self._copied = 0  # characters of functions that variables stand for
+        self._given: list[tuple[str, Expression]] = []  # arguments of functions applied in part
+
+    def _call(self, given: tuple[Expression, ...] = ()) -> Expression:
+        token = self.lexer.peek()
+        namespace, name = self.resolved(token, self.function_namespace)
+        arity = ARITIES.get(name) if namespace == FUNCTION_NAMESPACE else None
+        if arity is None:
+            return super()._call(given)
+        self.lexer.take()
+        self.enter(token)
+        outer, self._given = self._given, []
+        items, function = self._arguments(token, name, arity, given)
+        convert = partial(self._converted, token)
+        first, second = items[0], items[-1]
+        found: Expression
+        if function is None or name == SORT:
+            found = sorted_by(first, function, self._fresh, convert)
+        elif name == OF_EACH:
+            found = for_each(first, function, convert)
+        elif arity == 1:
+            found = filtered(first, function, self._fresh, convert)
+        else:
+            captured = tuple(sorted(free_variables(function.body) - {*function.parameters}))
+            declare = partial(self._declare_for, token)
+            others = function, captured, self._fresh, convert, declare
+            if name == OF_PAIRS:
+                found = for_each_pair(first, second, *others)
+            else:
+                found = folded(first, second, name == FOLD_LEFT, *others)
+        for bound_name, value in reversed(self._given):
+            found = bound(bound_name, value, found)
+        self._given = outer
+        self.leave()
+        return found
+
+    def _arguments(
+        self, token: Token, name: str, arity: int, given: tuple[Expression, ...]
+    ) -> tuple[list[Expression], Inline | None]:
+        """Those that are no function, and the one that is."""
+        is_declared = arity == 2
+        most = ARGUMENTS[name]
+        self.expect("(")
+        items = [*given]
+        function = None
+        is_first = True
+        while not self.takes(")"):
+            if not is_first:
+                self.expect(",", " or ')'")
+            is_first = False
+            place = self.lexer.peek()
+            if function is not None:
+                raise self.refusal("arity", f"{name}() has more arguments", place.offset)
+            if len(items) < most - 1:
+                items.append(self.expression())
+                if name == SORT and len(items) == 2 and items[1] != Sequence(()):
+                    self._check_collation(place, items[1])
+                continue
+            kinds = [self.kinds_of(one) or ANYTHING for one in items[:2]]
+            library = self._library
+            if name in FOLDS:
+                kinds = [ANYTHING, kinds[0]] if name == FOLD_LEFT else [kinds[0], ANYTHING]
+            if is_declared:
+                self._library = ()
+            self._in_declared += is_declared
+            function = self._function(kinds[:arity])
+            self._in_declared -= is_declared
+            self._library = library
+        if not items or (function is None and name != SORT):
+            count = f"{len(items)} argument{'' if len(items) == 1 else 's'}"
+            wanted = "1 to 3 arguments" if name == SORT else f"{most} arguments, a function last"
+            raise self.refusal("arity", f"{name}() is called with {count}", token.offset, wanted)
+        return items, function
+
+    # -- functions
+
+    def begins_function(self) -> bool:
+        token = self.lexer.peek()
+        if token.kind is TokenKind.VARIABLE:
+            name = self.bound_name(self.variable_name(token))
+            is_one = isinstance(self.stands_for.get(name), FunctionText)
+            return is_one and not self.lexer.peek_second().is_symbol("(")
+        if token.kind is not TokenKind.NAME:
+            return False
+        if _REFERENCE.match(self.lexer.text, token.end):
+            return True
+        is_call = self.lexer.peek_second().is_symbol("(")
+        return is_call and (token.text == "function" or self._is_in_part(token))
+
+    def _is_in_part(self, token: Token) -> bool:
+        """Whether a call has a ``?`` for an argument."""
+        if not _PLACEHOLDER.search(self.lexer.text, token.end):
+            return False
+        depth, before = 0, token
+        try:
+            while (token := self.lexer.after(before)).kind is not TokenKind.END:
+                depth += token.is_symbol("(") - token.is_symbol(")")
+                is_argument = depth == 1 and before.is_symbol("(", ",")
+                if is_argument and token.is_symbol("?"):
+                    return True
+                if depth == 0:
+                    return False
+                before = token
+        except ProfileRefused:  # of a text that is no sequence of tokens
+            pass
+        return False
+
+    def name_function(self, name: str) -> None:
+        """What it says is read where the variable is called, and once here for its mistakes."""
+        start, scope = self.lexer.peek().offset, self.scope.with_context(NOTHING)
+        before = self._functions, self._conversions, self._declared_for
+        self._functions, self._conversions = {**self._functions}, {**self._conversions}
+        given, self._given = self._given, []
+        self._function(None)
+        self._given = given
+        self._functions, self._conversions, self._declared_for = before
+        self.stands_for[name] = FunctionText(start, self.lexer.offset, scope)
+
+    def meaning(self, name: str, token: Token) -> Expression:
+        """What stands where the name of a parameter, or of a function with its arguments, does."""
+        meant = self.stands_for[name]
+        if not isinstance(meant, FunctionText):
+            self._count_steps(size_of(meant), token)
+            return meant
+        if not self.lexer.peek().is_symbol("("):
+            raise self.no_value(token)
+        self.enter(token)
+        arguments = [argument for _, argument in self.arguments()]
+        outer, self._given = self._given, []
+        kinds = [self.kinds_of(argument) or ANYTHING for argument in arguments]
+        function = self._copy(meant, token, kinds, arguments)
+        found = applied(function, arguments, partial(self._converted, token))
+        for bound_name, value in reversed(self._given):
+            found = bound(bound_name, value, found)
+        self._given = outer
+        self.leave()
+        return found
+
+    def _function(
+        self, kinds: list[Kinds] | None, arguments: list[Expression] | None = None
+    ) -> Inline:
+        """A function of so many arguments, of any number if ``kinds`` is None.  Those of the
+        ``arguments`` that its parameters can stand for are taken out."""
+        token = self.lexer.peek()
+        arguments = [] if arguments is None else arguments
+        for _ in range(NESTING):
+            self.enter(token)
+        reference = _REFERENCE.match(self.lexer.text, token.end)
+        if token.kind is TokenKind.VARIABLE:
+            name = self.bound_name(self.variable_name(token))
+            meant = self.stands_for.get(name)
+            if not isinstance(meant, FunctionText):
+                raise self.no_value(token)
+            self.lexer.take()
+            found = self._copy(meant, token, kinds, arguments)
+        elif token.kind is not TokenKind.NAME:
+            raise self.unexpected(f"a function: {_FUNCTION}")
+        elif reference is not None:
+            self.lexer.take()
+            self.lexer.offset = reference.end()
+            found = self._reference(token, kinds, int(reference[1]))
+        elif token.text == "function" and self.lexer.peek_second().is_symbol("("):
+            found = self._inline(token, kinds, arguments)
+        elif self.lexer.peek_second().is_symbol("("):
+            found = self._applied_in_part(token, kinds)
+        else:
+            raise self.unexpected(f"a function: {_FUNCTION}")
+        for _ in range(NESTING):
+            self.leave()
+        return found
+
+    def _inline(
+        self, token: Token, kinds: list[Kinds] | None, arguments: list[Expression]
+    ) -> Inline:
+        self.lexer.take()
+        outer = self.scope
+        self.scope = outer.with_context(NOTHING)
+        parameters = self._parameters()
+        self._check_arity_of(token, len(parameters), kinds)
+        rest = []
+        kept = []
+        for index, (name, type_) in enumerate(parameters):
+            value = arguments[index] if arguments else None
+            if value is not None and type_ is None and _is_named(value):
+                self.stands_for[name] = value
+            else:
+                rest.append((name, type_))
+                kept += [] if value is None else [value]
+            if kinds is not None and type_ is None:
+                self.scope.variables[name] = kinds[index]
+        arguments[:] = kept
+        result = self.declared_type()
+        body = self.enclosed(may_be_empty=True)
+        self.scope = outer
+        if result is not None:
+            body = self._converted(token, body, result)
+        nodes = bool(kinds) and not any(one & ATOMS for one in kinds or ())
+        return Inline(tuple(n for n, _ in rest), tuple(t for _, t in rest), body, nodes)
+
+    def _reference(self, token: Token, kinds: list[Kinds] | None, arity: int) -> Inline:
+        """``name#1``."""
+        self._check_arity_of(token, arity, kinds)
+        if arity > self.limits.clauses_max:
+            raise self.refusal("arity", f"a function of {arity} arguments", token.offset)
+        names = tuple(self._fresh("argument") for _ in range(arity))
+        outer = self.scope
+        known = dict(zip(names, kinds or [ANYTHING] * arity, strict=True))
+        self.scope = replace(outer, variables={**outer.variables, **known}, context=NOTHING)
+        body = self._call_by_name(token, list(map(variable, names)), [token] * arity)
+        self.scope = outer
+        return Inline(names, (None,) * arity, body)
+
+    def _applied_in_part(self, token: Token, kinds: list[Kinds] | None) -> Inline:
+        """``name(?, a)``: what is given is found once, for all calls."""
+        self.lexer.take()
+        self.lexer.take()
+        names: list[str] = []
+        arguments: list[Expression] = []
+        places: list[Token] = []
+        while not self.takes(")"):
+            if places:
+                self.expect(",", " or ')'")
+            place = self.lexer.peek()
+            places.append(place)
+            if place.is_symbol("?") and self.lexer.peek_second().is_symbol(",", ")"):
+                self.lexer.take()
+                names.append(self._fresh("argument"))
+                known = kinds[len(names) - 1] if kinds and len(names) <= len(kinds) else ANYTHING
+                self.scope = self.scope.with_variable(names[-1], known)
+                arguments.append(variable(names[-1]))
+                continue
+            value = self.expression()
+            if not isinstance(value, Literal):
+                name = self._fresh("given")
+                self.scope = self.scope.with_variable(name, self.kinds_of(value))
+                self._given.append((name, value))
+                value = variable(name)
+            arguments.append(value)
+        if not names:
+            raise self.no_value(token)
+        self._check_arity_of(token, len(names), kinds)
+        return Inline(
+            tuple(names), (None,) * len(names), self._call_by_name(token, arguments, places)
+        )
+
+    def _call_by_name(
+        self, token: Token, arguments: list[Expression], places: list[Token]
+    ) -> Expression:
+        name = self._name_of_user(token)
+        if name is not None:
+            return self._user_call_of(token, name, tuple(arguments))
+        namespace, local = self.resolved(token, self.function_namespace)
+        if namespace == FUNCTION_NAMESPACE and local in ARITIES:
+            raise self.no_value(token)
+        return self._call_of(token, self._function_name(token), arguments, places)
+
+    def _copy(
+        self,
+        meant: FunctionText,
+        token: Token,
+        kinds: list[Kinds] | None,
+        arguments: list[Expression],
+    ) -> Inline:
+        """The function that a variable stands for, read once more where it is called."""
+        self._copied += meant.end - meant.start
+        self._clause_count += 1
+        if self._copied > self.limits.length_max or self._clause_count > self.limits.clauses_max:
+            what = "functions that variables stand for are too large, written out"
+            raise self.refusal("too-long", what, token.offset)
+        place, scope, hidden = self.lexer.offset, self.scope, self.hidden
+        known = meant.scope.variables
+        unnamed = {one: kind for one, kind in scope.variables.items() if one not in known}
+        self.hidden = (hidden | unnamed.keys()) - known.keys()
+        self.scope = replace(meant.scope, variables={**unnamed, **known})
+        self.lexer.offset = meant.start
+        found = self._function(kinds, arguments)
+        self.hidden = hidden
+        self.scope, self.lexer.offset = scope, place
+        return found
+
+    def _check_arity_of(self, token: Token, arity: int, kinds: list[Kinds] | None) -> None:
+        if kinds is not None and arity != len(kinds):
+            what = f"this function takes {_count(arity)}"
+            wanted = f"a function of {_count(len(kinds))}"
+            raise self.refusal("arity", what, token.offset, wanted)
+
+    # -- what calls are written out as
+
+    def _fresh(self, kind: str) -> str:
+        """The name of a variable that no text can have bound."""
+        while True:
+            self._made += 1
+            name = f"{kind}-.{self._made}"
+            known = (*self.scope.variables, *self.declared)
+            if name not in known and name not in self.hidden and name not in self.renamed:
+                return name
+
+    def _converted(self, token: Token, value: Expression, type_: SequenceType) -> Expression:
+        """``value`` as an argument that is declared so."""
+        if not type_.name.startswith("xs:"):
+            return self.at(token, Typed(value, type_, True, declared=True))
+        name = self._conversions.get(type_)
+        if name is None:
+            kind = AS_ALL if type_.occurrence in ("*", "+") else AS_ONE
+            name = self._conversions[type_] = self._free_name(kind, 1)
+            made = FunctionDeclaration(name, (("value", type_),), None, variable("value"))
+            self._functions[name, 1] = made
+            self.written_out[name, 1] = made
+        return self.at(token, UserCall(name, (value,), self._known_library()))
+
+    def _declare_for(
+        self,
+        token: Token,
+        parameters: tuple[str, ...],
+        body: Callable[[Callable[..., Expression]], Expression],
+        arguments: tuple[Expression, ...],
+    ) -> Expression:
+        name = self._free_name(f"{braced(WRITTEN_OUT)}fold-", len(parameters))
+        inside = body(lambda *values: UserCall(name, values))
+        declared = tuple((one, None) for one in parameters)
+        key = name, len(parameters)
+        self._functions[key] = FunctionDeclaration(name, declared, None, inside)
+        self.written_out[key] = self._functions[key]
+        return self.at(token, UserCall(name, arguments, self._known_library()))
+
+    def _free_name(self, kind: str, arity: int) -> str:
+        while True:
+            self._declared_for += 1
+            name = f"{kind}{self._declared_for}"
+            if (name, arity) not in self._functions or (name, arity) in self.written_out:
+                return name
+
+    def _known_library(self) -> tuple[FunctionDeclaration, ...]:
+        inside = self._in_prolog or self._in_declared
+        return () if inside else tuple(self._functions.values())
+
+
+def _is_named(value: Expression) -> bool:
+    """Whether it costs as little as the name of a parameter, wherever that stands."""
+    if isinstance(value, PathExpression):
+        is_free = value.origin is Origin.VARIABLE
+        return is_free and not any(step.predicates for step in value.steps)
+    return isinstance(value, Literal)
+
+
 # -------------------------------------------------------------------------------------------------
 
 
@@ -1519,11 +1966,16 @@ _PLACES = {
 }
 
 
-class UpdateParser(FunctionParser):
+class UpdateParser(InlineFunctionParser):
     """Adds copies with changes to declared functions."""
 
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
+    def __init__(
+        self,
+        text: str,
+        limits: ProfileLimits,
+        written_out: tuple[FunctionDeclaration, ...] = (),
+    ) -> None:
+        super().__init__(text, limits, written_out)
         self._misplaced: dict[int, tuple[Update, Token]] = {}
 
     def updating(self) -> Transform | Update | None:
@@ -1737,15 +2189,29 @@ def parse_expression(
     context: Kinds = ItemKind.ELEMENT,
 ) -> Expression:
     """An expression; ``variables`` are those bound around it, ``context`` its context item."""
+
+    def read(parser: QueryParser) -> Expression:
+        parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), context)
+        return parser.whole_expression()
+
+    return _parsed(text, limits, read)
+
+
+def _parsed(
+    text: str, limits: ProfileLimits, read: Callable[[QueryParser], Expression]
+) -> Expression:
+    """Read once more where functions were declared for what it says."""
     parser = QueryParser(checked_text(text, limits), limits)
-    parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), context)
-    return parser.whole_expression()
+    found = read(parser)
+    if not parser.written_out:
+        return found
+    return read(QueryParser(checked_text(text, limits), limits, (*parser.written_out.values(),)))
 
 
 def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Expression:
     """The tree of a profile, whether its shape is known or not."""
     try:
-        return QueryParser(checked_text(text, limits), limits).profile()
+        return _parsed(text, limits, QueryParser.profile)
     except RecursionError:
         raise too_deep(text) from None
 
@@ -2057,6 +2523,8 @@ def _ends_in_call(body: Expression) -> bool:
             return True
         case Flwor() | Transform():
             return _ends_in_call(body.result)
+        case SimpleMap(_, result):
+            return _ends_in_call(result)
         case TryCatch(handled, clauses):
             return _ends_in_call(handled) or any(_ends_in_call(one.result) for one in clauses)
         case Conditional(_, consequence, alternative):

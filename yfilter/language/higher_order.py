@@ -1,0 +1,324 @@
+"""Functions that take functions, as the expressions of the language that they are short for.
+
+A function is no value of the language.  One that stands where a function is asked for is written
+out there::
+
+    for-each($s, function($x) { e })     $s ! (let $x := . return e)
+    filter($s, function($x) { e })       $s ! (let $x := . return if (e) then $x else ())
+    sort($s, (), function($x) { e })     for $x in $s order by e return $x
+    fold-left($s, $z, f)                 a declared function, which folds one half after the other,
+    for-each-pair($s, $t, f)             as this one goes through both
+
+where ``let`` is a ``typeswitch``, as an error of a function is one of the whole call and a clause
+would only leave out its tuple.  An expression that is no error has the form that an index serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from yfilter.language.comparison import Operator
+from yfilter.language.functions import FUNCTIONS, TYPES, ResultKind
+from yfilter.language.namespaces import WRITTEN_OUT, braced
+from yfilter.language.query_ast import (
+    And,
+    Cast,
+    Comparison,
+    Conditional,
+    Constructor,
+    Expression,
+    Flwor,
+    ForClause,
+    FunctionCall,
+    LetClause,
+    Literal,
+    NodeKind,
+    Operation,
+    Or,
+    OrderKey,
+    Origin,
+    PathExpression,
+    Quantified,
+    Sequence,
+    SequenceType,
+    SimpleMap,
+    TypeCase,
+    Typed,
+    Typeswitch,
+    UserCall,
+)
+from yfilter.language.subexpressions import same_focus
+
+# How many arguments the function takes that each of them takes, as its last argument.
+ARITIES = {
+    **dict.fromkeys(("for-each", "filter", "sort"), 1),
+    **dict.fromkeys(("for-each-pair", "fold-left", "fold-right"), 2),
+}
+SORT, FOLD_LEFT, FOLDS = "sort", "fold-left", ("fold-left", "fold-right")
+OF_EACH, OF_PAIRS = "for-each", "for-each-pair"
+ARGUMENTS = {**dict.fromkeys(ARITIES, 3), OF_EACH: 2, "filter": 2}
+KEYS_MAX = 8  # values of a key of sort() whose number the text does not tell
+NESTING = 6  # the most levels of nesting that a written out call has around a function's body
+
+# An expression, and the type that its value is converted to as an argument is.
+Convert: TypeAlias = Callable[[Expression, SequenceType], Expression]
+# A call of a function that is declared so, made of its name: the parameters, the body, and
+# the arguments.
+Declare: TypeAlias = Callable[
+    [tuple[str, ...], Callable[[Callable[..., Expression]], Expression], tuple[Expression, ...]],
+    Expression,
+]
+
+_DOT = PathExpression(Origin.CONTEXT, ())
+_ANY_ITEMS = SequenceType("item", None, None, "*")
+_TRUTH = SequenceType("xs:boolean", None, None)
+_NOTHING = Sequence(())
+_CONDITIONS = frozenset(
+    (
+        *("not", "boolean", "exists", "empty", "true", "false", "deep-equal"),
+        *("contains", "starts-with", "ends-with", "matches"),
+    )
+)
+# What is never an error, as it takes the first of several values.
+_SURE_CALLS = frozenset(
+    (
+        *("exists", "empty", "count", "true", "false", "contains", "starts-with", "ends-with"),
+        *("string", "concat", "normalize-space", "string-length", "lower-case", "upper-case"),
+        *("substring-before", "substring-after", "number", "name", "local-name", "namespace-uri"),
+    )
+)
+_SEVERAL = frozenset(("tokenize", "string-to-codepoints", "index-of"))
+# Functions that convert to a type are called so, to one of one item AS_ONE.
+AS_ONE, AS_ALL = f"{braced(WRITTEN_OUT)}one-", f"{braced(WRITTEN_OUT)}all-"
+_ONE = (ResultKind.STRING, ResultKind.NUMBER, ResultKind.BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A function that is written down: its parameters' names in the tree, and its body, which is
+    what it yields by its declared type already."""
+
+    parameters: tuple[str, ...]
+    types: tuple[SequenceType | None, ...]
+    body: Expression
+    takes_nodes: bool = False
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no call of it is an error."""
+        nodes = self.parameters if self.takes_nodes else ()
+        return not any(self.types) and is_sure(self.body, nodes)
+
+
+def variable(name: str) -> PathExpression:
+    return PathExpression(Origin.VARIABLE, (), name)
+
+
+def bound(name: str, value: Expression, body: Expression) -> Expression:
+    """``body`` with a variable; an error of the value is one of the whole."""
+    case = TypeCase(name, (_ANY_ITEMS,), body)
+    return Typeswitch(value, (case, TypeCase("", (), _NOTHING)))
+
+
+def applied(function: Inline, values: Iterable[Expression], convert: Convert) -> Expression:
+    """A call of it."""
+    arguments = zip(function.parameters, function.types, values, strict=True)
+    body = function.body
+    for name, type_, value in reversed(tuple(arguments)):
+        body = bound(name, value if type_ is None else convert(value, type_), body)
+    return body
+
+
+def for_each(items: Expression, function: Inline, convert: Convert) -> Expression:
+    if function.is_sure and is_sure(items):
+        return Flwor((ForClause(function.parameters[0], items),), None, function.body)
+    return SimpleMap(items, applied(function, (_DOT,), convert))
+
+
+def filtered(
+    items: Expression, function: Inline, fresh: Callable[[str], str], convert: Convert
+) -> Expression:
+    condition = function.body
+    is_condition = _is_condition(condition)
+    if is_condition and function.is_sure and is_sure(items):
+        (name,) = function.parameters
+        return Flwor((ForClause(name, items),), condition, variable(name))
+    item = fresh("item") if any(function.types) else function.parameters[0]
+    truth = applied(function, (variable(item),), convert) if any(function.types) else condition
+    if not is_condition:
+        truth = convert(truth, _TRUTH)
+    chosen = Conditional(truth, variable(item), _NOTHING)
+    return SimpleMap(items, bound(item, _DOT, chosen))
+
+
+def sorted_by(
+    items: Expression, function: Inline | None, fresh: Callable[[str], str], convert: Convert
+) -> Expression:
+    """In the order of keys, which are sequences: the first values that differ decide."""
+    if function is None:
+        name = fresh("item")
+        function = Inline((name,), (None,), variable(name))
+    name = function.parameters[0]
+    key = function.body
+    parts = key.parts if isinstance(key, Sequence) else (key,)
+    are_single = all(_is_single(part, name) for part in parts)
+    count = len(parts) if are_single else KEYS_MAX
+    name_of_items = "" if is_sure(items) else fresh("items")
+    source = variable(name_of_items) if name_of_items else items
+    is_bare = not any(function.types)
+    each = name if is_bare else fresh("item")
+    value = key if is_bare else applied(function, (variable(each),), convert)
+    clauses: tuple[ForClause | LetClause, ...] = (ForClause(each, source),)
+    order = tuple(OrderKey(value) for _ in range(1) if count == 1)
+    if count != 1:
+        known = fresh("key")
+        clauses += (LetClause(known, FunctionCall("data", (value,))),)
+        parts = tuple(
+            FunctionCall("subsequence", (variable(known), Literal(place), Literal(1)))
+            for place in range(1, count + 1)
+        )
+        order = tuple(map(OrderKey, parts))
+    found: Expression = Flwor(clauses, None, variable(each), order)
+    if not (function.is_sure and are_single):
+        asked = value
+        if not are_single:
+            many = FunctionCall("count", (FunctionCall("data", (value,)),))
+            error = FunctionCall("error", ())
+            asked = Conditional(Comparison(many, Operator.GT, Literal(KEYS_MAX)), error, value)
+        keys = SimpleMap(source, bound(each, _DOT, FunctionCall("data", (asked,))))
+        found = bound("", keys, found)
+    return bound(name_of_items, items, found) if name_of_items else found
+
+
+def for_each_pair(
+    one: Expression,
+    other: Expression,
+    function: Inline,
+    captured: tuple[str, ...],
+    fresh: Callable[[str], str],
+    convert: Convert,
+    declare: Declare,
+) -> Expression:
+    """The pairs of the first halves, then those of the second ones."""
+    names = fresh("left"), fresh("right")
+    left, right = map(variable, names)
+    outer = tuple(map(variable, captured))
+
+    def body(called: Callable[..., Expression]) -> Expression:
+        counts = tuple(FunctionCall("count", (each,)) for each in (left, right))
+        middle = Operation("idiv", (FunctionCall("min", (Sequence(counts),)), Literal(2)))
+        halves = (_halves(each, middle) for each in (left, right))
+        pairs = Sequence(tuple(called(*half, *outer) for half in zip(*halves, strict=True)))
+        heads = tuple(FunctionCall("head", (each,)) for each in (left, right))
+        is_there = And(tuple(FunctionCall("exists", (each,)) for each in (left, right)))
+        last = Conditional(is_there, applied(function, heads, convert), _NOTHING)
+        are_many = And(tuple(Comparison(each, Operator.GT, Literal(1)) for each in counts))
+        return Conditional(are_many, pairs, last)
+
+    return declare((*names, *captured), body, (one, other, *outer))
+
+
+def folded(
+    items: Expression,
+    zero: Expression,
+    is_left: bool,
+    function: Inline,
+    captured: tuple[str, ...],
+    fresh: Callable[[str], str],
+    convert: Convert,
+    declare: Declare,
+) -> Expression:
+    """The second half of what the first half comes to, or the other way round: so calls in
+    each other are as few as the halves are."""
+    names = fresh("items"), fresh("start")
+    whole, start = map(variable, names)
+    outer = tuple(map(variable, captured))
+
+    def body(called: Callable[..., Expression]) -> Expression:
+        count = FunctionCall("count", (whole,))
+        halves = _halves(whole, Operation("idiv", (count, Literal(2))))
+        first, second = halves if is_left else halves[::-1]
+        both = called(second, called(first, start, *outer), *outer)
+        values = (start, whole) if is_left else (whole, start)
+        one = applied(function, values, convert)
+        last = Conditional(FunctionCall("exists", (whole,)), one, start)
+        return Conditional(Comparison(count, Operator.GT, Literal(1)), both, last)
+
+    return declare((*names, *captured), body, (items, zero, *outer))
+
+
+def _halves(items: Expression, middle: Expression) -> tuple[Expression, Expression]:
+    behind = Operation("+", (middle, Literal(1)))
+    first = FunctionCall("subsequence", (items, Literal(1), middle))
+    return first, FunctionCall("subsequence", (items, behind))
+
+
+def is_sure(expression: Expression, nodes: tuple[str, ...] = ()) -> bool:
+    """Whether it can be seen that no evaluation of it is an error, outside ``try``; ``nodes``:
+    variables that are one node each."""
+    match expression:
+        case FunctionCall(name, arguments):
+            if name in ("not", "boolean"):
+                return _is_condition(arguments[0]) and is_sure(arguments[0], nodes)
+            if name not in _SURE_CALLS:
+                return False
+        case And(parts) | Or(parts):
+            if not all(_is_condition(part) or _selects(part) for part in parts):
+                return False
+        case Comparison(left, _, right):  # of values with values, some are errors
+            bare = [
+                side.variable
+                for side in (left, right)
+                if isinstance(side, PathExpression) and not side.steps
+            ]
+            if not {*nodes}.issuperset(bare):
+                return False
+        case PathExpression() | Literal() | Sequence() | Constructor():
+            pass
+        case _:
+            return False
+    return all(is_sure(part, nodes) for part in same_focus(expression))
+
+
+def _selects(expression: Expression) -> bool:
+    return isinstance(expression, PathExpression) and bool(expression.steps)
+
+
+def _is_condition(expression: Expression) -> bool:
+    """Whether its value is one xs:boolean."""
+    match expression:
+        case FunctionCall(name):
+            return name in _CONDITIONS
+        case Cast():
+            return expression.castable
+        case Typed():
+            return not expression.treat
+    return isinstance(expression, Comparison | And | Or | Quantified)
+
+
+def _is_single(expression: Expression, item: str) -> bool:
+    """Whether its value is one item at most; ``item`` is a variable of which that is known."""
+    match expression:
+        case PathExpression(Origin.VARIABLE, steps, name):
+            are_single = all(
+                step.kind is NodeKind.PARENT
+                or (
+                    step.kind is NodeKind.ATTRIBUTE
+                    and step.axis is None
+                    and not step.descendant
+                    and step.test is not None
+                    and step.test.is_full
+                )
+                for step in steps
+            )
+            return name == item and are_single
+        case FunctionCall(name):
+            is_known = name in FUNCTIONS and FUNCTIONS[name].result in _ONE
+            return (is_known or name in TYPES) and name not in _SEVERAL
+        case Operation(name):
+            return name not in ("|", "intersect", "except", "to")
+        case UserCall(name):
+            return name.startswith(AS_ONE)
+    return isinstance(expression, Literal | Cast) or _is_condition(expression)
