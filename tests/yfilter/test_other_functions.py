@@ -285,3 +285,10 @@ def test_calls_are_charged(expression: str) -> None:
     evaluator = MessageEvaluator(parse_text(MESSAGE), limits)
     with pytest.raises(MatchLimitExceeded):
         evaluator.value(parse_expression(expression), Focus(DOCUMENT, 1, 1, {}))
+
+
+def test_the_text_of_a_call_about_the_context_item_is_read_again() -> None:
+    """What lang() is about is no node here: an error of messages, and no refusal."""
+    for text in ('1[lang("en-us")]', '//b[lang("de", .)]', '() ! lang("en")'):
+        tree = parse_expression(text)
+        assert parse_expression(unparse(tree)) == tree

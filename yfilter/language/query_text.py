@@ -12,6 +12,7 @@ from decimal import Decimal
 from formats.names import QualifiedName
 from yfilter.graph import query_text as graph_query_text
 from yfilter.graph.query_ast import GraphQuery
+from yfilter.language.function_library import CONTEXT_FUNCTIONS
 from yfilter.language.namespaces import braced
 from yfilter.language.numbers import number_text
 from yfilter.language.operator_parser import (
@@ -78,6 +79,8 @@ _ESCAPES = {
 _CALL_OF_DECLARED = re.compile(r"local:|\}[^\s(){}\[\]/]+\(|\$(?:local:|Q\{)")
 
 
+_DOT = PathExpression(Origin.CONTEXT, ())
+
 # How tightly an expression holds together: that of an operator is its level, and around them:
 _SEQUENCE, _SINGLE, _PRIMARY = -2, -1, UNARY_LEVEL + 1
 
@@ -134,6 +137,8 @@ def _whole(node: Expression, plain: bool) -> str:
             return word.join(_inside(part, _level(node) + 1, plain) for part in parts)
         case UserCall(name) if node.is_variable:
             return name
+        case FunctionCall(name, (*arguments, last)) if name in CONTEXT_FUNCTIONS and last == _DOT:
+            return f"{name}({', '.join(_inside(part, _SINGLE, plain) for part in arguments)})"
         case FunctionCall(name, arguments) | UserCall(name, arguments):
             return f"{name}({', '.join(_inside(part, _SINGLE, plain) for part in arguments)})"
         case Sequence(parts):
