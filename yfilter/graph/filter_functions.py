@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
-from math import ceil, floor, isfinite, isnan
+from math import ceil, floor, isfinite
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -38,13 +38,20 @@ from yfilter.graph.value_operators import (
     as_double,
     bounded_text,
     effective_truth,
+    float_text,
     number_in,
     of_number,
     of_truth,
 )
 from yfilter.language.atoms import BOOLEANS
 from yfilter.language.budget import Budget
-from yfilter.language.numbers import DECIMALS, number_text, parse_decimal, parse_integer
+from yfilter.language.numbers import (
+    DECIMALS,
+    decimal_text,
+    number_text,
+    parse_decimal,
+    parse_integer,
+)
 from yfilter.language.pattern_syntax import PatternError
 from yfilter.language.patterns import Pattern, compile_pattern
 
@@ -183,15 +190,12 @@ def _with_datatype(text: TermValue, datatype: TermValue) -> TermValue | None:
 
 
 def _substr(text: str, value: TermValue, *bounds: TermValue) -> TermValue | None:
-    if not all(one.is_number for one in bounds):
+    if not all(one.kind is ValueKind.INTEGER for one in bounds):
         return None
-    start, *sizes = (_rounded_half_up(as_double(number_in(one))) for one in bounds)
-    end = start + sizes[0] if sizes else float("inf")
-    if isnan(start) or isnan(end):
-        return of_text("", value)
-    first = int(max(min(start, len(text) + 1.0), 1.0))
-    last = int(max(min(end, len(text) + 1.0), 1.0))
-    return of_text(text[first - 1 : max(last, first) - 1], value)
+    start, *sizes = (int(number_in(one)) for one in bounds)
+    end = start + sizes[0] if sizes else len(text) + 1
+    first = max(start, 1)
+    return of_text(text[first - 1 : max(end, first) - 1], value)
 
 
 def _before(text: str, part: str, value: TermValue) -> TermValue | None:
@@ -320,13 +324,20 @@ def _zone_duration(moment: Moment) -> TermValue | None:
 
 def _cast_to_string(value: TermValue) -> TermValue | None:
     if value.kind in (ValueKind.FLOAT, ValueKind.DOUBLE):
-        return of_text(number_text(as_double(number_in(value))))
+        text_of = float_text if value.kind is ValueKind.FLOAT else number_text
+        return of_text(text_of(as_double(number_in(value))))
     if value.kind is ValueKind.DECIMAL:
         return of_text(bounded_text(Decimal(number_in(value))))
     if value.kind is ValueKind.INTEGER:
         return of_text(str(value.value))
     if value.kind is ValueKind.BOOLEAN:
         return of_text("true" if value.value else "false")
+    if isinstance(value.value, Moment):
+        moment = value.value
+        fraction = decimal_text(DECIMALS.remainder(moment.second, Decimal(1)))[1:]
+        clock = f"T{moment.hour:02}:{moment.minute:02}:{int(moment.second):02}{fraction}"
+        zone = "Z" if moment.offset == 0 else moment.zone
+        return of_text(f"{moment.day_text}{'' if value.kind is ValueKind.DATE else clock}{zone}")
     return _string(value)
 
 
