@@ -2138,7 +2138,7 @@ _SPACES = re.compile(
     rf"""(?:[ \t\n]*+declare[ ]namespace[ ]{NCNAME}[ ]=[ ]"[^"&{{}}]{{1,256}}+";)++"""
 )
 # What is about variables, functions or settings of its profile, or may be; updates are.
-_IS_OWN = re.compile(rf"[$<{{]|\(:|\b(?:switch|nodes?|value)\b|(?<!\bxs):[{NAME}]+[ \t\n]*\(")
+_IS_OWN = re.compile(rf"[$<{{#?]|\(:|\b(?:switch|nodes?|value)\b|(?<!\bxs):[{NAME}]+[ \t\n]*\(")
 _BRACKET = re.compile(r"""[][]|"[^"]*+"|'[^']*+'""")
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
@@ -2262,8 +2262,13 @@ class _Known(NamedTuple):
 class QueryParser(UpdateParser):
     """The whole language; one parser reads one text."""
 
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
+    def __init__(
+        self,
+        text: str,
+        limits: ProfileLimits,
+        written_out: tuple[FunctionDeclaration, ...] = (),
+    ) -> None:
+        super().__init__(text, limits, written_out)
         self._ends: dict[int, int] | None = None  # of brackets, by where what is in them begins
         self._spaces: tuple[dict[str, str], frozenset[tuple[str, str]]] = {}, frozenset()
 
