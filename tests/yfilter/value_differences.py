@@ -103,7 +103,7 @@ _BEYOND = re.compile(r"'\s*(-[0-9]{4,}|0000|[0-9]{5,})-[0-9]{2}-[0-9]{2}|'9999-1
 _XSD_10 = re.compile(
     r"\+INF'|'0000(-|').*xs:gYear|xs:gYear.*'0000|(?=.*xs:anyURI).*(%(?![0-9A-Fa-f]{2})|'\s*:|\[|#[^']*#)"
 )
-_NO_MOMENT = re.compile("[/']|:-")
+_NO_MOMENT = re.compile("[/']|:-|(^|T)(2[5-9]|[3-9][0-9]):")
 
 
 def _is_no_value(answer: Ours) -> bool:
@@ -166,7 +166,7 @@ def _of_doubles(expression: str) -> set[str]:
     assert found is not None
     picture, number = _picture(expression), Float(float(found[1]))
     scaled = [(float(Float(number * times)), times) for times in (1, 100, 1000)]
-    exact = [Decimal(each) / times for each, times in scaled if math.isfinite(each)]
+    exact = [Decimal(repr(each)) / times for each, times in scaled if math.isfinite(each)]
     return {format_number(each, picture).replace("e", "") for each in exact}
 
 
@@ -239,7 +239,7 @@ CLASSES: dict[str, Class] = {
     ),
     "Saxon's faults": Class(
         "ours",
-        "an exception of its program, or a text with / and : as digits",
+        "an exception of its program, or a text with / and : as digits, or an hour above 24",
         lambda e, o, t: (
             re.search(
                 r"BigInteger|Underflow|UnicodeString\.substring|Unknown exception|implicit timezone"
