@@ -127,3 +127,15 @@ def test_what_no_markup_can_say_is_refused(kind: str, text: str, fault: str) -> 
     matcher.add(parse_profile(form.replace("T", text)), "p")
     ((delivery,),) = [found.results for found in matcher.deliver(parse_text(MESSAGE))]
     etree.fromstring(delivery)
+
+
+@pytest.mark.parametrize("kind", ["element", "attribute", "processing-instruction"])
+def test_a_uri_is_no_name(kind: str) -> None:
+    """Not even where it is not known before a message comes (XPTY0004)."""
+    matcher = Matcher()
+    tried = f"try {{{kind} {{for $n in data($a/@k) return xs:anyURI($n)}} {{'x'}}}}"
+    matcher.add(
+        f"for $a in /o/a return <r>{{{tried} catch * {{local-name-from-QName($err:code)}}}}</r>"
+    )
+    (delivered,) = matcher.deliver(MESSAGE)
+    assert delivered.results == [b"<r>XPTY0004</r>"]

@@ -21,6 +21,7 @@ from yfilter.language.evaluator import Evaluator
 from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.nodes import (
     NODES,
+    AnyUri,
     Construction,
     Detached,
     DynamicError,
@@ -124,7 +125,7 @@ def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> 
         if kind is not NodeKind.PROCESSING_INSTRUCTION:
             return name_of_value(atom, kind)
         atom = f"{atom}"
-    if not isinstance(atom, str):
+    if not isinstance(atom, str) or isinstance(atom, AnyUri):
         raise DynamicError("XPTY0004", "a name is a string or an xs:QName")
     text = str(atom).strip()
     if fault := lexical_fault(text, kind):
