@@ -74,8 +74,8 @@ class Limits:
     max_disjuncts               of one link's routing query on one tree (generalise)
     needs_max_bytes             told about one link and tree, of what is needed of messages (widen)
     evaluation_ms_max           milliseconds of processor time for a profile and a message (tell)
-    profile_length_max          characters in the text of one profile, which never has more
-                                than 256 KiB in UTF-8 (refuse)
+    profile_length_max          characters in the text of one profile, which has 256 KiB in UTF-8
+                                at most (refuse)
     link_down_after_s           seconds after which a link without a connection counts as down, and
                                 is taken out of use as long as others connect the network; ten times
                                 as long where both ends have never met
@@ -129,7 +129,7 @@ class Limits:
     needs_max_bytes: int = 4 * MIB
     evaluation_ms_max: int = 50
     principal_processor_ms_s_max: int = 100
-    profile_length_max: int = 256 * KIB
+    profile_length_max: int = 64 * KIB
     link_down_after_s: float = 30.0
     connections_max: int = 0
     link_connections_max: int = 0

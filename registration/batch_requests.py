@@ -49,6 +49,7 @@ from registration.ids import number_of
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.whose import user_argument, users_named
+from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
 
 BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
 CHECKED_MAX = 64  # requests whose texts are being checked
@@ -156,6 +157,7 @@ class BatchRequests(Part):
             first = self._checks[0]
             for place, text in first.left:
                 try:
+                    self._check_length(text)
                     check(text)
                 except RequestRefused as refusal:
                     first.refused.append([place, refusal.code, str(refusal)])
@@ -172,6 +174,15 @@ class BatchRequests(Part):
                 self._ask_again(first.connection, first.request)
                 self._checked = None
 
+    def _check_length(self, text: str) -> None:
+        most = self._topology.limits.profile_length_max
+        if len(text) > most:
+            raise RequestRefused(
+                "too-long",
+                f"the profile has {len(text):,} characters; this network takes {most:,} "
+                "(profile_length_max)",
+            )
+
     def take_settled(self) -> list[tuple[int, str, Result]]:
         """Those who need not wait any more: connection, request, answer."""
         over = [wait for wait in self._waits if not wait.left]
@@ -185,7 +196,7 @@ class BatchRequests(Part):
     # --- verbs ----------------------------------------------------------------------------
 
     def _add_many(self, connection: int, request: Request) -> Result | None:
-        texts = texts_argument(request, "texts", self._topology.limits.profile_length_max)
+        texts = texts_argument(request, "texts", DEFAULT_PROFILE_LIMITS.length_max)
         users = _users_argument(request, len(texts), self._principal(connection))
         location = location_argument(request)
         near = request.arguments.get("near") is True

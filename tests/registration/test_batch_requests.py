@@ -195,6 +195,17 @@ def test_a_batch_with_a_bad_text_is_refused_whole_or_without_it(setting: Setting
     assert len(setting.client.ask("profile.list").result["profiles"]) == 2  # type: ignore[union-attr]
 
 
+def test_of_a_batch_a_text_that_is_too_long_is_refused_alone(setting: Setting) -> None:
+    texts = ["/a", f"/a[b = '{'x' * 70_000}']", "/c"]
+    setting.request("q1", "profile.add_many", texts=texts, skip_refused=True)
+    placed(setting)
+    found = answer(setting, "q1")
+    assert found is not None and found["profiles"] == ["p1", "p2"]
+    ((place, code, reason),) = found["refused"]
+    assert (place, code) == (1, "too-long")
+    assert "70,010 characters; this network takes 65,536 (profile_length_max)" in reason
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -202,7 +213,7 @@ def test_a_batch_with_a_bad_text_is_refused_whole_or_without_it(setting: Setting
         ({"texts": "/a"}, "bad-argument"),
         ({"texts": ["/a", 1]}, "bad-argument"),
         ({"texts": ["/a"] * 10_001}, "bad-argument"),
-        ({"texts": ["/a" * 40_000]}, "too-long"),
+        ({"texts": ["/a" * 140_000]}, "too-long"),
         ({"texts": ["/a"], "users": ["ann", "bob"]}, "bad-argument"),
         ({"texts": ["/a"], "users": ["ä" * 200]}, "too-long"),
         ({"texts": ["/a"], "near": True}, "bad-argument"),
