@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from onyx.broker.broker_core import BrokerCore
@@ -146,7 +147,7 @@ def test_a_broker_that_forgets_the_time_or_takes_its_own_shows(
         return kept(parcel)._replace(accepted=0)
 
     def reopened(plane: DataPlane, row: DeferredRow) -> Parcel:
-        return reopen(plane, row._replace(accepted=0))
+        return reopen(plane, msgspec.structs.replace(row, accepted=0))
 
     def own(plane: DataPlane, frame: Message, arrival: Arrival) -> None:
         handle(plane, replace(frame, accepted=plane._latency.accepted()), arrival)

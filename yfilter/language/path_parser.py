@@ -29,7 +29,7 @@ from yfilter.language.namespaces import (
 )
 from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
 from yfilter.language.positions import is_positional
-from yfilter.language.profile_limits import IDLE_PATH, ProfileLimits
+from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
     ANY,
     ANY_NAME,
@@ -381,7 +381,7 @@ class PathParser(TokenParser):
             kinds = kinds_after_step(kinds, ANY_DEPTH)
         selected = kinds_after_step(kinds, step)
         if kinds and not selected and self.limits.idle_paths_refused:
-            raise self.refusal(IDLE_PATH, f"{token} can never select anything here", token.offset)
+            raise self.refusal("idle-path", f"{token} can never select anything here", token.offset)
         predicates = self._predicates(selected)
         if not predicates:
             return step

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-IDLE_PATH = "idle-path"  # the code of a path that can never select anything
-
 
 @dataclass(frozen=True, slots=True)
 class ProfileLimits:
@@ -29,7 +27,7 @@ class ProfileLimits:
                   (``pattern``)
     uri_max       characters of a namespace (``too-long``)
 
-    ``idle_paths_refused``: whether a path that can never select anything is refused (IDLE_PATH).
+    ``idle_paths_refused``: whether a path that selects nothing ever is refused (``idle-path``).
     ``faults_refused``: whether a constant that can only be an error is (``error``).
     """
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from yfilter.errors import ProfileRefused
-from yfilter.language.profile_limits import IDLE_PATH
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.trees import is_taller
 from yfilter.matcher import check_profile
@@ -254,7 +253,7 @@ def _checked(profile: str) -> str:
     try:
         parsed = parse_profile(profile)
     except ProfileRefused as refused:
-        if refused.code != IDLE_PATH:
+        if refused.code != "idle-path":
             raise
         profile = f'declare option svrl:idle-paths "empty"; {profile}'
         parsed = parse_profile(profile)
