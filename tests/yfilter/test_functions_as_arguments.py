@@ -378,3 +378,28 @@ def test_a_function_that_is_no_error_is_served_by_the_index() -> None:
         "let $dear := function($x) { $x/@price > 20 } for $i in //item where $dear($i) return $i",
     ):
         assert parse_profile(text) == parse_profile(written)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "exists(filter(item, exists#1)) and string(@no) = 'n1'",
+        "for-each-pair(item, item, concat#2) = 'milkmilk' and @no = 'n1'",
+        "fold-left(item, 'a', concat#2) = 'agreen teamilk' and @no = 'n1'",
+        "for-each(item, upper-case#1) = 'MILK' and string(@no) = 'n1'",
+        "exists(for-each(item, contains(?, 'tea'))[.]) and @no = 'n1'",
+        "count(sort(item, (), function($x) { string($x) })) = 2 and @no",
+        "fold-left(item, 0, function($n, $x) { $n + string-length($x) }) > 5",
+    ],
+)
+def test_profiles_that_share_a_condition_have_it_each_of_their_own(condition: str) -> None:
+    """A condition is remembered for the next profile, but not what is declared for it."""
+    matcher = Matcher()
+    names = [
+        matcher.add(f"{before}/order[{condition}]/{after}")
+        for before in ("", "declare variable $v := 1; ", "declare function local:f() { 2 }; ")
+        for after in ("item", "@no/..", "item[2]")
+    ]
+    message = b"<order no='n1'><item>green tea</item><item>milk</item></order>"
+    assert sorted(matcher.matched_ids(message)) == sorted(names)
+    assert not matcher.matched_ids(b"<order><item/></order>")
