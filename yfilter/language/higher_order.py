@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from yfilter.language.comparison import Operator
+from yfilter.language.dependence import free_variables
 from yfilter.language.functions import FUNCTIONS, TYPES, ResultKind
 from yfilter.language.namespaces import WRITTEN_OUT, braced
 from yfilter.language.query_ast import (
@@ -71,6 +72,15 @@ Declare: TypeAlias = Callable[
     Expression,
 ]
 
+
+class Means(NamedTuple):
+    """How a call is written out: names of variables that no text has, conversions, declarations."""
+
+    fresh: Callable[[str], str]
+    convert: Convert
+    declare: Declare
+
+
 _DOT = PathExpression(Origin.CONTEXT, ())
 _ANY_ITEMS = SequenceType("item", None, None, "*")
 _TRUTH = SequenceType("xs:boolean", None, None)
@@ -106,6 +116,11 @@ class Inline:
     takes_nodes: bool = False
 
     @property
+    def captured(self) -> tuple[str, ...]:
+        """The variables around it that it is about."""
+        return tuple(sorted(free_variables(self.body) - {*self.parameters}))
+
+    @property
     def is_sure(self) -> bool:
         """Whether no call of it is an error."""
         nodes = self.parameters if self.takes_nodes else ()
@@ -131,49 +146,46 @@ def applied(function: Inline, values: Iterable[Expression], convert: Convert) ->
     return body
 
 
-def for_each(items: Expression, function: Inline, convert: Convert) -> Expression:
+def for_each(items: Expression, function: Inline, means: Means) -> Expression:
     if function.is_sure and is_sure(items):
         return Flwor((ForClause(function.parameters[0], items),), None, function.body)
-    return SimpleMap(items, applied(function, (_DOT,), convert))
+    return SimpleMap(items, applied(function, (_DOT,), means.convert))
 
 
-def filtered(
-    items: Expression, function: Inline, fresh: Callable[[str], str], convert: Convert
-) -> Expression:
+def filtered(items: Expression, function: Inline, means: Means) -> Expression:
     condition = function.body
     is_condition = _is_condition(condition)
     if is_condition and function.is_sure and is_sure(items):
         (name,) = function.parameters
         return Flwor((ForClause(name, items),), condition, variable(name))
-    item = fresh("item") if any(function.types) else function.parameters[0]
-    truth = applied(function, (variable(item),), convert) if any(function.types) else condition
+    is_bare = not any(function.types)
+    item = function.parameters[0] if is_bare else means.fresh("item")
+    truth = condition if is_bare else applied(function, (variable(item),), means.convert)
     if not is_condition:
-        truth = convert(truth, _TRUTH)
+        truth = means.convert(truth, _TRUTH)
     chosen = Conditional(truth, variable(item), _NOTHING)
     return SimpleMap(items, bound(item, _DOT, chosen))
 
 
-def sorted_by(
-    items: Expression, function: Inline | None, fresh: Callable[[str], str], convert: Convert
-) -> Expression:
+def sorted_by(items: Expression, function: Inline | None, means: Means) -> Expression:
     """In the order of keys, which are sequences: the first values that differ decide."""
     if function is None:
-        name = fresh("item")
+        name = means.fresh("item")
         function = Inline((name,), (None,), variable(name))
     name = function.parameters[0]
     key = function.body
     parts = key.parts if isinstance(key, Sequence) else (key,)
     are_single = all(_is_single(part, name) for part in parts)
     count = len(parts) if are_single else KEYS_MAX
-    name_of_items = "" if is_sure(items) else fresh("items")
+    name_of_items = "" if is_sure(items) else means.fresh("items")
     source = variable(name_of_items) if name_of_items else items
     is_bare = not any(function.types)
-    each = name if is_bare else fresh("item")
-    value = key if is_bare else applied(function, (variable(each),), convert)
+    each = name if is_bare else means.fresh("item")
+    value = key if is_bare else applied(function, (variable(each),), means.convert)
     clauses: tuple[ForClause | LetClause, ...] = (ForClause(each, source),)
     order = tuple(OrderKey(value) for _ in range(1) if count == 1)
     if count != 1:
-        known = fresh("key")
+        known = means.fresh("key")
         clauses += (LetClause(known, FunctionCall("data", (value,))),)
         parts = tuple(
             FunctionCall("subsequence", (variable(known), Literal(place), Literal(1)))
@@ -192,18 +204,11 @@ def sorted_by(
     return bound(name_of_items, items, found) if name_of_items else found
 
 
-def for_each_pair(
-    one: Expression,
-    other: Expression,
-    function: Inline,
-    captured: tuple[str, ...],
-    fresh: Callable[[str], str],
-    convert: Convert,
-    declare: Declare,
-) -> Expression:
+def for_each_pair(one: Expression, other: Expression, function: Inline, means: Means) -> Expression:
     """The pairs of the first halves, then those of the second ones."""
-    names = fresh("left"), fresh("right")
+    names = means.fresh("left"), means.fresh("right")
     left, right = map(variable, names)
+    captured = function.captured
     outer = tuple(map(variable, captured))
 
     def body(called: Callable[..., Expression]) -> Expression:
@@ -213,11 +218,11 @@ def for_each_pair(
         pairs = Sequence(tuple(called(*half, *outer) for half in zip(*halves, strict=True)))
         heads = tuple(FunctionCall("head", (each,)) for each in (left, right))
         is_there = And(tuple(FunctionCall("exists", (each,)) for each in (left, right)))
-        last = Conditional(is_there, applied(function, heads, convert), _NOTHING)
+        last = Conditional(is_there, applied(function, heads, means.convert), _NOTHING)
         are_many = And(tuple(Comparison(each, Operator.GT, Literal(1)) for each in counts))
         return Conditional(are_many, pairs, last)
 
-    return declare((*names, *captured), body, (one, other, *outer))
+    return means.declare((*names, *captured), body, (one, other, *outer))
 
 
 def folded(
@@ -225,15 +230,13 @@ def folded(
     zero: Expression,
     is_left: bool,
     function: Inline,
-    captured: tuple[str, ...],
-    fresh: Callable[[str], str],
-    convert: Convert,
-    declare: Declare,
+    means: Means,
 ) -> Expression:
     """The second half of what the first half comes to, or the other way round: so calls in
     each other are as few as the halves are."""
-    names = fresh("items"), fresh("start")
+    names = means.fresh("items"), means.fresh("start")
     whole, start = map(variable, names)
+    captured = function.captured
     outer = tuple(map(variable, captured))
 
     def body(called: Callable[..., Expression]) -> Expression:
@@ -242,11 +245,11 @@ def folded(
         first, second = halves if is_left else halves[::-1]
         both = called(second, called(first, start, *outer), *outer)
         values = (start, whole) if is_left else (whole, start)
-        one = applied(function, values, convert)
+        one = applied(function, values, means.convert)
         last = Conditional(FunctionCall("exists", (whole,)), one, start)
         return Conditional(Comparison(count, Operator.GT, Literal(1)), both, last)
 
-    return declare((*names, *captured), body, (items, zero, *outer))
+    return means.declare((*names, *captured), body, (items, zero, *outer))
 
 
 def _halves(items: Expression, middle: Expression) -> tuple[Expression, Expression]:

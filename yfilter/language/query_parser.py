@@ -37,7 +37,6 @@ from yfilter.graph.graph_query import is_graph_query
 from yfilter.language.checked_text import checked_text
 from yfilter.language.constants import constants_in, first_fault, may_be_fault
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
-from yfilter.language.dependence import free_variables
 from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of, type_result
 from yfilter.language.functions import (
     FUNCTIONS,
@@ -58,6 +57,7 @@ from yfilter.language.higher_order import (
     OF_PAIRS,
     SORT,
     Inline,
+    Means,
     applied,
     bound,
     filtered,
@@ -1397,16 +1397,10 @@ _RESERVED = frozenset(
 class FunctionParser(FlworParser):
     """Adds declared functions to FLWOR expressions."""
 
-    def __init__(
-        self,
-        text: str,
-        limits: ProfileLimits,
-        written_out: tuple[FunctionDeclaration, ...] = (),
-    ) -> None:
-        """``written_out``: what a parser of the same text has declared for functions of it."""
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
         super().__init__(text, limits)
-        self.written_out = {(one.name, len(one.parameters)): one for one in written_out}
-        self._functions = {**self.written_out}
+        self.written_out: dict[tuple[str, int], FunctionDeclaration] = {}
+        self._functions: dict[tuple[str, int], FunctionDeclaration] = {}
         self._library: tuple[FunctionDeclaration, ...] = ()
         self._in_prolog = True
         self._variables: list[tuple[Token, str]] = []
@@ -1428,6 +1422,11 @@ class FunctionParser(FlworParser):
         else:
             self._check_call(token, name, len(arguments))
         return self.at(token, UserCall(name, arguments, self._library))
+
+    def know(self, written_out: Mapping[tuple[str, int], FunctionDeclaration]) -> None:
+        """The declarations that a parser of the same text has made for functions of it."""
+        self.written_out = {**written_out}
+        self._functions = {**written_out}
 
     def declare_function(self) -> None:
         """The declaration behind ``declare function``, up to its semicolon."""
@@ -1600,13 +1599,8 @@ class InlineFunctionParser(FunctionParser):
     once more, with them known (``written_out``).
     """
 
-    def __init__(
-        self,
-        text: str,
-        limits: ProfileLimits,
-        written_out: tuple[FunctionDeclaration, ...] = (),
-    ) -> None:
-        super().__init__(text, limits, written_out)
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
         self._made = 0  # names
         self._declared_for = 0
         self._conversions: dict[SequenceType, str] = {}
@@ -1622,30 +1616,35 @@ class InlineFunctionParser(FunctionParser):
             return super()._call(given)
         self.lexer.take()
         self.enter(token)
-        outer, self._given = self._given, []
-        items, function = self._arguments(token, name, arity, given)
-        convert = partial(self._converted, token)
-        first, second = items[0], items[-1]
-        found: Expression
-        if function is None or name == SORT:
-            found = sorted_by(first, function, self._fresh, convert)
-        elif name == OF_EACH:
-            found = for_each(first, function, convert)
-        elif arity == 1:
-            found = filtered(first, function, self._fresh, convert)
-        else:
-            captured = tuple(sorted(free_variables(function.body) - {*function.parameters}))
-            declare = partial(self._declare_for, token)
-            others = function, captured, self._fresh, convert, declare
-            if name == OF_PAIRS:
-                found = for_each_pair(first, second, *others)
-            else:
-                found = folded(first, second, name == FOLD_LEFT, *others)
-        for bound_name, value in reversed(self._given):
-            found = bound(bound_name, value, found)
-        self._given = outer
+        found = self._with_given(partial(self._written_call, token, name, arity, given))
         self.leave()
         return found
+
+    def _with_given(self, make: Callable[[], Expression]) -> Expression:
+        """What a call is written out as, within what functions applied in part are given."""
+        outer, self._given = self._given, []
+        found = make()
+        for name, value in reversed(self._given):
+            found = bound(name, value, found)
+        self._given = outer
+        return found
+
+    def _written_call(
+        self, token: Token, name: str, arity: int, given: tuple[Expression, ...]
+    ) -> Expression:
+        items, function = self._arguments(token, name, arity, given)
+        means = Means(
+            self._fresh, partial(self._converted, token), partial(self._declare_for, token)
+        )
+        if function is None or name == SORT:
+            return sorted_by(items[0], function, means)
+        if name == OF_EACH:
+            return for_each(items[0], function, means)
+        if arity == 1:
+            return filtered(items[0], function, means)
+        if name == OF_PAIRS:
+            return for_each_pair(items[0], items[-1], function, means)
+        return folded(items[0], items[-1], name == FOLD_LEFT, function, means)
 
     def _arguments(
         self, token: Token, name: str, arity: int, given: tuple[Expression, ...]
@@ -1739,15 +1738,16 @@ class InlineFunctionParser(FunctionParser):
             raise self.no_value(token)
         self.enter(token)
         arguments = [argument for _, argument in self.arguments()]
-        outer, self._given = self._given, []
-        kinds = [self.kinds_of(argument) or ANYTHING for argument in arguments]
-        function = self._copy(meant, token, kinds, arguments)
-        found = applied(function, arguments, partial(self._converted, token))
-        for bound_name, value in reversed(self._given):
-            found = bound(bound_name, value, found)
-        self._given = outer
+        found = self._with_given(partial(self._call_of_meant, meant, token, arguments))
         self.leave()
         return found
+
+    def _call_of_meant(
+        self, meant: FunctionText, token: Token, arguments: list[Expression]
+    ) -> Expression:
+        kinds = [self.kinds_of(argument) or ANYTHING for argument in arguments]
+        function = self._copy(meant, token, kinds, arguments)
+        return applied(function, arguments, partial(self._converted, token))
 
     def _function(
         self, kinds: list[Kinds] | None, arguments: list[Expression] | None = None
@@ -1969,13 +1969,8 @@ _PLACES = {
 class UpdateParser(InlineFunctionParser):
     """Adds copies with changes to declared functions."""
 
-    def __init__(
-        self,
-        text: str,
-        limits: ProfileLimits,
-        written_out: tuple[FunctionDeclaration, ...] = (),
-    ) -> None:
-        super().__init__(text, limits, written_out)
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
         self._misplaced: dict[int, tuple[Update, Token]] = {}
 
     def updating(self) -> Transform | Update | None:
@@ -2201,11 +2196,14 @@ def _parsed(
     text: str, limits: ProfileLimits, read: Callable[[QueryParser], Expression]
 ) -> Expression:
     """Read once more where functions were declared for what it says."""
-    parser = QueryParser(checked_text(text, limits), limits)
+    text = checked_text(text, limits)
+    parser = QueryParser(text, limits)
     found = read(parser)
     if not parser.written_out:
         return found
-    return read(QueryParser(checked_text(text, limits), limits, (*parser.written_out.values(),)))
+    again = QueryParser(text, limits)
+    again.know(parser.written_out)
+    return read(again)
 
 
 def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Expression:
@@ -2262,13 +2260,8 @@ class _Known(NamedTuple):
 class QueryParser(UpdateParser):
     """The whole language; one parser reads one text."""
 
-    def __init__(
-        self,
-        text: str,
-        limits: ProfileLimits,
-        written_out: tuple[FunctionDeclaration, ...] = (),
-    ) -> None:
-        super().__init__(text, limits, written_out)
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
         self._ends: dict[int, int] | None = None  # of brackets, by where what is in them begins
         self._spaces: tuple[dict[str, str], frozenset[tuple[str, str]]] = {}, frozenset()
 
