@@ -249,15 +249,20 @@ def _group(
 
 
 def _substring(text: str, start: Any, *lengths: Any) -> str:
+    return text[_span(len(text), start, *lengths)]
+
+
+def _span(size: int, start: Any, *lengths: Any) -> slice:
+    """Of so many characters or items, those from ``start`` on, as many as a length says; none where
+    one of the two is nothing or NaN (F&O 3.1, 5.4.3 and 14.1.9)."""
     if start is None or None in lengths:
-        return ""
+        return slice(0)
     first = float(rounded(start))
     last = first + float(rounded(lengths[0])) if lengths else inf
     if isnan(first) or isnan(last):
-        return ""
-    begin = max(first, 1)
-    end = min(last, len(text) + 1)
-    return text[int(begin) - 1 : int(end) - 1] if begin < end else ""
+        return slice(0)
+    begin, end = (int(min(max(place, 1), size + 1)) - 1 for place in (first, last))
+    return slice(begin, end)
 
 
 def _substring_before(text: str, part: str) -> str:
@@ -574,14 +579,8 @@ def _index_of(evaluator: Evaluator, items: Value, value: Value) -> Value:
 
 
 def _subsequence(items: list[Item], start: Any, length: Any = None) -> list[Item]:
-    if start is None:
-        return []
-    first = float(rounded(start))
-    last = float("inf") if length is None else first + float(rounded(length))
-    if first != first or last != last:  # noqa: PLR0124
-        return []
-    end = len(items) + 1
-    return list(items[int(min(max(first, 1), end)) - 1 : int(min(max(last, 1), end)) - 1])
+    lengths = () if length is None else (length,)
+    return list(items[_span(len(items), start, *lengths)])
 
 
 def _insert_before(items: list[Item], position: Any, inserted: list[Item]) -> list[Item]:
