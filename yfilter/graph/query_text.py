@@ -13,6 +13,7 @@ groups, which a blank node in SPARQL may not.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from formats.graph.vocabulary import RDF_TYPE, RDFS, XSD
 from yfilter.errors import MatchLimitExceeded
@@ -71,14 +72,24 @@ def asked_at(whole: str, accepted: int | None) -> str:
 
     MatchLimitExceeded for SERVICE, for which it would send requests.
     """
+    parts = _around_now(whole)
+    if len(parts) == 1:
+        return whole
     now = f'"{moment_at(accepted)}"^^<{XSD}dateTime>' if accepted else "(1/0)"
+    return now.join(parts)
 
-    def put_in(found: re.Match[str]) -> str:
+
+@lru_cache  # PERF: the same for each message
+def _around_now(whole: str) -> tuple[str, ...]:
+    """The text before, between and behind each NOW(); MatchLimitExceeded as ``asked_at``."""
+    parts, start = [], 0
+    for found in _AT_A_TIME.finditer(whole):
         if found["service"]:
             raise MatchLimitExceeded("query-failed", "SERVICE is not answered")
-        return now if found["now"] else found[0]
-
-    return _AT_A_TIME.sub(put_in, whole)
+        if found["now"]:
+            parts.append(whole[start : found.start()])
+            start = found.end()
+    return (*parts, whole[start:])
 
 
 def unparse(query: GraphQuery) -> str:
