@@ -17,17 +17,24 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 from weakref import WeakSet
 
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
-from formats.text import parse_text
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
-from yfilter.engine.readings import GRAPH_ROOT, Derive, Reading, Readings, graph_meant, readings_of
+from yfilter.engine.readings import (
+    GRAPH_ROOT,
+    Derive,
+    Message,
+    Reading,
+    Readings,
+    graph_meant,
+    read,
+)
 from yfilter.engine.targets import LinkTarget, Priority, Transforming
 from yfilter.engine.work import Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
@@ -925,13 +932,9 @@ class MessageMatch:
 # -------------------------------------------------------------------------------------------------
 
 
-__all__ = ["Matcher", "Message"]
+__all__ = ["Matcher"]
 
 DUMP_NODES_MAX = 2_000
-
-Message: TypeAlias = bytes | ElementStream | Readings
-"""As text, which is parsed at once; parsed, with the readings that its root element says; or as
-readings, so that all who are asked about it share the graph."""
 
 
 class Matcher:
@@ -949,8 +952,7 @@ class Matcher:
         says the current time, in seconds of the epoch, for a message of which nobody has said when
         it was accepted."""
         self.limits = limits
-        self._message_limits = message_limits
-        self._derive, self._clock = derive, clock
+        self._read = partial(read, limits=message_limits, derive=derive, clock=clock)
         self._index = Index(limits.lazy_bytes_max, limits.evaluation)
         self._local = LocalQueries(self._index)
         self._unfinished: WeakSet[MessageMatch] = WeakSet()
@@ -1252,16 +1254,6 @@ class Matcher:
         if self._link_queries.routes:
             self._unfinished.add(matching)
         return matching
-
-    def _read(self, message: Message) -> Readings:
-        """The readings of a message; one as text is parsed."""
-        if isinstance(message, bytes):
-            message = parse_text(message, self._message_limits)
-        if isinstance(message, ElementStream):
-            message = readings_of(message, self._derive)
-        if message.document is None or message.document.accepted is None:  # PERF: most have one
-            message.accept(self._clock)
-        return message
 
     def _end(self, matching: MessageMatch) -> None:
         self._unfinished.discard(matching)

@@ -10,14 +10,14 @@ from weakref import WeakSet
 from formats.kernel import AVAILABLE
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.match_limits import MatchLimits
+from yfilter.engine.readings import Message
 from yfilter.engine.targets import LinkTarget, Transforming
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
 
 if TYPE_CHECKING or AVAILABLE:
-    from yfilter.compiled_matcher import Matcher, Message
+    from yfilter.compiled_matcher import Matcher
 else:
-    from yfilter.reference import Message
     from yfilter.reference import ReferenceMatcher as Matcher
 
 __all__ = ["LinkTarget", "Matcher", "Message", "Transforming", "check_profile"]

@@ -21,15 +21,22 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
-from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
-from formats.text import parse_text, to_text
+from formats.text import to_text
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
-from yfilter.engine.readings import Derive, Readings, graph_meant, reading_of, readings_of
+from yfilter.engine.readings import (
+    Derive,
+    Message,
+    Readings,
+    graph_meant,
+    read,
+    reading_of,
+)
 from yfilter.engine.targets import LinkTarget, Priority, Transforming
 from yfilter.engine.work import Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
@@ -71,8 +78,6 @@ from yfilter.system_clock import system_time
 PAUSE_QUERIES = 16  # asked between two pauses
 DUMP_NODES_MAX = 2_000
 SERVED_BY = "the reference engine, which evaluates each profile alone"
-
-Message: TypeAlias = bytes | ElementStream | Readings
 
 
 @dataclass(eq=False)
@@ -267,8 +272,7 @@ class ReferenceMatcher:
     ) -> None:
         """``derive``: the graph of an RDF/XML document, ``clock``: as of ``Matcher``."""
         self.limits = limits
-        self._message_limits = message_limits
-        self._derive, self._clock = derive, clock
+        self._read = partial(read, limits=message_limits, derive=derive, clock=clock)
         self._changes = 0
         self._names = count(1)
         self._numbers = count(1)
@@ -534,15 +538,6 @@ class ReferenceMatcher:
 
     def _new_id(self) -> str:
         return next(name for name in map("p{}".format, self._names) if name not in self._by_name)
-
-    def _read(self, message: Message) -> Readings:
-        if isinstance(message, bytes):
-            message = parse_text(message, self._message_limits)
-        if isinstance(message, ElementStream):
-            message = readings_of(message, self._derive)
-        if message.document is None or message.document.accepted is None:  # PERF: most have one
-            message.accept(self._clock)
-        return message
 
     def _begin(self, message: Message, root: str) -> tuple[_Asked, Iterator[Match]]:
         asked = _Asked(self._read(message), self.limits)

@@ -23,6 +23,8 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
 from formats.graph.vocabulary import RDF
+from formats.limits import MessageLimits
+from formats.text import parse_text
 from yfilter.language.query_ast import NameTest
 
 GRAPH_ROOT = NameTest(GRAPH_NAMESPACE, GRAPH)
@@ -106,6 +108,11 @@ class Readings:
         return stream
 
 
+Message: TypeAlias = bytes | ElementStream | Readings
+"""As text, which is parsed at once; parsed, with the readings that its root element says; or as
+readings, so that all who are asked about it share the graph."""
+
+
 def graph_meant(document: ElementStream) -> ElementStream | None:
     """The graph of RDF/XML, None where it means none."""
     from formats.graph.reader import graph_of_document  # noqa: PLC0415 - few messages are RDF/XML
@@ -125,3 +132,17 @@ def readings_of(stream: ElementStream, derive: Derive = graph_meant) -> Readings
     if namespace == RDF and root.local == RDF_XML_ROOT.local:
         return Readings(stream, None, derive)
     return Readings(stream)
+
+
+def read(
+    message: Message, limits: MessageLimits, derive: Derive, clock: Callable[[], float]
+) -> Readings:
+    """Those of a message in any form: text is parsed, and one of which nobody has said when it was
+    accepted is accepted now.  MessageRefused."""
+    if isinstance(message, bytes):
+        message = parse_text(message, limits)
+    if isinstance(message, ElementStream):
+        message = readings_of(message, derive)
+    if message.document is None or message.document.accepted is None:  # PERF: most have one
+        message.accept(clock)
+    return message
