@@ -88,19 +88,18 @@ def _is_named_tuple(kind: Any) -> bool:
 
 def _form(kind: Any, is_keyed: bool) -> type[msgspec.Struct]:
     """The map that a record is stored as, made of the record's own fields."""
+    field: Any = msgspec.field
     if _is_named_tuple(kind):
-        fields: list[Any] = [
-            (name, hint, kind._field_defaults.get(name, msgspec.NODEFAULT))
+        defaults = kind._field_defaults
+        fields = [
+            (name, hint, field(default=defaults.get(name, msgspec.NODEFAULT)))
             for name, hint in get_type_hints(kind).items()
         ]
     else:
         fields = [
-            (each.name, each.type, msgspec.field(default_factory=each.default_factory))
-            if each.default_factory is not msgspec.NODEFAULT
-            else (each.name, each.type, each.default)
-            for each in msgspec.structs.fields(kind)
+            (of.name, of.type, field(default=of.default, default_factory=of.default_factory))
+            for of in msgspec.structs.fields(kind)
         ]
-    fields = [field if field[2] is not msgspec.NODEFAULT else field[:2] for field in fields]
     return msgspec.defstruct(kind.__name__, fields[is_keyed:], bases=(Row,), frozen=True)
 
 

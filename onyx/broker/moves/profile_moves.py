@@ -163,9 +163,8 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         self._registration = registration
         self._backlog_bytes_max = context.limits.delivery_backlog_bytes_max
         self._standbys: dict[str, _Standby] = {}
-        self._settling = StoredMap(
-            context.rows, SETTLING
-        )  # the watersheds of those that were taken
+        # The watersheds of those that were taken.
+        self._settling = StoredMap(context.rows, SETTLING)
         self._counters: Counter[str] = Counter()
 
     def __contains__(self, profile: str) -> bool:
@@ -469,7 +468,7 @@ class ProfileMoves(Part):
         yield hears(TreeEnded, lambda ended: self.end_tree(ended.root))
 
     def restore(self, rows: StoredRows) -> None:
-        self.leaving.restore(rows)
+        self.leaving.restore()
         self.coming.restore(rows)
         self._look_again()
 

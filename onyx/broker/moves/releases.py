@@ -31,7 +31,6 @@ from overlay.link.frames import (
     ProfileReleased,
     ReleaseProfile,
 )
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.tree_name import root_of
@@ -111,7 +110,7 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         """Whether results of some profile are being read from the store."""
         return bool(self._reading)
 
-    def restore(self, rows: StoredRows) -> None:
+    def restore(self) -> None:
         self._reading = {p for p, release in self._releases.items() if release.wanted is not None}
 
     def handle_release(self, frame: ReleaseProfile) -> None:

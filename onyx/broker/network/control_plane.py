@@ -98,7 +98,6 @@ class GoneSources:
 
     def __init__(self, rows: RowLog) -> None:
         self._gone = StoredMap(rows, GONE, lambda row: row.order)  # the oldest first
-        self._order = 0
 
     def __contains__(self, source: object) -> bool:
         return source in self._gone
@@ -106,19 +105,14 @@ class GoneSources:
     def __iter__(self) -> Iterator[str]:
         return iter(self._gone)
 
-    def restore(self, rows: StoredRows) -> None:
-        self._order = max((row.order for row in self._gone.values()), default=0)
-
     def add(
         self, source: str, base: str, former: Sequence[FormerSchema], last: int, oldest: int
     ) -> None:
         """What waits for users has positions from ``oldest`` to ``last``."""
-        self._order += 1
+        order = 1 + max((row.order for row in self._gone.values()), default=0)
         # Without a schema, too, its messages may wait.
         kept = [*former, FormerSchema("", b"", last)]
-        row = _GoneRow(
-            self._order, base, [(each.kind, each.schema, each.position) for each in kept]
-        )
+        row = _GoneRow(order, base, [(each.kind, each.schema, each.position) for each in kept])
         self._gone[source] = row
         for place, (name, row) in enumerate(list(self._gone.items())):
             if not row.waits(oldest):
@@ -475,7 +469,6 @@ class ControlPlane(Part):
 
     def restore(self, rows: StoredRows) -> None:
         self.shapes.restore(rows)
-        self.gone_sources.restore(rows)
         for _, entry in rows.take(SOURCES):
             self._know_source(entry)
 
