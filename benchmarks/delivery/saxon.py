@@ -65,6 +65,15 @@ class TimedSaxon:
         answer = self._ask({"transform": message.decode("utf-8-sig"), "rounds": rounds})
         return None if "error" in answer else Transformed(**answer)
 
+    def said(self, stylesheet: str, message: bytes) -> str | None:
+        """The text that one stylesheet makes of a message; None where either is an error."""
+        try:
+            self.load([stylesheet])
+        except BenchmarkError:
+            return None
+        transformed = self.transform(message)
+        return None if transformed is None else transformed.text
+
     def _ask(self, request: dict[str, object]) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
