@@ -10,7 +10,7 @@ into the commit of its turn, and it is filled at a restart.
     self._roots["s1"] = _RootRow(...)                           # put
     del self._roots["s1"]                                       # deleted
 
-A core fills all of them before it restores its parts, which derive from them what is not stored.
+A core fills them before it restores its parts, and a part derives from them all that is not stored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 def fill(rows: RowLog, stored: StoredRows) -> None:
-    """All state that was made with a log takes back its rows."""
+    """Fill all state that was made with a log from its rows."""
     for state in rows.stored:
         state.restore(stored)
 
@@ -68,7 +68,7 @@ class StoredMap(dict[str, R]):
         self._table.delete(self._rows, key)
 
     def pop(self, key: str, default: Any = None) -> Any:
-        """None where there is none, as a rule: it may be gone already."""
+        """The record that was removed; ``default`` where there was none, and no KeyError."""
         if key not in self:
             return default
         record = self[key]

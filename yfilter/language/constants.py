@@ -84,8 +84,8 @@ def constants_in(body: Expression) -> tuple[Constant, ...]:
 
 
 def may_be_fault(expression: Expression, lets: Container[str]) -> bool:
-    """Whether it can be a constant that is an error, with the variables that ``let`` binds; in a
-    tree without one there is none.
+    """Whether an expression may be a constant that can only be an error; ``lets``: the variables
+    that ``let`` binds.  A tree without such an expression has no fault.
 
     PERF: a quick look, as most parts of a profile are about the message."""
 

@@ -168,8 +168,8 @@ def first_told(
 
 
 def failure_more(profile: Profile, said: str) -> bytes:
-    """One failed assertion more, which says something of others; b"" of a profile whose results
-    are none."""
+    """One failed assertion more, which says something of others; b"" where the results of a
+    profile are no failed assertions."""
     failure = _failure(profile.body)
     if failure is None:
         return b""
@@ -183,7 +183,7 @@ def failure_more(profile: Profile, said: str) -> bytes:
 
 
 def tells_more(profile: Profile, result: bytes) -> bool:
-    """Whether a result is such a one, which has no location."""
+    """Whether ``failure_more`` made a result: it has no location."""
     start = failure_more(profile, "").partition(b"<svrl:text>")[0]
     return bool(start) and result.startswith(start)
 

@@ -1424,7 +1424,7 @@ class FunctionParser(FlworParser):
         return self.at(token, UserCall(name, arguments, self._library))
 
     def know(self, written_out: Mapping[tuple[str, int], FunctionDeclaration]) -> None:
-        """The declarations that a parser of the same text has made for functions of it."""
+        """Take over the declarations that another parser of the same text has made."""
         self.written_out = {**written_out}
         self._functions = {**written_out}
 
@@ -1594,7 +1594,7 @@ _FUNCTION = 'function($a) {…} or a name, such as string#1, or a variable that 
 class InlineFunctionParser(FunctionParser):
     """Adds functions as arguments to declared functions; they are written out where they stand.
 
-    What a call is written out as may call functions that are declared for it, in the namespace
+    The expression that stands for a call may call functions declared for it, in the namespace
     WRITTEN_OUT.  All calls of a profile have one library, so a text with such functions is parsed
     once more, with them known (``written_out``).
     """
@@ -1621,7 +1621,7 @@ class InlineFunctionParser(FunctionParser):
         return found
 
     def _with_given(self, make: Callable[[], Expression]) -> Expression:
-        """What a call is written out as, within what functions applied in part are given."""
+        """The expression for a call, with arguments of functions applied in part around it."""
         outer, self._given = self._given, []
         found = make()
         for name, value in reversed(self._given):
@@ -1729,7 +1729,7 @@ class InlineFunctionParser(FunctionParser):
         self.stands_for[name] = FunctionText(start, self.lexer.offset, scope)
 
     def meaning(self, name: str, token: Token) -> Expression:
-        """What stands where the name of a parameter, or of a function with its arguments, does."""
+        """The expression for the name of a parameter, or for a call of a function by a variable."""
         meant = self.stands_for[name]
         if not isinstance(meant, FunctionText):
             self._count_steps(size_of(meant), token)
@@ -2132,7 +2132,7 @@ _PROLOGS_MAX = 256
 _SPACES = re.compile(
     rf"""(?:[ \t\n]*+declare[ ]namespace[ ]{NCNAME}[ ]=[ ]"[^"&{{}}]{{1,256}}+";)++"""
 )
-# What is about variables, functions or settings of its profile, or may be; updates are.
+# A condition that may refer to declarations of its own profile, or be an update.
 _IS_OWN = re.compile(rf"[$<{{#?]|\(:|\b(?:switch|nodes?|value)\b|(?<!\bxs):[{NAME}]+[ \t\n]*\(")
 _BRACKET = re.compile(r"""[][]|"[^"]*+"|'[^']*+'""")
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
@@ -2266,8 +2266,8 @@ class QueryParser(UpdateParser):
         self._spaces: tuple[dict[str, str], frozenset[tuple[str, str]]] = {}, frozenset()
 
     def condition(self) -> Expression:
-        """PERF: one that another profile has in the same surroundings is known, if it is about
-        nothing that its own profile declares; rules of a set say the same of their contexts."""
+        """PERF: a condition that an earlier profile had in the same scope is taken from there, if
+        it refers to no declaration of its profile; rules of a set repeat their contexts'."""
         text, start = self.lexer.text, self.lexer.offset
         if self._ends is None:
             self._ends = _ends_of_brackets(text)

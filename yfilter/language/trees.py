@@ -46,11 +46,11 @@ def nodes_of(tree: object) -> Iterator[object]:
 
 
 def by_identity(found_max: int) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
-    """A function of a node, and of what else it depends on, that remembers what it made of so many
-    very nodes.
+    """Memoises a function by the identity of its first argument, a node, and by the values of the
+    others; it keeps so many results, with their nodes.
 
-    PERF: profiles of a rule set share conditions (``QueryParser.condition``), and to find equal
-    ones costs as much as what is made of them."""
+    PERF: profiles of a rule set share conditions (``QueryParser.condition``), and a comparison of
+    equal ones costs as much as the function."""
 
     def remembering(make: Callable[..., Made]) -> Callable[..., Made]:
         known: dict[tuple[object, ...], tuple[object, Made]] = {}

@@ -34,8 +34,8 @@ def results_bytes_max(limits: LinkLimits) -> int:
 
 
 def first_fitting(made: Delivered, bytes_max: int, text: str) -> Results:
-    """As many results as fit into a frame, and how many there are beyond; ``text``: the profile,
-    of which the engine may have told as much of results that it did not make."""
+    """The first results, which fit into a frame, and one that tells how many do not; ``text`` is
+    the profile's, for which the engine may have told of results that it did not make."""
     results, media_type = made.results, made.media_type
     size = sum(map(len, results)) + LENGTH_BYTES * len(results)
     why = f"the results have {size} bytes, of which {bytes_max} fit in a frame"
