@@ -34,12 +34,14 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import trio
+from msgspec import UNSET, UnsetType
 
 from onyx.background import background_tasks, forever, hold
 from onyx.client_values import Location, ProfileInfo
 from onyx.errors import RequestFailed, UsageError
 from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import (
+    How,
     NewProfile,
     Patience,
     ProfileBatch,
@@ -58,6 +60,7 @@ from onyx.registration_client import (
     open_connection,
 )
 from onyx.results import ASK_AGAIN, MOVED, Results
+from overlay import verbs
 from overlay.delivery_policy import USUAL, DeliveryPolicy, policy_of
 from overlay.link.client_connection import ClientConnection
 from overlay.link.frames import EPHEMERAL, SHARED
@@ -144,7 +147,9 @@ class User:
         )
         if not wait or info.live:
             return info
-        _, result = await self._ask_host(info.id, "profile.live", _waiting(info.id, wait, 0.0))
+        _, result = await self._ask_host(
+            info.id, verbs.ProfileLive(profile=info.id, wait=wait, timeout=0.0)
+        )
         return replace(info, live=result["live"], missing=tuple(result.get("missing", ())))
 
     def add_profiles(
@@ -172,8 +177,8 @@ class User:
         add_some = partial(add_many, self._registration, self._ask_host, self.name)
 
         async def add(number: int, first: int, some: list[NewProfile]) -> ProfileBatch:
-            arguments = {"skip_refused": skip_refused, "wait": wait}
-            return await add_some(first, f"{key}/{number}", some, arguments, patience)
+            how = How(skip_refused, wait, patience)
+            return await add_some(first, f"{key}/{number}", some, how)
 
         batches = cut(asked, lambda p: len(p.text), lambda p: (p.location, p.near))
         return ProfileBatches(self._start_soon, add, batches, skip_refused)
@@ -193,10 +198,9 @@ class User:
         patience = Patience(timeout_seconds)
 
         async def update(number: int, first: int, some: list[tuple[str, str]]) -> ProfileBatch:
-            arguments = {"skip_refused": skip_refused, "wait": wait}
             ids = [profile for profile, _ in some]
             texts = [text for _, text in some]
-            return await changes_of(first, "profile.update_many", ids, texts, arguments, patience)
+            return await changes_of(first, ids, texts, How(skip_refused, wait, patience))
 
         batches = cut(changes, lambda change: len(change[1]))
         return ProfileBatches(self._start_soon, update, batches, skip_refused)
@@ -216,8 +220,7 @@ class User:
         patience = Patience(timeout_seconds)
 
         async def remove(number: int, first: int, some: list[str]) -> ProfileBatch:
-            asked = {"wait": wait}
-            return await changes_of(first, "profile.remove_many", some, [], asked, patience)
+            return await changes_of(first, some, [], How(True, wait, patience))
 
         return ProfileBatches(self._start_soon, remove, cut(profile_ids, len), True)
 
@@ -233,11 +236,13 @@ class User:
 
         ``wait`` and ``timeout_seconds`` as with ``add_profile``.
         """
-        arguments = {**_waiting(profile_id, wait, timeout_seconds), "text": text}
-        info, result = await self._ask_host(profile_id, "profile.update", arguments)
+        asked = verbs.ProfileUpdate(
+            profile=profile_id, text=text, wait=wait, timeout=_until(timeout_seconds)
+        )
+        info, result = await self._ask_host(profile_id, asked)
         # From here on the registration service shows the new text to whoever asks.
-        known = {"profile": profile_id, "version": result["version"]}
-        shown = await self._registration.call("profile.await", known)
+        known = verbs.ProfileAwait(profile=profile_id, version=result["version"])
+        shown = await self._registration.ask(known)
         return ProfileInfo(
             id=profile_id,
             user=info.user,
@@ -252,12 +257,12 @@ class User:
 
     async def set_policy(self, profile_id: str, policy: DeliveryPolicy) -> None:
         """How what waits for a profile is kept from now on; RequestFailed "unknown-profile"."""
-        asked = {"profile": profile_id, "policy": policy._asdict()}
-        await self._ask_host(profile_id, "profile.policy", asked)
+        asked = verbs.ProfilePolicy(profile=profile_id, policy=policy._asdict())
+        await self._ask_host(profile_id, asked)
 
     async def policy(self, profile_id: str) -> DeliveryPolicy:
         """How it is kept now, as its host broker says; RequestFailed "unknown-profile"."""
-        _, result = await self._ask_host(profile_id, "profile.policy", {"profile": profile_id})
+        _, result = await self._ask_host(profile_id, verbs.ProfilePolicy(profile=profile_id))
         return policy_of(result["policy"])
 
     async def remove_profile(
@@ -271,13 +276,14 @@ class User:
         await self._registration.profile(profile_id)  # which there must be
         result: Mapping[str, Any] = {}
         try:
-            arguments = _waiting(profile_id, wait, timeout_seconds)
-            _, result = await self._ask_host(profile_id, "profile.remove", arguments)
+            until = _until(timeout_seconds)
+            asked = verbs.ProfileRemove(profile=profile_id, wait=wait, timeout=until)
+            _, result = await self._ask_host(profile_id, asked)
         except RequestFailed as failure:
             # Gone already: an answer that got lost, or somebody else was faster.
             if failure.code != "unknown-profile":
                 raise
-        await self._registration.call("profile.await", {"profile": profile_id})
+        await self._registration.ask(verbs.ProfileAwait(profile=profile_id))
         return tuple(result.get("missing", ()))
 
     async def profiles(self, *, texts: bool = False) -> list[ProfileInfo]:
@@ -354,9 +360,7 @@ class User:
             self._hosts[address] = client
         return self._hosts[address]
 
-    async def _ask_host(
-        self, profile_id: str, verb: str, arguments: Mapping[str, object]
-    ) -> tuple[ProfileInfo, Result]:
+    async def _ask_host(self, profile_id: str, asked: verbs.Asked) -> tuple[ProfileInfo, Result]:
         """Ask the host broker of a profile, whichever it is by then."""
         give_up_at = trio.current_time() + PATIENCE_SECONDS
         failures = 0
@@ -364,7 +368,7 @@ class User:
             info = await self._registration.profile(profile_id)
             host = await self._host(info.address)
             try:
-                return info, await host.call(verb, arguments)
+                return info, await host.ask(asked)
             except RequestFailed as failure:
                 if failure.code not in MOVED or trio.current_time() > give_up_at:
                     raise
@@ -388,7 +392,6 @@ class User:
         return entered
 
 
-def _waiting(profile_id: str, wait: bool, timeout_seconds: float | None) -> dict[str, object]:
-    """The arguments of a request about a profile that may wait until it is live."""
-    timeout = {} if timeout_seconds is None else {"timeout": timeout_seconds}
-    return {"profile": profile_id, "wait": wait, **timeout}
+def _until(timeout_seconds: float | None) -> float | UnsetType:
+    """The ``timeout`` of a request that may wait."""
+    return UNSET if timeout_seconds is None else timeout_seconds

@@ -10,6 +10,7 @@ import trio
 from onyx.errors import UserError
 from onyx.network_view import DEAREST_MAX, Answer, NetworkView, view_of
 from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay import verbs
 
 COLLECTIONS = ("links.journals", "data.sources", "data.source_bytes")
 """Of which a summary has the first; the rest is asked for page by page."""
@@ -24,7 +25,7 @@ async def watch_network(
     watches: dict[str, _Watch] = {}
     async with RegistrationClient(registration) as client, trio.open_nursery() as nursery:
         while True:
-            said = await client.call("network")
+            said = await client.ask(verbs.Network())
             for broker, address in said["brokers"].items():
                 if broker not in watches:
                     watch = watches[broker] = _Watch(address, seconds)
@@ -82,7 +83,7 @@ class _Watch:
 
     async def _ask(self, client: NetworkClient) -> None:
         statistics = await whole(client, await client.statistics())
-        asked = await client.call("profile.dearest", {"count": DEAREST_MAX})
+        asked = await client.ask(verbs.ProfileDearest(count=DEAREST_MAX))
         self._before, self._now = (
             self._now,
             Answer(trio.current_time(), statistics, asked["profiles"]),

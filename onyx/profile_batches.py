@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import trio
+from msgspec import UNSET, UnsetType
 
 from onyx.client_values import Location
 from onyx.errors import ProfilesNotAccepted
 from onyx.registration_client import PATIENCE_SECONDS, NetworkClient, Result
 from onyx.results import ASK_AGAIN, MOVED
+from overlay import verbs
 
 BATCH_PROFILES = 1_000
 BATCH_CHARACTERS = 256 * 1024
@@ -28,7 +30,7 @@ UNDER_WAY = 4  # requests; the next ones are on their way while one is carried o
 
 _T = TypeVar("_T")
 
-AskHost: TypeAlias = Callable[[str, str, Mapping[str, object]], Awaitable[tuple[object, Result]]]
+AskHost: TypeAlias = Callable[[str, verbs.Asked], Awaitable[tuple[object, Result]]]
 """Of a profile, by a verb with arguments."""
 
 
@@ -64,13 +66,21 @@ class Patience:
         self._seconds = seconds
         self._until: float | None = None
 
-    def left(self) -> dict[str, float]:
-        """As the argument of a request; empty: for good."""
+    def timeout(self) -> float | UnsetType:
+        """Of a request, in seconds; UNSET: for good."""
         if self._seconds is None:
-            return {}
+            return UNSET
         if self._until is None:
             self._until = trio.current_time() + self._seconds
-        return {"timeout": max(0.0, self._until - trio.current_time())}
+        return max(0.0, self._until - trio.current_time())
+
+
+class How(NamedTuple):
+    """``skip_refused``: the others of a batch go ahead; ``wait``: until they are live."""
+
+    skip_refused: bool
+    wait: bool
+    patience: Patience
 
 
 class ProfileBatches(Generic[_T]):
@@ -152,30 +162,31 @@ async def add_many(
     first: int,
     request: str,
     profiles: Sequence[NewProfile],
-    arguments: Mapping[str, object],
-    patience: Patience,
+    how: How,
 ) -> ProfileBatch:
     """Add profiles of one place, by a request of this id; ``ask_host`` asks the host broker of a
     profile, ``user`` has those that name nobody."""
-    waits = arguments["wait"] is True
-    until = patience.left()
-    asked: dict[str, object] = {
-        **arguments,
-        "texts": [profile.text for profile in profiles],
-        "near": profiles[0].near,
-        "wait": waits and not until,
-    }
-    if profiles[0].location is not None:
-        asked["location"] = list(profiles[0].location)
+    until = how.patience.timeout()
     users = [user if each.user is None else each.user for each in profiles]
-    asked |= {"user": users[0]} if len(set(users)) == 1 else {"users": users}
-    result = await registration.call("profile.add_many", asked, request=request)
+    is_one = len(set(users)) == 1
+    asked = verbs.ProfileAddMany(
+        texts=[profile.text for profile in profiles],
+        user=users[0] if is_one else "",
+        users=UNSET if is_one else users,
+        location=profiles[0].location,
+        near=profiles[0].near,
+        wait=how.wait and until is UNSET,
+        skip_refused=how.skip_refused,
+    )
+    result = await registration.ask(asked, request=request)
     refused = {first + place: why for place, _, why in result["refused"]}
     left = iter(result["profiles"])
     places = range(first, first + len(profiles))
     ids = ["" if place in refused else next(left, "") for place in places]
     warnings = await warnings_of(registration, first, ids)
-    missing = await wait_live(registration, ask_host, ids, patience) if waits and until else []
+    missing: list[str] = []
+    if how.wait and until is not UNSET:
+        missing = await wait_live(registration, ask_host, ids, how.patience)
     return ProfileBatch(first, ids, refused, warnings, missing)
 
 
@@ -183,11 +194,9 @@ async def change_many(
     registration: NetworkClient,
     host_at: Callable[[str], Awaitable[NetworkClient]],
     first: int,
-    verb: str,
     ids: Sequence[str],
     texts: Sequence[str],
-    arguments: Mapping[str, object],
-    patience: Patience,
+    how: How,
 ) -> ProfileBatch:
     """Ask the host brokers of profiles, whichever they are by then, until each has its answer;
     ``host_at`` gives a connection to an address, ``texts`` are empty where they are removed."""
@@ -197,21 +206,31 @@ async def change_many(
     missing: set[str] = set()
     left: Sequence[int] = range(len(ids))
     while left:
-        asked = {"profiles": [ids[place] for place in left]}
-        found = await registration.call("profile.find_many", asked)
+        found = await registration.ask(
+            verbs.ProfileFindMany(profiles=[ids[place] for place in left])
+        )
         by_host: dict[str, list[int]] = {}
         for place, host in zip(left, found["hosts"], strict=True):
             by_host.setdefault(host, []).append(place)
         refused |= dict.fromkeys(by_host.pop("", ()), "there is no such profile")
         moving: list[int] = []
         for name, places in by_host.items():
-            asked = {"profiles": [ids[place] for place in places]}
+            some, timeout = [ids[place] for place in places], how.patience.timeout()
+            asked: verbs.Waits = verbs.ProfileRemoveMany(
+                profiles=some, wait=how.wait, timeout=timeout
+            )
             if texts:
-                asked["texts"] = [texts[place] for place in places]
+                asked = verbs.ProfileUpdateMany(
+                    profiles=some,
+                    texts=[texts[place] for place in places],
+                    skip_refused=how.skip_refused,
+                    wait=how.wait,
+                    timeout=timeout,
+                )
             broker = await host_at(found["addresses"][name])
-            result = await broker.call(verb, {**asked, **arguments, **patience.left()})
+            result = await broker.ask(asked)
             missing |= set(result.get("missing", ()))
-            await _wait_known(registration, asked["profiles"], result)
+            await _wait_known(registration, some, result)
             for at, code, why in result["refused"]:
                 if code in MOVED and trio.current_time() < give_up_at:
                     moving.append(places[at])
@@ -234,8 +253,8 @@ async def warnings_of(
     found: dict[int, list[str]] = {}
     places = [place for place, profile in enumerate(ids) if profile]
     while places:
-        asked = {"profiles": [ids[place] for place in places]}
-        result = await registration.call("profile.warnings", asked)
+        asked = verbs.ProfileWarnings(profiles=[ids[place] for place in places])
+        result = await registration.ask(asked)
         found |= {first + places[at]: warnings for at, warnings in result["warnings"]}
         places = places[result["looked_at"] :]
     return found
@@ -252,12 +271,12 @@ async def wait_live(
     profiles = [profile for profile in ids if profile]
     missing: set[str] = set()
     if profiles:
-        found = await registration.call("profile.find_many", {"profiles": profiles})
+        found = await registration.ask(verbs.ProfileFindMany(profiles=profiles))
         by_host = dict(zip(found["hosts"], profiles, strict=True))
         by_host.pop("", None)  # somebody has removed them
         for last in by_host.values():
-            asked = {"profile": last, "wait": True, **patience.left()}
-            _, result = await ask_host(last, "profile.live", asked)
+            asked = verbs.ProfileLive(profile=last, wait=True, timeout=patience.timeout())
+            _, result = await ask_host(last, asked)
             missing |= set(result.get("missing", ()))
     return sorted(missing)
 
@@ -268,10 +287,8 @@ async def _wait_known(registration: NetworkClient, profiles: Sequence[str], resu
     refused = {at for at, *_ in result["refused"]}
     changed = [at for at in range(len(profiles)) if at not in refused]
     if changed:
-        known: dict[str, object] = {"profile": profiles[changed[-1]]}
-        if "versions" in result:
-            known["version"] = result["versions"][changed[-1]]
-        await registration.call("profile.await", known)
+        version = result["versions"][changed[-1]] if "versions" in result else 0
+        await registration.ask(verbs.ProfileAwait(profile=profiles[changed[-1]], version=version))
 
 
 class _Answer:

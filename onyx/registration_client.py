@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import trio
+from msgspec import UNSET, UnsetType
 
 from formats.errors import SchemaRefused
 from onyx.background import background_tasks
@@ -33,6 +34,7 @@ from onyx.errors import (
     UnreadableInput,
 )
 from onyx.identity.known_networks import credentials_for
+from overlay import verbs
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.client_connection import (
     ClientConnection,
@@ -111,9 +113,13 @@ class NetworkClient:
         connection, arguments = self._open(), arguments or {}
         return await call(connection, verb, arguments, self._patience_seconds, request)
 
+    async def ask(self, asked: verbs.Asked, *, request: str = "") -> Result:
+        """``call`` of a verb by the record of its arguments."""
+        return await self.call(asked.verb, asked.arguments(), request=request)
+
     async def statistics(self) -> Result:
         """What the process at the other end counts, in short (docs/protocol.md)."""
-        return await self.call("statistics")
+        return await self.ask(verbs.Statistics())
 
     async def statistics_of(
         self, collection: str, *, match: str = "", first: int = 0
@@ -123,18 +129,17 @@ class NetworkClient:
 
         RequestFailed "unknown-statistics" where there is no such collection.
         """
-        arguments = {"of": collection, "match": match, "first": first}
-        said = await self.call("statistics", arguments)
+        said = await self.ask(verbs.Statistics(of=collection, match=match, first=first))
         return [(name, entry) for name, entry in said["entries"]], said["next"]
 
     async def observe(
-        self, wants: Mapping[str, object], take: Callable[[Mapping[str, Any]], None]
+        self, wants: verbs.Observe, take: Callable[[Mapping[str, Any]], None]
     ) -> None:
-        """``take`` what a broker does from now on, as far as it is wanted (Observers), until
+        """``take`` what a broker does from now on, as far as it is wanted, until
         cancelled; asked for again when the connection was lost."""
         connection = self._open()
         while True:
-            await self.call("observe", wants)
+            await self.ask(wants)
             with suppress(ConnectionFailed):
                 async for event in connection.observed():
                     take(event)
@@ -164,12 +169,12 @@ class RegistrationClient(NetworkClient):
 
     async def processes(self) -> Processes:
         """All of the network, and which do not run."""
-        said = await self.call("network")
+        said = await self.ask(verbs.Network())
         return Processes(said["registration"], dict(said["brokers"]), frozenset(said["down"]))
 
     async def brokers(self) -> dict[str, str]:
         """The address of every broker, by its id."""
-        return dict((await self.call("network"))["brokers"])
+        return dict((await self.ask(verbs.Network()))["brokers"])
 
     async def register_source(
         self,
@@ -201,29 +206,28 @@ class RegistrationClient(NetworkClient):
         otherwise becomes as it is said here (``SourceInfo.changed``), but for ``compression`` and
         ``base``: RequestFailed "other-content".
         """
-        arguments: dict[str, object] = {"rate": rate, "size": size, "validate": validate}
-        if ensure:
-            arguments["ensure"] = True
-        if base:
-            arguments["base"] = base
-        if name:
-            arguments["name"] = name
-        if key:
-            arguments["key"] = key
-        if location is not None:
-            arguments["location"] = list(location)
-        if schema is not None:
-            arguments |= await _schema_arguments(schema)
-        if compression:
-            arguments["compression"] = {
-                form: await _read_file(path) for form, path in compression.items()
-            }
-        return self._source_that_is(await self.call("source.register", arguments))
+        schema_name, data = (UNSET, b"") if schema is None else await _read_schema(schema)
+        asked = verbs.SourceRegister(
+            name=name or UNSET,
+            location=UNSET if location is None else location,
+            rate=rate,
+            size=size,
+            schema_name=schema_name,
+            schema=data,
+            validate=validate,
+            compression={
+                form: await _read_file(path) for form, path in (compression or {}).items()
+            },
+            base=base,
+            key=key,
+            ensure=ensure,
+        )
+        return self._source_that_is(await self.ask(asked))
 
     async def source(self, source: str) -> SourceInfo:
         """By its id, or its name; RequestFailed "unknown-source" when there is none, and
         "ambiguous-name", with their ids, where several have the name."""
-        return SourceInfo.from_result(await self.call("source.show", {"source": source}))
+        return SourceInfo.from_result(await self.ask(verbs.SourceShow(source=source)))
 
     async def update_source(
         self,
@@ -243,21 +247,25 @@ class RegistrationClient(NetworkClient):
         validated any more.  It keeps its root broker, wherever it says that it is.  RequestFailed
         "not-authorised" unless it is one's own, or one operates the network.
         """
-        arguments: dict[str, object] = {}
-        said = {"rate": rate, "size": size, "validate": validate}
-        arguments |= {name: value for name, value in said.items() if value is not None}
-        if location is not None:
-            arguments["location"] = list(location)
+        schema_name, data = ("" if without_schema else UNSET), b""
         if schema is not None:
-            arguments |= await _schema_arguments(schema)
-        elif without_schema:
-            arguments = {"validate": "off", **arguments, "schema_name": ""}
-        return await self.change_source(source, arguments)
+            schema_name, data = await _read_schema(schema)
+        elif without_schema and validate is None:
+            validate = "off"
+        asked = verbs.SourceUpdate(
+            source=source,
+            location=UNSET if location is None else location,
+            rate=UNSET if rate is None else rate,
+            size=UNSET if size is None else size,
+            schema_name=schema_name,
+            schema=data,
+            validate=UNSET if validate is None else validate,
+        )
+        return await self.change_source(asked)
 
-    async def change_source(self, source: str, about: Mapping[str, object]) -> SourceInfo:
-        """``update_source`` of what was read already: ``schema_name`` and the bytes of ``schema``,
-        and the rest by its name."""
-        return self._source_that_is(await self.call("source.update", {**about, "source": source}))
+    async def change_source(self, asked: verbs.SourceUpdate) -> SourceInfo:
+        """``update_source`` by a record, with a schema that was read already."""
+        return self._source_that_is(await self.ask(asked))
 
     async def remove_source(self, source: str) -> str:
         """Remove a source, given by its id or its name; its id.  Returns when its root broker has
@@ -266,11 +274,11 @@ class RegistrationClient(NetworkClient):
         RequestFailed "unknown-source" when there is none, "not-authorised" unless it is one's own,
         or one operates the network.
         """
-        return str((await self.call("source.remove", {"source": source}))["source"])
+        return str((await self.ask(verbs.SourceRemove(source=source)))["source"])
 
     async def sources(self) -> list[SourceInfo]:
         """All data sources in the order in which they were registered."""
-        result = await self.call("source.list")
+        result = await self.ask(verbs.SourceList())
         return [SourceInfo.from_result(entry) for entry in result["sources"]]
 
     @staticmethod
@@ -299,16 +307,17 @@ class RegistrationClient(NetworkClient):
         as it is by now; RequestFailed "other-content" where its text was another.
         ProfileNotAccepted when its text is refused.
         """
-        arguments: dict[str, object] = {"text": text, "user": user, "near": near, "wait": wait}
-        if timeout_seconds is not None:
-            arguments["timeout"] = timeout_seconds
-        if key:
-            arguments["key"] = key
-        if policy != USUAL:
-            arguments["policy"] = policy._asdict()
-        if location is not None:
-            arguments["location"] = list(location)
-        result = await self.call("profile.add", arguments)
+        asked = verbs.ProfileAdd(
+            text=text,
+            user=user,
+            location=location,
+            near=near,
+            wait=wait,
+            timeout=UNSET if timeout_seconds is None else timeout_seconds,
+            key=key,
+            policy={} if policy == USUAL else policy._asdict(),
+        )
+        result = await self.ask(asked)
         if result.get("removed"):
             raise RequestFailed(
                 "removed", f"{result['profile']} was removed before it was in force"
@@ -317,19 +326,19 @@ class RegistrationClient(NetworkClient):
 
     async def profile(self, profile_id: str) -> ProfileInfo:
         """With its text; RequestFailed "unknown-profile" when there is none."""
-        return ProfileInfo.from_result(await self.call("profile.show", {"profile": profile_id}))
+        return ProfileInfo.from_result(await self.ask(verbs.ProfileShow(profile=profile_id)))
 
     async def put_taxonomy(self, name: str, text: bytes, media_type: str) -> TaxonomyInfo:
         """Register a taxonomy, a graph, or another in place of the one of that name.
 
         RequestFailed says why not: ``taxonomy-cycle`` where it has one, by itself or with others.
         """
-        about = {"name": name, "text": text, "syntax": media_type}
-        return TaxonomyInfo.from_result(await self.call("taxonomy.put", about))
+        asked = verbs.TaxonomyPut(name=name, text=text, syntax=media_type)
+        return TaxonomyInfo.from_result(await self.ask(asked))
 
     async def taxonomies(self) -> list[TaxonomyInfo]:
         """All that are registered, by name."""
-        listed = (await self.call("taxonomy.list"))["taxonomies"]
+        listed = (await self.ask(verbs.TaxonomyList()))["taxonomies"]
         return [
             TaxonomyInfo.from_result({"name": name, "version": version, **counts})
             for name, version, _, _, counts in listed
@@ -337,33 +346,33 @@ class RegistrationClient(NetworkClient):
 
     async def taxonomy(self, name: str) -> bytes:
         """One as it was put; RequestFailed ``unknown-taxonomy`` when there is none."""
-        return bytes((await self.call("taxonomy.show", {"name": name}))["text"])
+        return bytes((await self.ask(verbs.TaxonomyShow(name=name)))["text"])
 
     async def remove_taxonomy(self, name: str) -> None:
         """RequestFailed ``unknown-taxonomy`` when there is none."""
-        await self.call("taxonomy.remove", {"name": name})
+        await self.ask(verbs.TaxonomyRemove(name=name))
 
     async def use_plan(self, text: bytes) -> str:
         """Place all profiles to come by this plan (a plan.json; b"": by location); its id.
 
         RequestFailed "plan-refused" when it is no plan for this network.
         """
-        return str((await self.call("plan.use", {"plan": text}))["plan"])
+        return str((await self.ask(verbs.PlanUse(plan=text)))["plan"])
 
     async def plan(self) -> bytes:
         """The plan in force, as it was given; b"" when there is none."""
-        return bytes((await self.call("plan.show"))["text"])
+        return bytes((await self.ask(verbs.PlanShow()))["text"])
 
     async def matched_share(self) -> tuple[float, float | None]:
         """How many messages the brokers have counted under the plan in force (recent ones count
         more), and the share of its partitions that a message has matched (None: no messages)."""
-        measured = (await self.call("plan.show"))["measured"]
+        measured = (await self.ask(verbs.PlanShow()))["measured"]
         return measured["messages"], measured["matched_share"]
 
     async def census(self, text: bytes = b"") -> Drift:
         """How the profiles of the network are placed, in sums, compared with a plan (b"": the one
         in force); ``moves``: by ``apply_plan``.  RequestFailed "plan-refused", "no-plan"."""
-        return drift_of(dict(await self.call("plan.census", {"plan": text})))
+        return drift_of(dict(await self.ask(verbs.PlanCensus(plan=text))))
 
     async def apply_plan(
         self, *, rate: float | None = None, at_once: int | None = None
@@ -371,28 +380,30 @@ class RegistrationClient(NetworkClient):
         """Move the profiles that there are to where the plan in force has them, live: at most
         ``rate`` moves begin in a second and ``at_once`` are under way (None: as the service
         thinks fit).  Returns at once; RequestFailed "no-plan"."""
-        throttle = {"rate": rate, "at_once": at_once}
-        given = {name: value for name, value in throttle.items() if value is not None}
-        return PlanProgress(**await self.call("plan.apply", given))
+        asked = verbs.PlanApply(
+            rate=verbs.PLAN_RATE if rate is None else rate,
+            at_once=verbs.PLAN_AT_ONCE if at_once is None else at_once,
+        )
+        return PlanProgress(**await self.ask(asked))
 
     async def plan_progress(self) -> PlanProgress:
         """How far that is."""
-        return PlanProgress(**await self.call("plan.progress"))
+        return PlanProgress(**await self.ask(verbs.PlanProgress()))
 
     async def auto_plan(self, *, on: bool | None = None) -> AutoPlan:
         """Whether and why the service plans by itself; from now on it shall (``on``), or not."""
-        return AutoPlan(**await self.call("plan.auto", {} if on is None else {"on": on}))
+        return AutoPlan(**await self.ask(verbs.PlanAuto(on=UNSET if on is None else on)))
 
     async def pause_plan(self) -> PlanProgress:
         """Begin no more moves until ``resume_plan``; those under way go on."""
-        return PlanProgress(**await self.call("plan.pause"))
+        return PlanProgress(**await self.ask(verbs.PlanPause()))
 
     async def resume_plan(self) -> PlanProgress:
-        return PlanProgress(**await self.call("plan.resume"))
+        return PlanProgress(**await self.ask(verbs.PlanResume()))
 
     async def abort_plan(self) -> PlanProgress:
         """Begin no more moves, and give up those whose profiles are still at their old host."""
-        return PlanProgress(**await self.call("plan.abort"))
+        return PlanProgress(**await self.ask(verbs.PlanAbort()))
 
     async def profiles(self, user: str = "", texts: bool = False) -> list[ProfileInfo]:
         """The profiles of a user ("": of all), in order of registration; ``texts``: with them."""
@@ -400,8 +411,7 @@ class RegistrationClient(NetworkClient):
         more = True
         while more:
             after = found[-1].id if found else ""
-            arguments = {"user": user, "after": after, "texts": texts}
-            result = await self.call("profile.list", arguments)
+            result = await self.ask(verbs.ProfileList(user=user, after=after, texts=texts))
             found += [ProfileInfo.from_result(entry) for entry in result["profiles"]]
             more = result["more"]
         return found
@@ -533,14 +543,14 @@ def request_failed(error: RemoteError) -> RequestFailed:
     return RequestFailed(error.code, error.message)
 
 
-async def _schema_arguments(path: Path) -> dict[str, object]:
+async def _read_schema(path: Path) -> tuple[str | UnsetType, bytes]:
+    """Its name, and its documents."""
     from onyx.schema_path import read_schema_path  # noqa: PLC0415 - lxml
 
     try:
-        name, data = await trio.to_thread.run_sync(read_schema_path, path)
+        return await trio.to_thread.run_sync(read_schema_path, path)
     except SchemaRefused as refusal:
         raise UnreadableInput(f"{path}: {refusal}") from None
-    return {"schema_name": name, "schema": data}
 
 
 async def _read_file(path: Path) -> bytes:

@@ -21,6 +21,7 @@ from onyx.client_values import Delivery, ProfileInfo
 from onyx.errors import NetworkUnreachable, RequestFailed, UsageError, UserError
 from onyx.positions import PositionOf, Positions, load_and_save
 from onyx.registration_client import RegistrationClient, call, request_failed
+from overlay import verbs
 from overlay.backoff import Backoff
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.frames import SHARED, Contents, Deliveries, contents
@@ -116,7 +117,9 @@ class Results:
             self._find = None
         attached = [(place, *await self._attach(place)) for place in self._unconnected]
         for connection in {connection for _, _, connection, _ in attached}:
-            await call(connection, "sync", {})  # behind it the broker has said no, or has not
+            await call(
+                connection, verbs.Sync.verb, {}
+            )  # behind it the broker has said no, or has not
         for place, host, connection, inbox in attached:
             if inbox.ended is None:
                 self._settle(place, host, connection, inbox)
@@ -191,7 +194,7 @@ class Results:
     async def flush(self) -> None:
         """Return when the host brokers have all acknowledgements on disk."""
         for connection in list(self._connections):
-            await call(connection, "sync", {})
+            await call(connection, verbs.Sync.verb, {})
 
     async def _follow(self, inbox: Inbox) -> None:
         """Nothing comes in an inbox any more: go on at another host broker, or raise why not."""
@@ -217,7 +220,7 @@ class Results:
         failures = tries = 0
         while True:
             host, connection, inbox = await self._attach(place)
-            await call(connection, "sync", {})
+            await call(connection, verbs.Sync.verb, {})
             if inbox.ended is None:
                 self._settle(place, host, connection, inbox)
                 return

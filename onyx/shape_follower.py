@@ -13,6 +13,7 @@ import trio
 
 from onyx.errors import UserError
 from onyx.registration_client import RegistrationClient
+from overlay import verbs
 from overlay.topology import Topology, TopologyError, parse_topology
 
 FOLLOW_SECONDS = 1.0
@@ -36,12 +37,12 @@ async def follow_shape(
                 told: Mapping[str, str] = {}
                 while True:
                     if (found_down := troubles()) != told:
-                        await client.call("processes.report", {"down": found_down})
+                        await client.ask(verbs.ProcessesReport(down=dict(found_down)))
                         told = found_down
-                    progress = await client.call("topology.progress")
+                    progress = await client.ask(verbs.TopologyProgress())
                     found = progress["version"], progress["stage"] == "settled"
                     if found != known:
-                        answer = await client.call("topology.processes")
+                        answer = await client.ask(verbs.TopologyProcesses())
                         await changed(parse_topology(answer["text"], "the running network"))
                         known = found
                     await trio.sleep(FOLLOW_SECONDS)

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from overlay.access import ANYTHING, Access, Right, Rule, Token, check_rule
+from overlay import verbs
+from overlay.access import Access, Right, Rule, Token, check_rule
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import REVOKED_MAX, SERIAL_BYTES, AccessAnnounced, Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
-from overlay.link.request_server import RequestRefused, Result, Verb, name_argument, number_argument
+from overlay.link.request_server import RequestRefused, Result, Verb
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
@@ -31,9 +32,6 @@ from registration.catalog import REGISTRATION_KEY
 
 GRANTS_MAX = 10_000
 TOKENS_MAX = 10_000
-TOKEN_SECONDS_MAX = 10 * 366 * 86_400
-ONLY_MAX = 100  # roles that a token is bound to
-DIGEST_BYTES = 32
 
 
 class AccessControl(Part):
@@ -62,15 +60,15 @@ class AccessControl(Part):
         self.table = context.access
         self.is_known = True
         """Whether the grants are known; they are not while brokers are asked for them."""
-        self.verbs = {
-            "access.whoami": Verb(Right.KNOWN, self._whoami),
-            "access.list": Verb(Right.ADMIN, self._list),
-            "access.grant": Verb(Right.ADMIN, self._grant),
-            "access.revoke": Verb(Right.ADMIN, self._revoke),
-            "token.list": Verb(Right.ADMIN, self._list_tokens),
-            "token.issue": Verb(Right.ADMIN, self._issue),
-            "token.revoke": Verb(Right.ADMIN, self._revoke_token),
-        }
+        self.verbs = (
+            Verb(verbs.Whoami, self._whoami),
+            Verb(verbs.AccessList, self._list),
+            Verb(verbs.AccessGrant, self._grant),
+            Verb(verbs.AccessRevoke, self._revoke),
+            Verb(verbs.TokenList, self._list_tokens),
+            Verb(verbs.TokenIssue, self._issue),
+            Verb(verbs.TokenRevoke, self._revoke_token),
+        )
 
     def restore(self, rows: StoredRows) -> None:
         self._use()
@@ -116,17 +114,17 @@ class AccessControl(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _whoami(self, connection: int, request: Request) -> Result:
+    def _whoami(self, connection: int, request: Request, asked: verbs.Whoami) -> Result:
         asker = self._links.principal(connection)
         said = "" if asker is None else str(asker)
         return {"principal": said, "operates": self.table.now.may(asker, Right.OPERATE)}
 
-    def _list(self, connection: int, request: Request) -> Result:
+    def _list(self, connection: int, request: Request, asked: verbs.AccessList) -> Result:
         rules = [[*rule, True] for rule in self._fixed]
         return {"rules": rules + [[*rule, False] for rule in self._granted.values()]}
 
-    def _grant(self, connection: int, request: Request) -> Result:
-        rule = _rule_argument(request)
+    def _grant(self, connection: int, request: Request, asked: verbs.AccessGrant) -> Result:
+        rule = _rule(asked)
         if rule in self._fixed or _key(rule) in self._granted:
             return {"changed": False}
         if len(self._granted) >= GRANTS_MAX:
@@ -135,8 +133,8 @@ class AccessControl(Part):
         self._changed(connection, request, " ".join(rule))
         return {"changed": True}
 
-    def _revoke(self, connection: int, request: Request) -> Result:
-        rule = _rule_argument(request)
+    def _revoke(self, connection: int, request: Request, asked: verbs.AccessRevoke) -> Result:
+        rule = _rule(asked)
         if rule in self._fixed:
             raise RequestRefused(
                 "not-granted",
@@ -148,12 +146,12 @@ class AccessControl(Part):
         self._changed(connection, request, " ".join(rule))
         return {"changed": True}
 
-    def _list_tokens(self, connection: int, request: Request) -> Result:
+    def _list_tokens(self, connection: int, request: Request, asked: verbs.TokenList) -> Result:
         found = self._tokens.items()
         return {"tokens": [[name, t.principal, t.expires, list(t.only)] for name, t in found]}
 
-    def _issue(self, connection: int, request: Request) -> Result:
-        token = _token_argument(request, self._wall())
+    def _issue(self, connection: int, request: Request, asked: verbs.TokenIssue) -> Result:
+        token = _token(asked, self._wall())
         if token.id not in self._tokens:
             over = [name for name, each in self._tokens.items() if each.expires <= self._wall()]
             for name in over:
@@ -166,8 +164,8 @@ class AccessControl(Part):
             self._changed(connection, request, said)
         return {"token": token.id, "expires": self._tokens[token.id].expires}
 
-    def _revoke_token(self, connection: int, request: Request) -> Result:
-        name = name_argument(request, "token")
+    def _revoke_token(self, connection: int, request: Request, asked: verbs.TokenRevoke) -> Result:
+        name = asked.token
         token = self._tokens.get(name)
         if token is None:
             raise RequestRefused("unknown-token", f"there is no token {name!r}")
@@ -216,39 +214,21 @@ GRANTS = Table("grant", Rule)
 TOKENS = Table("token", Token)
 
 
-def _token_argument(request: Request, now: float) -> Token:
-    digest, only = request.arguments.get("digest"), request.arguments.get("only", [])
-    seconds = number_argument(request, "seconds", 0)
-    principal = name_argument(request, "principal")
-    if not isinstance(digest, bytes) or len(digest) != DIGEST_BYTES:
-        raise RequestRefused("bad-argument", f"'digest' must be {DIGEST_BYTES} bytes")
-    if not 1 <= seconds <= TOKEN_SECONDS_MAX:
-        raise RequestRefused("bad-argument", f"'seconds' must be 1 to {TOKEN_SECONDS_MAX}")
-    if not (
-        isinstance(only, list)
-        and len(only) <= ONLY_MAX
-        and all(isinstance(pair, list) and list(map(type, pair)) == [str, str] for pair in only)
-    ):
-        raise RequestRefused("bad-argument", f"'only' must be at most {ONLY_MAX} of [role, scope]")
+def _token(asked: verbs.TokenIssue, now: float) -> Token:
     try:
-        if Principal.parse(principal).role not in ("user", "source", "operator"):
-            raise ValueError(f"{principal!r}; expected a user, a source or an operator")
-        for role, scope in only:
-            check_rule(Rule(principal, role, scope))
+        if Principal.parse(asked.principal).role not in ("user", "source", "operator"):
+            raise ValueError(f"{asked.principal!r}; expected a user, a source or an operator")
+        for role, scope in asked.only:
+            check_rule(Rule(asked.principal, role, scope))
     except ValueError as error:
-        raise RequestRefused("bad-argument", f"{request.verb}: {error}") from None
-    bound = [(role, scope) for role, scope in only]
-    return Token(principal, digest, int(now + seconds), bound)
+        raise RequestRefused("bad-argument", f"{asked.verb}: {error}") from None
+    return Token(asked.principal, asked.digest, int(now + asked.seconds), asked.only)
 
 
-def _rule_argument(request: Request) -> Rule:
-    rule = Rule(
-        name_argument(request, "principal"),
-        name_argument(request, "role"),
-        name_argument(request, "scope", default=ANYTHING),
-    )
+def _rule(asked: verbs.AccessRule) -> Rule:
+    rule = Rule(asked.principal, asked.role, asked.scope)
     try:
         check_rule(rule)
     except ValueError as error:
-        raise RequestRefused("bad-argument", f"{request.verb}: {error}") from None
+        raise RequestRefused("bad-argument", f"{asked.verb}: {error}") from None
     return rule

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 
-from overlay.access import Right
+from overlay import verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import Result, Verb, number_argument
+from overlay.link.request_server import Result, Verb
 from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -47,7 +47,7 @@ class AuditLog(Part):
         self._say = context.say
         self._entries: deque[tuple[str, Entry]] = deque()
         self._last = 0
-        self.verbs = {"audit.list": Verb(Right.ADMIN, self._list)}
+        self.verbs = (Verb(verbs.AuditList, self._list),)
 
     def restore(self, rows: StoredRows) -> None:
         self._entries.extend(sorted(rows.take(ENTRIES), key=lambda each: each[0]))
@@ -68,10 +68,10 @@ class AuditLog(Part):
     def statistics(self) -> dict[str, int]:
         return {"entries": len(self._entries)}
 
-    def _list(self, connection: int, request: Request) -> Result:
+    def _list(self, connection: int, request: Request, asked: verbs.AuditList) -> Result:
         """A page, the oldest first: [number, second, who, what, detail] of those behind the number
         ``after``."""
-        after = int(number_argument(request, "after", 0))
+        after = int(asked.after)
         found = [(int(key), entry) for key, entry in self._entries if int(key) > after]
         page = [[n, e.second, e.who, e.what, e.detail] for n, e in found[:PAGE]]
         return {"entries": page, "more": len(found) > len(page)}

@@ -34,10 +34,11 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology
+from overlay.verbs import PLAN_AT_ONCE
 from registration.catalog import Catalog, SourceEntry
 from registration.measured_shares import MeasuredShares
 from registration.placement_by_plan import PlanPlacement
-from registration.plan_application import AT_ONCE, PlanApplication
+from registration.plan_application import PlanApplication
 from registration.plan_census import PlanCensus
 from registration.plan_questions import PlanFailed, PlanMade, PlanWanted
 from registration.planning.drift import SHARE_GROWN, Drift, Measured, shares_grown
@@ -409,7 +410,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._base = self._quiet_from
         self.use(made.text)
         self._store()
-        self._application.begin(self._options.moves_per_second, AT_ONCE)
+        self._application.begin(self._options.moves_per_second, PLAN_AT_ONCE)
 
     def _fail(self, thing: None, reason: str) -> None:
         self._failures += 1

@@ -24,32 +24,32 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from msgspec import UNSET
+
 from formats import Schema
-from overlay.access import AccessTable, Right
+from overlay import verbs
+from overlay.access import AccessTable
 from overlay.link.arrival import Arrival
 from overlay.link.durable import StoredMap
 from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
 from overlay.link.request_server import (
-    NAME_BYTES_MAX,
     Failing,
     RequestRefused,
     Result,
     Verb,
-    location_argument,
-    texts_argument,
 )
 from overlay.link.row_log import RowLog
 from overlay.link.slices import never
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
+from overlay.verbs import NAME_BYTES_MAX
 from registration.catalog import Catalog, ProfileEntry
 from registration.ids import number_of
 from registration.new_profiles import Asked, NewProfiles, check
 from registration.schema_warnings import schema_warnings, schemas_seen
-from registration.whose import user_argument, users_named
-from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
+from registration.whose import users_named
 
 BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
 CHECKED_MAX = 64  # requests whose texts are being checked
@@ -123,11 +123,11 @@ class BatchRequests(Part):
         # By request id, the oldest first.
         self._batches = StoredMap(rows, BATCHES, lambda batch: batch.first)
         self._waits: list[_Wait] = []
-        self.verbs: dict[str, Verb] = {
-            "profile.add_many": Verb(Right.OWN, self._add_many, users_named, adds=True),
-            "profile.find_many": Verb(Right.OWN, self._find_many, catalog.profiles_of),
-            "profile.warnings": Verb(Right.OWN, self._warnings, catalog.profiles_of),
-        }
+        self.verbs = (
+            Verb(verbs.ProfileAddMany, self._add_many, users_named),
+            Verb(verbs.ProfileFindMany, self._find_many, catalog.profiles_of),
+            Verb(verbs.ProfileWarnings, self._warnings, catalog.profiles_of),
+        )
 
     def use_topology(self, topology: Topology) -> None:
         self._topology = topology
@@ -195,11 +195,13 @@ class BatchRequests(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _add_many(self, connection: int, request: Request) -> Result | None:
-        texts = texts_argument(request, "texts", DEFAULT_PROFILE_LIMITS.length_max)
-        users = _users_argument(request, len(texts), self._principal(connection))
-        location = location_argument(request)
-        near = request.arguments.get("near") is True
+    def _add_many(
+        self, connection: int, request: Request, asked: verbs.ProfileAddMany
+    ) -> Result | None:
+        texts = asked.texts
+        users = _users(asked, self._principal(connection))
+        location = asked.location
+        near = asked.near
         digest = sha256("\0".join([*texts, *users, str(location), str(near)]).encode()).digest()
         batch = self._batches.get(request.request)
         if batch is not None and batch.digest != digest:
@@ -214,16 +216,16 @@ class BatchRequests(Part):
             self._check(connection, request, texts)
             return None
         if batch is None:
-            if refused and request.arguments.get("skip_refused") is not True:
+            if refused and not asked.skip_refused:
                 return {"profiles": [], "refused": refused}
             gone = {place for place, *_ in refused}
-            asked = [
+            new = [
                 Asked(text, user)
                 for place, (text, user) in enumerate(zip(texts, users, strict=True))
                 if place not in gone
             ]
             entries = (
-                self._news.add(asked, location, near, self._is_bounded(connection)) if asked else []
+                self._news.add(new, location, near, self._is_bounded(connection)) if new else []
             )
             first = number_of(entries[0].profile) if entries else 0
             batch = _Batch(first, len(entries), digest)
@@ -231,7 +233,7 @@ class BatchRequests(Part):
         numbers = range(batch.first, batch.first + batch.count)
         profiles = [self._catalog.ids.name("p", number) for number in numbers]
         result: Result = {"profiles": profiles, "refused": refused}
-        wait = bool(request.arguments.get("wait"))
+        wait = asked.wait
         found = map(self._catalog.profiles.get, profiles)
         left = {
             entry.profile
@@ -243,17 +245,17 @@ class BatchRequests(Part):
         self._waits.append(_Wait(connection, request.request, wait, left, result))
         return None
 
-    def _find_many(self, connection: int, request: Request) -> Result:
+    def _find_many(self, connection: int, request: Request, asked: verbs.ProfileFindMany) -> Result:
         """``hosts``: for each profile the id of its host broker, "" if there is no such profile."""
-        profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
+        profiles = asked.profiles
         found = map(self._catalog.profiles.get, profiles)
         hosts = ["" if entry is None else entry.host for entry in found]
         addresses = {host: str(self._topology.address(host)) for host in set(hosts) - {""}}
         return {"hosts": hosts, "addresses": addresses}
 
-    def _warnings(self, connection: int, request: Request) -> Result:
+    def _warnings(self, connection: int, request: Request, asked: verbs.ProfileWarnings) -> Result:
         """``looked_at``: the first so many; ``warnings``: (place, texts) of those that have any."""
-        profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
+        profiles = asked.profiles
         seen: dict[str, list[Schema]] = {}  # schemas, by user
         found: list[list[object]] = []
         looked = 0
@@ -290,16 +292,16 @@ class BatchRequests(Part):
             wait.left -= live if wait.live else placed
 
 
-def _users_argument(request: Request, count: int, asker: Principal | None) -> list[str]:
-    if "users" not in request.arguments:
-        return [user_argument(request, asker)] * count
-    users = texts_argument(request, "users", NAME_BYTES_MAX)
-    if any(len(user.encode()) > NAME_BYTES_MAX for user in set(users)):
+def _users(asked: verbs.ProfileAddMany, asker: Principal | None) -> list[str]:
+    count = len(asked.texts)
+    if asked.users is UNSET:
+        return [verbs.user_meant(asked.user, asker)] * count
+    if any(len(user.encode()) > NAME_BYTES_MAX for user in set(asked.users)):
         raise RequestRefused(
-            "too-long", f"{request.verb}: a name in 'users' has more than {NAME_BYTES_MAX} bytes"
+            "too-long", f"{asked.verb}: a name in 'users' has more than {NAME_BYTES_MAX} bytes"
         )
-    if len(users) != count:
+    if len(asked.users) != count:
         raise RequestRefused(
-            "bad-argument", f"{request.verb}: {len(users)} 'users' for {count} 'texts'"
+            "bad-argument", f"{asked.verb}: {len(asked.users)} 'users' for {count} 'texts'"
         )
-    return users
+    return asked.users

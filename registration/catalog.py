@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from overlay import verbs
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.durable import StoredMap
-from overlay.link.frames import DeliveryPolicies, Request, SourceAnnounced
+from overlay.link.frames import DeliveryPolicies, SourceAnnounced
 from overlay.link.part import Part
 from overlay.link.principal import Principal
-from overlay.link.request_server import profiles_named
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -225,9 +225,9 @@ class Catalog(Part):
         """The id that an earlier request with the same request id was given."""
         return self._by_request.get(request) if request else None
 
-    def profiles_of(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+    def profiles_of(self, asked: verbs.Asked, asker: Principal) -> Iterator[tuple[str, str]]:
         """Those that a request names and that there are, with their owners."""
-        for profile in profiles_named(request):
+        for profile in verbs.profiles_named(asked):
             entry = self.profiles.get(profile)
             if entry is not None:
                 yield profile, f"user/{entry.user}"

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.events import Flow
@@ -52,7 +53,7 @@ from overlay.topology import Topology, TopologyError
 from registration.access_control import AccessControl
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, entry_of
 
-ANSWERED = frozenset({"statistics", "network", "processes.report"})
+ANSWERED = frozenset(kind.verb for kind in (verbs.Statistics, verbs.Network, verbs.ProcessesReport))
 """The verbs that are answered as ever."""
 REQUESTS_MAX = 1_000  # that wait
 _AS_EVER = (ProfilesPlaced, ProfilesChanged, ProfilesLive, SourceReady, Relayed)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from overlay.access import Right
+from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.frames import (
     DeliveryPolicies,
@@ -38,9 +38,6 @@ from registration.source_roots import SourceRoots
 # Nothing of it is stored: it is said again to a registration service that starts anew.
 
 
-WHY_LENGTH_MAX = 256
-
-
 class ProcessReports(Part):
     """The verbs ``processes.report`` and ``network``; ``statistics`` are what it was told last."""
 
@@ -50,16 +47,16 @@ class ProcessReports(Part):
         self._shapes = shapes
         self._identity = identity
         self._down: dict[str, str] = {}
-        self.verbs: dict[str, Verb] = {
-            "processes.report": Verb(Right.OPERATE, self._report),
-            "network": Verb(Right.KNOWN, self._network),
-        }
+        self.verbs = (
+            Verb(verbs.ProcessesReport, self._report),
+            Verb(verbs.Network, self._network),
+        )
 
     def statistics(self) -> Mapping[str, object]:
         """Why, by node."""
         return {"down": self._down}
 
-    def _network(self, connection: int, request: Request) -> Result:
+    def _network(self, connection: int, request: Request, asked: verbs.Network) -> Result:
         """Where every broker is, and who does not run: what a client needs to look at the
         network."""
         topology = self._shapes.topology
@@ -70,17 +67,14 @@ class ProcessReports(Part):
             "down": sorted(self._down),
         }
 
-    def _report(self, connection: int, request: Request) -> Result:
+    def _report(self, connection: int, request: Request, asked: verbs.ProcessesReport) -> Result:
         """``down``: why a node does not run, of all that do not."""
-        down = request.arguments.get("down")
-        if not isinstance(down, dict) or not all(
-            self._is_node(node) and isinstance(why, str) and len(why) <= WHY_LENGTH_MAX
-            for node, why in down.items()
-        ):
+        down = asked.down
+        unknown = [node for node in down if not self._is_node(node)]
+        if unknown:
             raise RequestRefused(
                 "bad-argument",
-                f"{request.verb}: 'down' must say of nodes of this network why they do not run, in "
-                f"at most {WHY_LENGTH_MAX} characters",
+                f"{asked.verb}: 'down' names {unknown[0]!r}, no node of this network",
             )
         self._down = down
         return {}

@@ -17,14 +17,13 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
+from overlay.verbs import PLAN_BYTES_MAX
 from registration.catalog import ProfileEntry
 from registration.placement import brokers_with_room, choose_host_broker
 from registration.planning.plan import Placer, Plan
 from registration.planning.plan_drift import PlacedProfile, home_of
 from registration.planning.plan_file import PlanError, from_json, plan_id
 from yfilter.errors import ProfileRefused
-
-PLAN_BYTES_MAX = 12 * 1024 * 1024
 
 _CURRENT = "current"
 

@@ -24,6 +24,7 @@ from overlay.link.request_server import Result
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
+from overlay.verbs import PLAN_AT_ONCE, PLAN_RATE
 from registration.catalog import Catalog, ProfileEntry
 from registration.moves import Move, Moves, Phase
 from registration.placement_by_plan import PlanPlacement
@@ -35,9 +36,6 @@ SLICE_PROFILES = 500  # looked at before anything else is done; some 10 ms
 STANDBY_SECONDS = 30.0  # within which a profile must be live at its new host
 TRIES_MAX = 3
 RETRY_SECONDS = 5.0  # between two passes when nothing could be begun
-
-RATE = 50.0
-AT_ONCE = 16
 
 
 class State(StrEnum):
@@ -79,8 +77,8 @@ class PlanApplication(Part):
         self._connected = context.links.connected
         self._state = State.NEVER
         self._plan = ""
-        self._rate = RATE
-        self._at_once = AT_ONCE
+        self._rate = PLAN_RATE
+        self._at_once = PLAN_AT_ONCE
         self._counters: Counter[str] = Counter()
         self._came: Counter[str] = Counter()  # by broker
         self._left: Counter[str] = Counter()

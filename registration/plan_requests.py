@@ -14,19 +14,18 @@
 
 from __future__ import annotations
 
-from overlay.access import Right
+from msgspec import UNSET
+
+from overlay import verbs
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result, Verb, number_argument
+from overlay.link.request_server import RequestRefused, Result, Verb
 from registration.auto_planning import AutoPlanning
 from registration.measured_shares import MeasuredShares
-from registration.placement_by_plan import PLAN_BYTES_MAX, PlanPlacement
-from registration.plan_application import AT_ONCE, RATE, PlanApplication
+from registration.placement_by_plan import PlanPlacement
+from registration.plan_application import PlanApplication
 from registration.plan_census import PlanCensus
 from registration.planning.plan_file import PlanError
-
-RATE_MAX = 10_000.0
-AT_ONCE_MAX = 1_024
 
 
 class PlanRequests(Part):
@@ -45,36 +44,35 @@ class PlanRequests(Part):
         self._application = application
         self._census = census
         self._auto = auto
-        self.verbs = {
-            "plan.use": Verb(Right.OPERATE, self._use),
-            "plan.show": Verb(Right.OPERATE, self._show),
-            "plan.census": Verb(Right.OPERATE, self._count),
-            "plan.apply": Verb(Right.OPERATE, self._apply),
-            "plan.progress": Verb(Right.OPERATE, self._progress),
-            "plan.pause": Verb(Right.OPERATE, self._pause),
-            "plan.resume": Verb(Right.OPERATE, self._resume),
-            "plan.abort": Verb(Right.OPERATE, self._abort),
-            "plan.auto": Verb(Right.OPERATE, self._plan_by_itself),
-        }
+        self.verbs = (
+            Verb(verbs.PlanUse, self._use),
+            Verb(verbs.PlanShow, self._show),
+            Verb(verbs.PlanCensus, self._count),
+            Verb(verbs.PlanApply, self._apply),
+            Verb(verbs.PlanProgress, self._progress),
+            Verb(verbs.PlanPause, self._pause),
+            Verb(verbs.PlanResume, self._resume),
+            Verb(verbs.PlanAbort, self._abort),
+            Verb(verbs.PlanAuto, self._plan_by_itself),
+        )
 
-    def _use(self, connection: int, request: Request) -> Result:
+    def _use(self, connection: int, request: Request, asked: verbs.PlanUse) -> Result:
         """``plan``: the text of a plan, for all profiles to come; empty to have none."""
-        text = _plan_argument(request)
+        text = asked.plan
         try:
             used = self._auto.use(text)
         except PlanError as error:
             raise RequestRefused("plan-refused", str(error)) from error
         return {"plan": used}
 
-    def _show(self, connection: int, request: Request) -> Result:
+    def _show(self, connection: int, request: Request, asked: verbs.PlanShow) -> Result:
         measured = self._shares.measured()
         statistics = self._placement.statistics()
         return {**statistics, "text": self._placement.plan_text, "measured": measured}
 
-    def _count(self, connection: int, request: Request) -> Result | None:
+    def _count(self, connection: int, request: Request, asked: verbs.PlanCensus) -> Result | None:
         """``plan``: the text of a plan, absent: the one in force."""
-        text = _plan_argument(request) if "plan" in request.arguments else b""
-        text = text or self._placement.plan_text
+        text = asked.plan or self._placement.plan_text
         if not text:
             raise _no_plan()
         try:
@@ -84,51 +82,34 @@ class PlanRequests(Part):
         self._census.ask(connection, request.request, plan)
         return None
 
-    def _apply(self, connection: int, request: Request) -> Result:
+    def _apply(self, connection: int, request: Request, asked: verbs.PlanApply) -> Result:
         """``rate``: moves that begin in a second; ``at_once``: that are under way."""
         if not self._placement.plan_id:
             raise _no_plan()
-        rate = number_argument(request, "rate", RATE)
-        at_once = int(number_argument(request, "at_once", AT_ONCE))
-        if not 0 < rate <= RATE_MAX or not 0 < at_once <= AT_ONCE_MAX:
-            raise RequestRefused(
-                "bad-argument",
-                f"'rate' is above 0 and at most {RATE_MAX:g}, 'at_once' 1 to {AT_ONCE_MAX}",
-            )
-        self._application.begin(rate, at_once)
+        self._application.begin(asked.rate, int(asked.at_once))
         return self._application.progress()
 
-    def _progress(self, connection: int, request: Request) -> Result:
+    def _progress(self, connection: int, request: Request, asked: verbs.PlanProgress) -> Result:
         return self._application.progress()
 
-    def _pause(self, connection: int, request: Request) -> Result:
+    def _pause(self, connection: int, request: Request, asked: verbs.PlanPause) -> Result:
         self._application.pause()
         return self._application.progress()
 
-    def _resume(self, connection: int, request: Request) -> Result:
+    def _resume(self, connection: int, request: Request, asked: verbs.PlanResume) -> Result:
         self._application.resume()
         return self._application.progress()
 
-    def _abort(self, connection: int, request: Request) -> Result:
+    def _abort(self, connection: int, request: Request, asked: verbs.PlanAbort) -> Result:
         self._application.abort()
         return self._application.progress()
 
-    def _plan_by_itself(self, connection: int, request: Request) -> Result:
+    def _plan_by_itself(self, connection: int, request: Request, asked: verbs.PlanAuto) -> Result:
         """``on``: whether it shall from now on, whoever has put which plan in force; absent: as it
         is."""
-        if "on" in request.arguments:
-            is_on = request.arguments["on"]
-            if not isinstance(is_on, bool):
-                raise RequestRefused("bad-argument", "'on' must be true or false")
-            self._auto.turn(is_on=is_on)
+        if asked.on is not UNSET:
+            self._auto.turn(is_on=asked.on)
         return self._auto.status()
-
-
-def _plan_argument(request: Request) -> bytes:
-    text = request.arguments.get("plan")
-    if not isinstance(text, bytes) or len(text) > PLAN_BYTES_MAX:
-        raise RequestRefused("bad-argument", f"'plan' must be at most {PLAN_BYTES_MAX} bytes")
-    return text
 
 
 def _no_plan() -> RequestRefused:

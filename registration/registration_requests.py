@@ -23,6 +23,9 @@ from collections.abc import Collection, Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
+from msgspec import UNSET
+
+from overlay import verbs
 from overlay.access import Right
 from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
@@ -30,16 +33,7 @@ from overlay.link.core_context import CoreContext
 from overlay.link.events import DiskRoom
 from overlay.link.frames import Request
 from overlay.link.part import Hearer, Part, Taker, hears, takes
-from overlay.link.request_server import (
-    RequestRefused,
-    Result,
-    Verb,
-    location_argument,
-    name_argument,
-    number_argument,
-    policy_argument,
-    text_argument,
-)
+from overlay.link.request_server import RequestRefused, Result, Verb, check_length, policy_argument
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
@@ -50,7 +44,7 @@ from registration.placement import choose_root_broker
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.shape_changes import ShapeChanges
 from registration.source_requests import SourceRequests, SourceSettings
-from registration.whose import as_oneself, user_argument, users_named
+from registration.whose import as_oneself, users_named
 from yfilter.graph.graph_query import unbound_variables
 
 LIST_MAX = 10_000
@@ -95,13 +89,13 @@ class RegistrationRequests(Part):
         self._next_deadline = inf  # no later than any of them
         # profile id -> (connection, request, version; 0: until it is gone)
         self._awaiting: dict[str, list[tuple[int, str, int]]] = {}
-        self.verbs = {
-            "source.register": Verb(Right.PUBLISH, self._register_source, as_oneself, adds=True),
-            "profile.add": Verb(Right.OWN, self._add_profile, users_named, adds=True),
-            "profile.await": Verb(Right.OWN, self._await_profile, self._catalog.profiles_of),
-            "profile.list": Verb(Right.OWN, self._list_profiles, users_named),
-            "profile.show": Verb(Right.OWN, self._show_profile, self._catalog.profiles_of),
-        }
+        self.verbs = (
+            Verb(verbs.SourceRegister, self._register_source, as_oneself),
+            Verb(verbs.ProfileAdd, self._add_profile, users_named),
+            Verb(verbs.ProfileAwait, self._await_profile, self._catalog.profiles_of),
+            Verb(verbs.ProfileList, self._list_profiles, users_named),
+            Verb(verbs.ProfileShow, self._show_profile, self._catalog.profiles_of),
+        )
 
     def events(self) -> Iterable[Hearer]:
         yield hears(DiskRoom, self._note_disk)
@@ -182,18 +176,20 @@ class RegistrationRequests(Part):
 
     # --- sources --------------------------------------------------------------------------
 
-    def _register_source(self, connection: int, request: Request) -> Result | None:
+    def _register_source(
+        self, connection: int, request: Request, asked: verbs.SourceRegister
+    ) -> Result | None:
         principal = self._server.principal(connection)
         owner = "" if principal is None else str(principal)
         content = ["name", "schema_name", "schema", "validate", "compression"]
         if "base" in request.arguments:  # so that keys of before stay as they are
             content.append("base")
-        key = _key_argument(request, "source", owner, *content)
+        key = _key(asked.key, request, "source", owner, *content)
         entry = self._catalog.sources.get(self._find(request, key))
         is_known = entry is not None and entry.owner == owner
-        is_ensured = self._sources.named_alike(request, owner)
+        is_ensured = self._sources.named_alike(asked, owner)
         if entry is None or not is_known or is_ensured is not None:
-            settings = self._sources.settings(connection, request)
+            settings = self._sources.settings(connection, request, asked)
             if settings is None:
                 return None  # its schema is read, and the request handled again
             if is_ensured is not None:
@@ -204,7 +200,7 @@ class RegistrationRequests(Part):
             else:
                 if self._server.is_bounded(connection):
                     self._check_quota(owner)
-                entry = self._new_source(request, settings, owner)
+                entry = self._new_source(request, asked, settings, owner)
             if key is not None:
                 self._catalog.keys.put(entry.source, key)
         if entry.ready:
@@ -212,7 +208,9 @@ class RegistrationRequests(Part):
         self._waiting.setdefault(entry.source, []).append(_Waiting(connection, request.request))
         return None
 
-    def _new_source(self, request: Request, settings: SourceSettings, owner: str) -> SourceEntry:
+    def _new_source(
+        self, request: Request, asked: verbs.SourceRegister, settings: SourceSettings, owner: str
+    ) -> SourceEntry:
         limit = self._topology.limits.sources_max
         if len(self._catalog.sources) >= limit:
             raise RequestRefused("too-many-sources", f"there are {limit} sources already")
@@ -224,7 +222,7 @@ class RegistrationRequests(Part):
         source = self._catalog.ids.new("s")
         entry = SourceEntry(
             source=source,
-            name=name_argument(request, "name", default=source),
+            name=source if asked.name is UNSET else asked.name,
             root=root,
             request=request.request,
             owner=owner,
@@ -244,31 +242,35 @@ class RegistrationRequests(Part):
 
     # --- profiles -------------------------------------------------------------------------
 
-    def _add_profile(self, connection: int, request: Request) -> Result | None:
-        user = user_argument(request, self._server.principal(connection))
-        key = _key_argument(request, "profile", user, "text")
+    def _add_profile(
+        self, connection: int, request: Request, asked: verbs.ProfileAdd
+    ) -> Result | None:
+        user = verbs.user_meant(asked.user, self._server.principal(connection))
+        key = _key(asked.key, request, "profile", user, "text")
         entry = self._catalog.profiles.get(self._find(request, key))
         if entry is None or entry.user != user:
-            entry = self._new_profile(request, user, self._server.is_bounded(connection))
+            entry = self._new_profile(request, asked, user, self._server.is_bounded(connection))
             if key is not None:
                 self._catalog.keys.put(entry.profile, key)
-        wait = bool(request.arguments.get("wait"))
+        wait = asked.wait
         if _settled(entry, wait):
             return self._added_result(entry)
         deadline = inf
-        if "timeout" in request.arguments:
-            deadline = self._now() + number_argument(request, "timeout", 0.0)
+        if asked.timeout is not UNSET:
+            deadline = self._now() + asked.timeout
         waiting = _Waiting(connection, request.request, wait, deadline)
         self._waiting.setdefault(entry.profile, []).append(waiting)
         self._next_deadline = min(self._next_deadline, deadline)
         return None
 
-    def _new_profile(self, request: Request, user: str, is_bounded: bool) -> ProfileEntry:
-        text = text_argument(request, "text", self._topology.limits.profile_length_max)
-        asked = Asked(text, user, request.request, policy_argument(request))
+    def _new_profile(
+        self, request: Request, asked: verbs.ProfileAdd, user: str, is_bounded: bool
+    ) -> ProfileEntry:
+        text = asked.text
+        check_length(asked.verb, text, self._topology.limits.profile_length_max)
+        new = Asked(text, user, request.request, policy_argument(asked.verb, asked.policy))
         check(text)
-        near = request.arguments.get("near") is True
-        return self._news.add([asked], location_argument(request), near, is_bounded)[0]
+        return self._news.add([new], asked.location, asked.near, is_bounded)[0]
 
     def _answer_awaiting(self, entry: ProfileEntry) -> None:
         for connection, request, version in self._awaiting.pop(entry.profile):
@@ -293,9 +295,11 @@ class RegistrationRequests(Part):
         for connection, request, result in self._batches.take_settled():
             self._server.answer(connection, request, result)
 
-    def _await_profile(self, connection: int, request: Request) -> Result | None:
-        profile = name_argument(request, "profile")
-        version = int(number_argument(request, "version", 0))
+    def _await_profile(
+        self, connection: int, request: Request, asked: verbs.ProfileAwait
+    ) -> Result | None:
+        profile = asked.profile
+        version = int(asked.version)
         entry = self._catalog.profiles.get(profile)
         if entry is None:
             return {"gone": True}
@@ -330,18 +334,18 @@ class RegistrationRequests(Part):
         seen = schemas_seen(self._catalog, access, entry.user)
         return [*map(str, unbound_variables(entry.text)), *schema_warnings(entry.text, seen)]
 
-    def _list_profiles(self, connection: int, request: Request) -> Result:
+    def _list_profiles(self, connection: int, request: Request, asked: verbs.ProfileList) -> Result:
         """One page in order of registration: those after the id ``after``.
 
         ``texts``: with what they say, and fewer to a page.
         """
-        user = user_argument(request, self._server.principal(connection))
-        after = name_argument(request, "after", default="")
+        user = verbs.user_meant(asked.user, self._server.principal(connection))
+        after = asked.after
         entries = [entry for entry in self._catalog.profiles.values() if user in ("", entry.user)]
         if after:
             ids = [entry.profile for entry in entries]
             entries = entries[ids.index(after) + 1 :] if after in ids else []
-        if request.arguments.get("texts") is True:
+        if asked.texts:
             page = entries[:LIST_TEXTS_MAX]
             results = [{**self._profile_result(entry), "text": entry.text} for entry in page]
         else:
@@ -349,8 +353,8 @@ class RegistrationRequests(Part):
             results = [self._profile_result(entry) for entry in page]
         return {"profiles": results, "more": len(entries) > len(page)}
 
-    def _show_profile(self, connection: int, request: Request) -> Result:
-        profile = name_argument(request, "profile")
+    def _show_profile(self, connection: int, request: Request, asked: verbs.ProfileShow) -> Result:
+        profile = asked.profile
         entry = self._catalog.profiles.get(profile)
         if entry is None:
             raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")
@@ -366,9 +370,8 @@ def _settled(entry: ProfileEntry, wait: bool) -> bool:
     return entry.placed and (not wait or entry.live >= entry.version)
 
 
-def _key_argument(request: Request, kind: str, owner: str, *content: str) -> Key | None:
+def _key(key: str, request: Request, kind: str, owner: str, *content: str) -> Key | None:
     """The key of what is asked for, if it has one; ``content``: the arguments that say what."""
-    key = name_argument(request, "key", default="")
     if not key:
         return None
     return Key.of(kind, owner, key, *(request.arguments.get(name) for name in content))

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 
-from overlay.access import Right
+from overlay import verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result, Verb, name_argument, text_argument
+from overlay.link.request_server import RequestRefused, Result, Verb
 from overlay.live_settings import SETTINGS, setting_values, starts_needed, with_live_settings
 from overlay.network_shape import (
     NetworkShape,
@@ -65,24 +65,24 @@ class BrokerRequests(Part):
         self._audit = audit
         self._principal = context.links.principal
         self._connected = context.links.connected
-        self.verbs = {
-            "broker.drain": Verb(Right.OPERATE, self._drain),
-            "broker.progress": Verb(Right.OPERATE, self._progress),
-            "broker.lost": Verb(Right.OPERATE, self._lose),
-        }
+        self.verbs = (
+            Verb(verbs.BrokerDrain, self._drain),
+            Verb(verbs.BrokerProgress, self._progress),
+            Verb(verbs.BrokerLost, self._lose),
+        )
 
-    def _drain(self, connection: int, request: Request) -> Result:
-        broker = name_argument(request, "broker")
-        is_stopped = request.arguments.get("stop") is True
+    def _drain(self, connection: int, request: Request, asked: verbs.BrokerDrain) -> Result:
+        broker = asked.broker
+        is_stopped = asked.stop
         if broker not in self._drains and not is_stopped:
             self._without(broker)
             self._check_room(broker)
-        if request.arguments.get("dry_run") is not True:
+        if not asked.dry_run:
             self._change(connection, request, broker, is_stopped)
         return self._drains.progress(broker)
 
-    def _progress(self, connection: int, request: Request) -> Result:
-        return self._drains.progress(name_argument(request, "broker"))
+    def _progress(self, connection: int, request: Request, asked: verbs.BrokerProgress) -> Result:
+        return self._drains.progress(asked.broker)
 
     def _change(self, connection: int, request: Request, broker: str, is_stopped: bool) -> None:
         if is_stopped:
@@ -95,9 +95,9 @@ class BrokerRequests(Part):
             self._drains.begin(broker)
             self._audit.note(self._principal(connection), request.verb, broker)
 
-    def _lose(self, connection: int, request: Request) -> Result:
+    def _lose(self, connection: int, request: Request, asked: verbs.BrokerLost) -> Result:
         """``dry_run``: only say what would be."""
-        broker = name_argument(request, "broker")
+        broker = asked.broker
         shapes = self._shapes
         if shapes.lost_since(broker):
             return {"version": shapes.lost_since(broker), "profiles": 0, "sources": 0}
@@ -111,7 +111,7 @@ class BrokerRequests(Part):
             "profiles": len(self._catalog.hosted_by(broker)),
             "sources": len(self._catalog.rooted_at(broker)),
         }
-        if request.arguments.get("dry_run") is not True:
+        if not asked.dry_run:
             shapes.change(declared, kept_down(shapes.newest, declared), [broker])
             detail = f"version {shapes.newest.version}: without {broker}"
             self._audit.note(self._principal(connection), request.verb, detail)
@@ -150,7 +150,6 @@ class BrokerRequests(Part):
 # -------------------------------------------------------------------------------------------------
 
 
-TEXT_LENGTH_MAX = 2 * 1024 * 1024  # the largest network, every value written out, has 1.4
 NAMED = 10  # profiles and sources that a refusal names
 
 
@@ -174,22 +173,25 @@ class ShapeRequests(Part):
         self._shapes = shapes
         self._catalog = catalog
         self._changed = changed
-        self.verbs = {
-            "topology.apply": Verb(Right.OPERATE, self._apply),
-            "topology.progress": Verb(
-                Right.OPERATE, lambda connection, request: self._shapes.progress()
-            ),
-            "topology.show": Verb(Right.OPERATE, self._show),
-            "topology.processes": Verb(
-                Right.OPERATE,
-                lambda connection, request: {"text": to_toml(self._shapes.processes)},
-            ),
-        }
+        self.verbs = (
+            Verb(verbs.TopologyApply, self._apply),
+            Verb(verbs.TopologyProgress, self._progress),
+            Verb(verbs.TopologyShow, self._show),
+            Verb(verbs.TopologyProcesses, self._show_processes),
+        )
 
-    def _apply(self, connection: int, request: Request) -> Result:
+    def _progress(self, connection: int, request: Request, asked: verbs.TopologyProgress) -> Result:
+        return self._shapes.progress()
+
+    def _show_processes(
+        self, connection: int, request: Request, asked: verbs.TopologyProcesses
+    ) -> Result:
+        return {"text": to_toml(self._shapes.processes)}
+
+    def _apply(self, connection: int, request: Request, asked: verbs.TopologyApply) -> Result:
         """``text``: the topology file; ``lost``: brokers that died with their disks."""
-        text = text_argument(request, "text", TEXT_LENGTH_MAX)
-        lost = _names(request, "lost")
+        text = asked.text
+        lost = asked.lost
         now = self._shapes.newest
         try:
             wanted = parse_topology(text, "the new topology")
@@ -218,7 +220,7 @@ class ShapeRequests(Part):
             "version": new.version,
             "trees": sorted(r for r, since in new.tree_versions.items() if since == new.version),
         }
-        if request.arguments.get("dry_run") is True:
+        if asked.dry_run:
             return result
         self._check_ways(declared, down)
         if not self._shapes.is_settled and not lost:
@@ -265,7 +267,7 @@ class ShapeRequests(Part):
                     "moves them away first",
                 )
 
-    def _show(self, connection: int, request: Request) -> Result:
+    def _show(self, connection: int, request: Request, asked: verbs.TopologyShow) -> Result:
         shape = self._shapes.newest
         return {
             "text": to_toml(shape.declared),
@@ -380,10 +382,3 @@ def _link(link: Link) -> str:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
-
-
-def _names(request: Request, key: str) -> list[str]:
-    value = request.arguments.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise RequestRefused("bad-argument", f"{request.verb}: {key!r} must be a list of names")
-    return value

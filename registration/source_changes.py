@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from formats import Schema
+from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap
@@ -162,7 +163,7 @@ class SourceChanges(Part):
             census = self._census(entry, wanted) if "schema" in changed else None
             self._catalog.put_source(wanted)
             detail = f"{entry.source}: {', '.join(changed)}: version {wanted.version}"
-            self._audit.note(self._links.principal(connection), "source.update", detail)
+            self._audit.note(self._links.principal(connection), verbs.SourceUpdate.verb, detail)
             known = _Update(entry.source, wanted.version, changed, census, [])
             self._remember(request, known)
             if census is not None:
@@ -180,7 +181,7 @@ class SourceChanges(Part):
         if not entry.is_removed:
             self._catalog.put_source(replace(entry, is_removed=True))
             detail = f"{entry.source} ({entry.name})" if entry.name else entry.source
-            self._audit.note(self._links.principal(connection), "source.remove", detail)
+            self._audit.note(self._links.principal(connection), verbs.SourceRemove.verb, detail)
         order = 1 + max((row.order for row in self._removals.values()), default=0)
         if request not in self._removals:
             self._removals[request] = _RemovalRow(order, entry.source)

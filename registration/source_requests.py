@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, cast
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from formats import (
@@ -31,7 +32,7 @@ from formats import (
     read_compression_dictionary,
 )
 from formats.graph.iris import find_bad_character, has_scheme
-from formats.schema import SCHEMA_BYTES_MAX
+from overlay import verbs
 from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.part import Part
@@ -41,9 +42,6 @@ from overlay.link.request_server import (
     RequestServer,
     Result,
     Verb,
-    location_argument,
-    name_argument,
-    number_argument,
 )
 from registration.catalog import Catalog, SourceEntry
 from registration.schema_reading import SchemaReading
@@ -86,48 +84,50 @@ class SourceRequests(Part):
         self._schemas = schemas
         self._server = server
         self.result = changes.result
-        self.verbs = {
-            "source.list": Verb(Right.KNOWN, self._list),
-            "source.show": Verb(Right.KNOWN, self._show),
-            "source.schema": Verb(Right.KNOWN, self._show_schema),
-            "source.update": Verb(Right.PUBLISH, self._update, self._meant),
-            "source.remove": Verb(Right.PUBLISH, self._remove, self._meant),
-        }
+        self.verbs = (
+            Verb(verbs.SourceList, self._list),
+            Verb(verbs.SourceShow, self._show),
+            Verb(verbs.SourceSchema, self._show_schema),
+            Verb(verbs.SourceUpdate, self._update, self._meant),
+            Verb(verbs.SourceRemove, self._remove, self._meant),
+        )
 
     # --- for source.register --------------------------------------------------------------
 
-    def settings(self, connection: int, request: Request) -> SourceSettings | None:
+    def settings(
+        self, connection: int, request: Request, asked: verbs.SourceRegister
+    ) -> SourceSettings | None:
         """What a request says, the rest by default; None: it is handled again when its schema is
         read."""
         schema: Schema | None = None
         unread: tuple[str, ...] = ()
-        if name_argument(request, "schema_name", default=""):
-            read = self._schema_argument(connection, request)
+        if asked.schema_name:
+            read = self._schemas.read(asked.schema_name, asked.schema, connection, request)
             if read is None:
                 return None
             schema, unread = read
         return SourceSettings(
-            location=location_argument(request),
-            rate=number_argument(request, "rate", 1.0),
-            size=int(number_argument(request, "size", 1024)),
+            location=None if asked.location is UNSET else asked.location,
+            rate=1.0 if asked.rate is UNSET else asked.rate,
+            size=1024 if asked.size is UNSET else int(asked.size),
             schema_name=schema.name if schema else "",
             schema_kind=schema.kind if schema else "",
             schema=schema.data if schema else b"",
             schema_unread=unread,
-            validation=_validation_argument(request, Validation.OFF, schema, unread),
-            compression=_compression_argument(request),
-            base=_base_argument(request),
+            validation=_validation(asked, Validation.OFF, schema, unread),
+            compression=_compression(asked.compression),
+            base=_base(asked.base),
         )
 
-    def named_alike(self, request: Request, owner: str) -> SourceEntry | None:
+    def named_alike(self, asked: verbs.SourceRegister, owner: str) -> SourceEntry | None:
         """The source that a request with ``ensure`` is about, if there is one already.
 
         RequestRefused "ambiguous-name" where there are several.
         """
-        if request.arguments.get("ensure") is not True:
+        if not asked.ensure:
             return None
-        name = name_argument(request, "name", default="")
-        if not name or "key" in request.arguments:
+        name = asked.name
+        if not name or asked.key:
             raise RequestRefused("bad-argument", "'ensure' takes a 'name', and no 'key'")
         sources = self._catalog.sources.values()
         alike = [e for e in sources if (e.name, e.owner) == (name, owner) and not e.is_removed]
@@ -149,30 +149,31 @@ class SourceRequests(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _list(self, connection: int, request: Request) -> Result:
+    def _list(self, connection: int, request: Request, asked: verbs.SourceList) -> Result:
         """Those that whoever asks may see, or publish as."""
         seen = [self.result(entry) for entry in self._seen(connection)]
         return {"sources": seen}
 
-    def _show(self, connection: int, request: Request) -> Result:
-        return self.result(self._named(connection, request))
+    def _show(self, connection: int, request: Request, asked: verbs.SourceShow) -> Result:
+        return self.result(self._named(connection, asked))
 
-    def _show_schema(self, connection: int, request: Request) -> Result:
-        entry = self._named(connection, request)
+    def _show_schema(self, connection: int, request: Request, asked: verbs.SourceSchema) -> Result:
+        entry = self._named(connection, asked)
         return {"name": entry.schema_name, "kind": entry.schema_kind, "schema": entry.schema}
 
-    def _update(self, connection: int, request: Request) -> Result | None:
-        entry = self._mine(connection, request)
+    def _update(
+        self, connection: int, request: Request, asked: verbs.SourceUpdate
+    ) -> Result | None:
+        entry = self._mine(connection, asked)
         wanted = entry
-        said = request.arguments
-        if "location" in said:
-            wanted = replace(wanted, location=location_argument(request))
-        if "rate" in said:
-            wanted = replace(wanted, rate=number_argument(request, "rate", 1.0))
-        if "size" in said:
-            wanted = replace(wanted, size=int(number_argument(request, "size", 1024)))
-        if "schema_name" in said or "validate" in said:
-            read = self._schema_wanted(entry, connection, request)
+        if asked.location is not UNSET:
+            wanted = replace(wanted, location=asked.location)
+        if asked.rate is not UNSET:
+            wanted = replace(wanted, rate=asked.rate)
+        if asked.size is not UNSET:
+            wanted = replace(wanted, size=int(asked.size))
+        if asked.schema_name is not UNSET or asked.validate is not UNSET:
+            read = self._schema_wanted(entry, connection, request, asked)
             if read is None:
                 return None
             schema, unread = read
@@ -182,17 +183,17 @@ class SourceRequests(Part):
                 schema_kind=schema.kind if schema else "",
                 schema=schema.data if schema else b"",
                 schema_unread=unread,
-                validation=_validation_argument(
-                    request, Validation(entry.validation), schema, unread
-                ),
+                validation=_validation(asked, Validation(entry.validation), schema, unread),
             )
         return self._changes.update(entry, wanted, connection, request.request)
 
-    def _remove(self, connection: int, request: Request) -> Result | None:
+    def _remove(
+        self, connection: int, request: Request, asked: verbs.SourceRemove
+    ) -> Result | None:
         removed = self._changes.removed_by(request.request)
         if removed is not None and removed not in self._catalog.sources:
             return {"source": removed}
-        entry = self._mine(connection, request)
+        entry = self._mine(connection, asked)
         self._changes.remove(entry, connection, request.request)
         return None
 
@@ -207,43 +208,43 @@ class SourceRequests(Part):
             ):
                 yield entry
 
-    def _named(self, connection: int, request: Request) -> SourceEntry:
-        named, seen = self._called(connection, request)
-        return _one(named, seen)
+    def _named(self, connection: int, asked: verbs.SourceNamed) -> SourceEntry:
+        return _one(asked.source, self._called(connection, asked.source))
 
-    def _called(self, connection: int, request: Request) -> tuple[str, list[SourceEntry]]:
+    def _called(self, connection: int, named: str) -> list[SourceEntry]:
         """The sources with the id that a request says, or that name; those that are being removed
         by their ids only.  RequestRefused "unknown-source" where there is none."""
-        named = name_argument(request, "source")
         seen = [entry for entry in self._seen(connection) if named in (entry.source, entry.name)]
         found = [entry for entry in seen if entry.source == named]
         found = found or [entry for entry in seen if not entry.is_removed]
         if not found:
             raise RequestRefused("unknown-source", f"there is no source {named!r}")
-        return named, found
+        return found
 
-    def _meant(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+    def _meant(
+        self, asked: verbs.SourceUpdate | verbs.SourceRemove, asker: Principal
+    ) -> Iterator[tuple[str, str]]:
         """For the table of access: those that are named, only their own if there are any."""
-        named = request.arguments.get("source")
+        named = asked.source
         every = self._catalog.sources.values()
         found = [entry for entry in every if named in (entry.source, entry.name)]
         mine = [entry for entry in found if self._may_change(asker, entry)]
         for entry in mine or found:
             yield entry.source, entry.owner
 
-    def _mine(self, connection: int, request: Request) -> SourceEntry:
+    def _mine(self, connection: int, asked: verbs.SourceUpdate | verbs.SourceRemove) -> SourceEntry:
         """One that whoever asks may change; RequestRefused "not-authorised"."""
-        named, found = self._called(connection, request)
+        found = self._called(connection, asked.source)
         asker = self._server.principal(connection)
         mine = [entry for entry in found if self._may_change(asker, entry)]
         if not mine:
             entry = found[0]
             raise RequestRefused(
                 "not-authorised",
-                f"{request.verb}: {asker} may not change {entry.source}, which is of "
+                f"{asked.verb}: {asker} may not change {entry.source}, which is of "
                 f"{entry.owner or 'nobody'}; its owner or an operator may",
             )
-        return _one(named, mine)
+        return _one(asked.source, mine)
 
     def _may_change(self, asker: Principal | None, entry: SourceEntry) -> bool:
         access = self._server.access.now
@@ -253,13 +254,13 @@ class SourceRequests(Part):
         )
 
     def _schema_wanted(
-        self, entry: SourceEntry, connection: int, request: Request
+        self, entry: SourceEntry, connection: int, request: Request, asked: verbs.SourceUpdate
     ) -> tuple[Schema | None, tuple[str, ...]] | None:
         """The schema that a source is to have, and what that has not; None: ask again."""
-        if "schema_name" in request.arguments:
-            if not name_argument(request, "schema_name"):
+        if asked.schema_name is not UNSET:
+            if not asked.schema_name:
                 return None, ()
-            return self._schema_argument(connection, request)
+            return self._schemas.read(asked.schema_name, asked.schema, connection, request)
         if not entry.schema:
             return None, ()
         known = self._schemas.read(entry.schema_name, entry.schema, connection, request)
@@ -267,17 +268,6 @@ class SourceRequests(Part):
             return None
         kind = cast("SchemaKind", entry.schema_kind)
         return Schema(entry.schema_name, kind, entry.schema), known[1]
-
-    def _schema_argument(
-        self, connection: int, request: Request
-    ) -> tuple[Schema, tuple[str, ...]] | None:
-        name = name_argument(request, "schema_name")
-        data = request.arguments.get("schema", b"")
-        if not isinstance(data, bytes) or len(data) > SCHEMA_BYTES_MAX:
-            raise RequestRefused(
-                "bad-argument", f"'schema' must be at most {SCHEMA_BYTES_MAX} bytes"
-            )
-        return self._schemas.read(name, data, connection, request)
 
 
 def _one(name: str, alike: list[SourceEntry]) -> SourceEntry:
@@ -291,13 +281,13 @@ def _one(name: str, alike: list[SourceEntry]) -> SourceEntry:
     return alike[0]
 
 
-def _validation_argument(
-    request: Request, default: Validation, schema: Schema | None, unread: tuple[str, ...]
+def _validation(
+    asked: verbs.SourceSaid, default: Validation, schema: Schema | None, unread: tuple[str, ...]
 ) -> str:
     """``validate``: off, report or reject, which take a whole schema."""
-    value = request.arguments.get("validate", default.value)
+    value = default.value if asked.validate is UNSET else asked.validate
     modes = [mode.value for mode in Validation]
-    if not isinstance(value, str) or value not in modes:
+    if value not in modes:
         raise RequestRefused(
             "bad-argument", f"'validate' must be one of {', '.join(modes)}, not {value!r}"
         )
@@ -307,9 +297,8 @@ def _validation_argument(
     return value
 
 
-def _base_argument(request: Request) -> str:
-    """``base``: an absolute IRI, or absent."""
-    base = name_argument(request, "base", default="")
+def _base(base: str) -> str:
+    """An absolute IRI, or none."""
     iri = base.encode()
     if base and (not has_scheme(iri) or find_bad_character(iri) >= 0):
         raise RequestRefused(
@@ -318,14 +307,10 @@ def _base_argument(request: Request) -> str:
     return base
 
 
-def _compression_argument(request: Request) -> Mapping[str, bytes]:
-    """``compression``: zstd dictionaries by the form that they are for, or absent; each under the
-    version of its content."""
-    given = request.arguments.get("compression", {})
+def _compression(given: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """zstd dictionaries by the form that they are for, each under the version of its content."""
     forms = [form.value for form in FORMS]
-    if not isinstance(given, dict) or not all(
-        form in forms and isinstance(data, bytes) for form, data in given.items()
-    ):
+    if not set(given) <= set(forms):
         expected = f"zstd dictionaries by form ({', '.join(forms)})"
         raise RequestRefused("bad-argument", f"'compression' must be {expected}")
     try:

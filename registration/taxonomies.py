@@ -19,12 +19,12 @@ from formats import Compression, FormatError, compress, decompress
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.syntaxes import GraphSyntax, by_media_type
 from formats.graph.taxonomy import Taxonomy, check_taxonomy, read_taxonomy, union
-from overlay.access import Right
+from overlay import verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import Request, TaxonomiesAnnounced
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
+from overlay.link.request_server import RequestRefused, Result, Verb
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
@@ -34,7 +34,6 @@ from yfilter.graph.graph_query import with_classes_above
 
 TAXONOMIES_MAX = 1_000
 REBUILT = "rebuilt"  # what the one is called that brokers know
-TEXT_BYTES_MAX = 8 * 1024 * 1024  # of one
 LINES_BYTES_MAX = 256 * 1024 * 1024
 PAYLOAD_BYTES_MAX = 4 * 1024 * 1024  # of what brokers are told: all together, compressed
 
@@ -72,12 +71,12 @@ class Taxonomies(Part):
         self._announced = TaxonomiesAnnounced(0, b"")
         self._closure = TaxonomyClosure(Taxonomy())  # by all together
         self._told: dict[str, int] = {}  # versions, in this run, by broker
-        self.verbs = {
-            "taxonomy.put": Verb(Right.OPERATE, self._put, adds=True),
-            "taxonomy.list": Verb(Right.KNOWN, self._list),
-            "taxonomy.show": Verb(Right.KNOWN, self._show),
-            "taxonomy.remove": Verb(Right.OPERATE, self._remove),
-        }
+        self.verbs = (
+            Verb(verbs.TaxonomyPut, self._put),
+            Verb(verbs.TaxonomyList, self._list),
+            Verb(verbs.TaxonomyShow, self._show),
+            Verb(verbs.TaxonomyRemove, self._remove),
+        )
 
     def restore(self, rows: StoredRows) -> None:
         for name, row in self._of_name.items():
@@ -119,17 +118,15 @@ class Taxonomies(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _put(self, connection: int, request: Request) -> Result:
-        name = name_argument(request, "name")
+    def _put(self, connection: int, request: Request, asked: verbs.TaxonomyPut) -> Result:
+        name = asked.name
         if not name:
             raise RequestRefused("bad-argument", "a taxonomy has a name")
-        syntax = by_media_type(name_argument(request, "syntax"))
-        text = request.arguments.get("text")
+        syntax = by_media_type(asked.syntax)
+        text = asked.text
         if syntax is None:
             known = ", ".join(GraphSyntax)
             raise RequestRefused("bad-argument", f"'syntax' must be one of {known}")
-        if not isinstance(text, bytes) or len(text) > TEXT_BYTES_MAX:
-            raise RequestRefused("bad-argument", f"'text' must be {TEXT_BYTES_MAX} bytes at most")
         former = self._of_name.get(name)
         if former is not None and (former.syntax, _unpacked(former.text)) == (syntax, text):
             return self._shown(name, changed=False)
@@ -155,7 +152,7 @@ class Taxonomies(Part):
         self._changed(connection, request, f"{name}, {len(text)} bytes", all_of_them)
         return self._shown(name, changed=True)
 
-    def _list(self, connection: int, request: Request) -> Result:
+    def _list(self, connection: int, request: Request, asked: verbs.TaxonomyList) -> Result:
         return {
             "version": self._version.now.version,
             "taxonomies": [
@@ -164,8 +161,8 @@ class Taxonomies(Part):
             ],
         }
 
-    def _show(self, connection: int, request: Request) -> Result:
-        name = name_argument(request, "name")
+    def _show(self, connection: int, request: Request, asked: verbs.TaxonomyShow) -> Result:
+        name = asked.name
         row = self._known(name)
         return {
             "name": name,
@@ -174,8 +171,8 @@ class Taxonomies(Part):
             "text": _unpacked(row.text),
         }
 
-    def _remove(self, connection: int, request: Request) -> Result:
-        name = name_argument(request, "name")
+    def _remove(self, connection: int, request: Request, asked: verbs.TaxonomyRemove) -> Result:
+        name = asked.name
         self._known(name)
         del self._of_name[name], self._read[name]
         self._changed(connection, request, name, union(self._read.values()))

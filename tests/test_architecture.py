@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
+from overlay import verbs
 from tests.modules import (
     LAYERS,
     MODULES,
@@ -153,3 +155,22 @@ def _filled(node: ast.AST) -> tuple[list[ast.expr], list[ast.expr]]:
     if isinstance(node, ast.Call) and _name(node.func) in ("add", "append", "extend", "setdefault"):
         return [node.func.value] if isinstance(node.func, ast.Attribute) else [], node.args
     return [], []
+
+
+def test_a_verb_is_named_in_its_record_alone() -> None:
+    """Servers, clients, commands and pages ask and answer by the records of overlay/verbs.py."""
+    names = {kind.verb for kind in vars(verbs).values() if is_verb(kind)}
+    assert len(names) > 50
+    found = [
+        (str(file.relative_to(ROOT)), node.lineno, node.value)
+        for folder in ("onyx", "overlay", "registration")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        if file.name != "verbs.py"
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and node.value in names and "." in str(node.value)
+    ]
+    assert found == []
+
+
+def is_verb(kind: object) -> TypeGuard[type[verbs.Asked]]:
+    return isinstance(kind, type) and issubclass(kind, verbs.Asked) and bool(kind.verb)

@@ -11,6 +11,7 @@ from onyx.cli.values import print_json, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK
 from onyx.registration_client import RegistrationClient, Result
+from overlay import verbs
 from overlay.access import ANYTHING, ROLES
 
 DETAILS = f"""\
@@ -55,7 +56,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    rules = trio.run(ask, arguments, "access.list", {})["rules"]
+    rules = trio.run(ask, arguments, verbs.AccessList())["rules"]
     if arguments.json:
         for principal, role, scope, is_fixed in rules:
             known = {"principal": principal, "role": role, "scope": scope}
@@ -68,7 +69,8 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 def run_change(arguments: argparse.Namespace) -> int:
     rule = {name: getattr(arguments, name) for name in ("principal", "role", "scope")}
-    answer = trio.run(ask, arguments, f"access.{arguments.change}", rule)
+    kind = verbs.AccessGrant if arguments.change == "grant" else verbs.AccessRevoke
+    answer = trio.run(ask, arguments, kind(**rule))
     if arguments.json:
         print_json({**rule, **answer})
     else:
@@ -78,7 +80,7 @@ def run_change(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-async def ask(arguments: argparse.Namespace, verb: str, about: dict[str, object]) -> Result:
+async def ask(arguments: argparse.Namespace, asked: verbs.Asked) -> Result:
     """The answer of the registration service."""
     async with RegistrationClient(registration_address(arguments)) as registration:
-        return await registration.call(verb, about)
+        return await registration.ask(asked)

@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 
 import trio
+from msgspec.structs import replace
 
 from formats import FormatError, parse_text
 from formats.graph.striped import GRAPH_NAMESPACE
@@ -17,6 +18,7 @@ from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registra
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK
 from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay import verbs
 
 # -------------------------------------------------------------------------------------------------
 # Graphs of an archive, which holds them striped, in a syntax that everybody reads.
@@ -102,17 +104,17 @@ def run_read(arguments: argparse.Namespace) -> int:
 
 
 async def _read(arguments: argparse.Namespace) -> None:
-    asked: dict[str, object] = {}
     syntax = _SYNTAXES[arguments.graphs]
-    for name, value in (("since", arguments.time_from), ("until", arguments.time_to)):
-        if value is not None:
-            asked[name] = value
     async with RegistrationClient(registration_address(arguments)) as registration:
         source = await registration.source(arguments.source)
-    asked["source"] = source.id
+    asked = verbs.ArchiveRead(
+        source=source.id,
+        since=arguments.time_from or 0,
+        until=verbs.FOREVER if arguments.time_to is None else arguments.time_to,
+    )
     async with NetworkClient(source.address) as root:
         while True:
-            page = await root.call("archive.read", asked)
+            page = await root.ask(asked)
             lines = page["lines"]
             if syntax is not None:
                 lines = b"".join(
@@ -120,7 +122,7 @@ async def _read(arguments: argparse.Namespace) -> None:
                 )
             sys.stdout.write(lines.decode())
             sys.stdout.flush()
-            asked["after"] = page["next"]
+            asked = replace(asked, after=page["next"])
             if not page["next"]:
                 return
 

@@ -12,6 +12,7 @@ from onyx.cli.values import print_json, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK
 from onyx.registration_client import RegistrationClient
+from overlay import verbs
 
 DETAILS = f"""\
 One line a change, the oldest first: when, by whom, what. The registration service keeps
@@ -48,8 +49,8 @@ async def _entries(arguments: argparse.Namespace) -> list[list[object]]:
     async with RegistrationClient(registration_address(arguments)) as registration:
         more = True
         while more:
-            asked = {"after": found[-1][0] if found else 0}
-            answer = await registration.call("audit.list", asked)
+            after = int(str(found[-1][0])) if found else 0
+            answer = await registration.ask(verbs.AuditList(after=after))
             found += answer["entries"]
             more = answer["more"]
     return found

@@ -15,6 +15,7 @@ from onyx.cli.values import not_negative, print_json
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE
 from onyx.registration_client import RegistrationClient
+from overlay import verbs
 
 DRAIN_DETAILS = f"""\
 Lets a broker leave a running network. Nothing is placed there any more; its profiles move to
@@ -87,8 +88,8 @@ def run_lost(arguments: argparse.Namespace) -> int:
 
 async def _drain(arguments: argparse.Namespace) -> int:
     async with RegistrationClient(registration_address(arguments)) as registration:
-        asked = {"broker": arguments.id, "stop": arguments.stop}
-        progress = await registration.call("broker.drain", asked)
+        asked = verbs.BrokerDrain(broker=arguments.id, stop=arguments.stop)
+        progress = await registration.ask(asked)
         if arguments.stop:
             _print(arguments, progress, f"{arguments.id} stays.")
             return EXIT_OK
@@ -101,7 +102,7 @@ async def _drain(arguments: argparse.Namespace) -> int:
 async def _wait_left(registration: RegistrationClient, arguments: argparse.Namespace) -> None:
     said, say_at = "", trio.current_time()
     while True:
-        progress = await registration.call("broker.progress", {"broker": arguments.id})
+        progress = await registration.ask(verbs.BrokerProgress(broker=arguments.id))
         if not progress["is_there"] and progress["stage"] == "settled":
             _print(arguments, progress, f"{arguments.id} has left.")
             return
@@ -126,8 +127,8 @@ def drain_text(progress: Mapping[str, Any]) -> str:
 
 async def _lose(arguments: argparse.Namespace) -> int:
     async with RegistrationClient(registration_address(arguments)) as registration:
-        asked = {"broker": arguments.id, "dry_run": arguments.dry_run}
-        answer = await registration.call("broker.lost", asked)
+        asked = verbs.BrokerLost(broker=arguments.id, dry_run=arguments.dry_run)
+        answer = await registration.ask(asked)
         what = (
             f"Without {arguments.id}: {answer['profiles']} profiles go on at other brokers, "
             f"without what waited there; {answer['sources']} sources get other root brokers."

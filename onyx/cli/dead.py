@@ -23,6 +23,7 @@ from onyx.errors import (
     UsageError,
 )
 from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay import verbs
 from overlay.link.dead_letters import KEPT_MAX, KINDS, OVER_LIMIT, POISON, REFUSED, UNDELIVERABLE
 from overlay.toml_table import did_you_mean, quote
 
@@ -90,8 +91,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    about = {} if arguments.user is None else {"user": arguments.user}
-    found = trio.run(_ask, arguments, "dead.list", about)
+    asked = verbs.DeadList(user=arguments.user or "")
+    found = trio.run(_ask, arguments, asked)
     rows = []
     for node, answer in found.items():
         for letter in () if answer is None else answer["letters"]:
@@ -112,7 +113,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    for node, letter in trio.run(_of_all, arguments, "dead.show", arguments.id).items():
+    for node, letter in trio.run(_of_all, arguments, verbs.DeadShow(id=arguments.id)).items():
         data = bytes(letter["data"]).decode("utf-8", "backslashreplace")
         if arguments.json:
             print_json({"node": node, **letter, "data": data})
@@ -126,15 +127,15 @@ def run_replay(arguments: argparse.Namespace) -> int:
     async def replay() -> bool:
         is_good = True
         for name in arguments.ids:
-            for node, letter in (await _of_all(arguments, "dead.replay", name)).items():
+            for node, letter in (await _of_all(arguments, verbs.DeadReplay(id=name))).items():
                 said = _REPLAYED[letter["kind"]]
                 if letter["kind"] == REFUSED:
-                    shown = await _of_all(arguments, "dead.show", name)
+                    shown = await _of_all(arguments, verbs.DeadShow(id=name))
                     refused = await _publish(arguments, letter, shown[node]["source"])
                     is_good = is_good and not refused
                     said = f"refused again: {refused}" if refused else said
                     if not refused:
-                        await _of_all(arguments, "dead.drop", name)
+                        await _of_all(arguments, verbs.DeadDrop(id=name))
                 if arguments.json:
                     print_json({"node": node, "id": name, "kind": letter["kind"], "said": said})
                 else:
@@ -163,7 +164,7 @@ async def _publish(arguments: argparse.Namespace, letter: Letter, source: str) -
 def run_drop(arguments: argparse.Namespace) -> int:
     async def drop() -> None:
         for name in arguments.ids:
-            for node in await _of_all(arguments, "dead.drop", name):
+            for node in await _of_all(arguments, verbs.DeadDrop(id=name)):
                 if arguments.json:
                     print_json({"node": node, "dropped": name})
                 else:
@@ -173,20 +174,18 @@ def run_drop(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-async def _of_all(arguments: argparse.Namespace, verb: str, name: str) -> dict[str, Letter]:
+async def _of_all(arguments: argparse.Namespace, asked: verbs.DeadLetterNamed) -> dict[str, Letter]:
     """What those say that have it."""
-    found = await _ask(arguments, verb, {"id": name})
+    found = await _ask(arguments, asked)
     having = {node: answer for node, answer in found.items() if answer}
     if not having:
         silent = [node for node, answer in found.items() if answer is None]
         hint = f" ({', '.join(silent)} did not answer)" if silent else ""
-        raise RequestFailed("unknown-letter", f"nobody keeps {quote(name)}{hint}")
+        raise RequestFailed("unknown-letter", f"nobody keeps {quote(asked.id)}{hint}")
     return having
 
 
-async def _ask(
-    arguments: argparse.Namespace, verb: str, about: Mapping[str, object]
-) -> dict[str, Letter | None]:
+async def _ask(arguments: argparse.Namespace, asked: verbs.Asked) -> dict[str, Letter | None]:
     """The answers by process, the registration service first; None: there was none; empty: it has
     no such letter."""
     where = registration_address(arguments)
@@ -194,7 +193,7 @@ async def _ask(
 
     async def ask(node: str, client: NetworkClient) -> None:
         try:
-            found[node] = await client.call(verb, about)
+            found[node] = await client.ask(asked)
         except RequestFailed as error:
             if error.code != "unknown-letter":
                 raise

@@ -31,6 +31,7 @@ from onyx.listening import processes_of
 from onyx.network_looks import whole
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.release import version
+from overlay import verbs
 from overlay.link.errors import StoreError
 from overlay.link.open_files import allow_connections
 from overlay.link.store_inspection import inspect
@@ -105,7 +106,7 @@ async def _unread_schemas(registration: RegistrationClient) -> dict[str, str]:
     found = {}
     sources = [source for source in await registration.sources() if source.schema_name]
     for source in sources[:SCHEMAS_MAX]:
-        said = await registration.call("source.schema", {"source": source.id})
+        said = await registration.ask(verbs.SourceSchema(source=source.id))
         if why := await trio.to_thread.run_sync(why_unread, said["name"], said["schema"]):
             found[source.id] = why
     return found

@@ -16,6 +16,7 @@ from onyx.cli.values import not_negative, positive, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay import verbs
 from overlay.toml_table import did_you_mean, quote
 
 KINDS = ("accepted", "refused", "invalid", "crossing", "delivery")
@@ -84,18 +85,19 @@ class Wants:
     path: str = ""
     rate: int = RATE
 
-    def of(self, broker: str) -> dict[str, object] | None:
+    def of(self, broker: str) -> verbs.Observe | None:
         """The request to a broker; None: it need not be asked."""
         links = [to for begin, to in self.links if begin == broker]
         if (self.brokers and broker not in self.brokers) or (self.links and not links):
             return None
-        wanted = {"kinds": self.kinds, "sources": self.sources, "profiles": self.profiles}
-        asked: dict[str, object] = {name: list(names) for name, names in wanted.items() if names}
-        if links:
-            asked["links"] = links
-        if self.path:
-            asked["path"] = self.path
-        return {**asked, "events_max": self.rate}
+        return verbs.Observe(
+            kinds=list(self.kinds),
+            sources=list(self.sources),
+            links=links,
+            profiles=list(self.profiles),
+            path=self.path,
+            events_max=self.rate,
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -127,7 +129,7 @@ async def _tap(arguments: argparse.Namespace, wants: Wants) -> int:
         if shown == arguments.count:
             nursery.cancel_scope.cancel()
 
-    async def watch(broker: str, address: str, asked: Mapping[str, object]) -> None:
+    async def watch(broker: str, address: str, asked: verbs.Observe) -> None:
         nonlocal is_there
         while True:
             try:

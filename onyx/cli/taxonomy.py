@@ -14,6 +14,7 @@ from onyx.cli.values import print_json, read_input, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK, UsageError
 from onyx.registration_client import Result
+from overlay import verbs
 
 SYNTAXES = {syntax.name.lower().replace("_", "-"): syntax for syntax in GraphSyntax}
 
@@ -66,12 +67,9 @@ def run_put(arguments: argparse.Namespace) -> int:
             f"{arguments.file} does not say its syntax by its name; expected --syntax, one of "
             f"{', '.join(SYNTAXES)}"
         )
-    about: dict[str, object] = {
-        "name": arguments.name,
-        "syntax": syntax.value,
-        "text": read_input(arguments.file),
-    }
-    answer = trio.run(ask, arguments, "taxonomy.put", about)
+    text = read_input(arguments.file)
+    asked = verbs.TaxonomyPut(name=arguments.name, syntax=syntax.value, text=text)
+    answer = trio.run(ask, arguments, asked)
     if arguments.json:
         print_json(answer)
     elif answer["changed"]:
@@ -82,7 +80,7 @@ def run_put(arguments: argparse.Namespace) -> int:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    taxonomies = trio.run(ask, arguments, "taxonomy.list", {})["taxonomies"]
+    taxonomies = trio.run(ask, arguments, verbs.TaxonomyList())["taxonomies"]
     if arguments.json:
         for name, version, syntax, size, counts in taxonomies:
             print_json(
@@ -101,7 +99,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    answer = trio.run(ask, arguments, "taxonomy.show", {"name": arguments.name})
+    answer = trio.run(ask, arguments, verbs.TaxonomyShow(name=arguments.name))
     if arguments.json:
         print_json({**answer, "text": answer["text"].decode()})
     else:
@@ -110,7 +108,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_remove(arguments: argparse.Namespace) -> int:
-    answer = trio.run(ask, arguments, "taxonomy.remove", {"name": arguments.name})
+    answer = trio.run(ask, arguments, verbs.TaxonomyRemove(name=arguments.name))
     if arguments.json:
         print_json(answer)
     else:

@@ -19,6 +19,7 @@ from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UsageError
 from onyx.identity.known_networks import credentials_for
 from onyx.registration_client import addresses_of
+from overlay import verbs
 from overlay.access import ANYTHING, ROLES, Token
 from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
@@ -83,13 +84,13 @@ def add_parser(subparsers: Subparsers) -> None:
 def run_issue(arguments: argparse.Namespace) -> int:
     credentials = _own(arguments)
     secret = token_urlsafe(SECRET_BYTES)
-    asked = {
-        "principal": str(arguments.principal),
-        "digest": Token.digest_of(secret),
-        "seconds": arguments.days * DAY_SECONDS,
-        "only": [list(pair) for pair in arguments.only],
-    }
-    answer = trio.run(ask, arguments, "token.issue", asked)
+    asked = verbs.TokenIssue(
+        principal=str(arguments.principal),
+        digest=Token.digest_of(secret),
+        seconds=arguments.days * DAY_SECONDS,
+        only=arguments.only,
+    )
+    answer = trio.run(ask, arguments, asked)
     _write(arguments, credentials, f"token {secret}")
     if arguments.json:
         print_json({**answer, "principal": str(arguments.principal), "file": str(arguments.out)})
@@ -110,7 +111,7 @@ def run_oidc(arguments: argparse.Namespace) -> int:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    tokens = trio.run(ask, arguments, "token.list", {})["tokens"]
+    tokens = trio.run(ask, arguments, verbs.TokenList())["tokens"]
     now = time.time()
     if arguments.json:
         for name, principal, expires, only in tokens:
@@ -127,7 +128,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_revoke(arguments: argparse.Namespace) -> int:
-    answer = trio.run(ask, arguments, "token.revoke", {"token": arguments.token})
+    answer = trio.run(ask, arguments, verbs.TokenRevoke(token=arguments.token))
     if arguments.json:
         print_json(answer)
     else:

@@ -22,6 +22,7 @@ from onyx.cli.values import not_negative, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, UnreadableInput
 from onyx.registration_client import RegistrationClient
+from overlay import verbs
 from overlay.network_shape import without_links
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import load_topology, parse_topology
@@ -97,8 +98,8 @@ async def _apply(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UnreadableInput(f"{arguments.file} cannot be read: {error.strerror}") from None
     async with RegistrationClient(registration_address(arguments)) as registration:
-        question = {"text": text, "dry_run": arguments.dry_run, "lost": arguments.lost}
-        answer = await registration.call("topology.apply", question)
+        asked = verbs.TopologyApply(text=text, dry_run=arguments.dry_run, lost=arguments.lost)
+        answer = await registration.ask(asked)
         _print_change(answer, arguments)
         if arguments.dry_run or not answer["changes"]:
             return EXIT_OK
@@ -113,7 +114,7 @@ async def wait_settled(registration: RegistrationClient, version: int, as_json: 
     """Until a version, or a later one, is in place everywhere."""
     said, said_at = "", trio.current_time()
     while True:
-        progress = await registration.call("topology.progress")
+        progress = await registration.ask(verbs.TopologyProgress())
         if progress["version"] >= version and progress["stage"] == "settled":
             break
         text = progress_text(progress)
@@ -198,4 +199,4 @@ async def _live(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.file is not None and arguments.registration is None:
         arguments.topology = arguments.file
     async with RegistrationClient(registration_address(arguments)) as registration:
-        return dict(await registration.call("topology.show"))
+        return dict(await registration.ask(verbs.TopologyShow()))

@@ -22,6 +22,7 @@ from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.message_way import Answer, way_of
 from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay import verbs
 from yfilter.graph.said_paths import said_disjunct
 
 DETAILS = f"""\
@@ -87,9 +88,9 @@ async def _trace(
         addresses = await registration.brokers()
         source = await registration.source(arguments.source)
 
-    async def ask(broker: str, verb: str, about: Mapping[str, object]) -> Answer:
+    async def ask(broker: str, asked: verbs.Asked) -> Answer:
         async with NetworkClient(addresses[broker]) as client:
-            return await client.call(verb, about)
+            return await client.ask(asked)
 
     return await way_of(ask, source.root, source.id, message, media_type)
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trio
+from msgspec import UNSET
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import counted, first_of, print_json
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
+from overlay import verbs
 from overlay.toml_table import did_you_mean, quote
 
 EXAMPLES = """\
@@ -73,14 +75,14 @@ async def _collect(arguments: argparse.Namespace) -> tuple[Answer, Mapping[str, 
         brokers = await registration.brokers()
     if sender not in brokers:
         raise UsageError(f"{quote(sender)} is no broker there{did_you_mean(sender, brokers)}")
-    asked = {"link": link} if arguments.root is None else {"link": link, "root": arguments.root}
+    asked = verbs.TransformShow(link=link, root=UNSET if arguments.root is None else arguments.root)
     async with NetworkClient(brokers[sender]) as client:
-        answer = await client.call("transform.show", asked)
+        answer = await client.ask(asked)
     behind = {broker for branch in answer["branches"] for broker in branch["brokers"]}
     profiles = {}
     for broker in sorted(behind):
         async with NetworkClient(brokers[broker]) as client:
-            profiles[broker] = list((await client.call("profile.list"))["profiles"])
+            profiles[broker] = list((await client.ask(verbs.HostedList()))["profiles"])
     return answer, profiles
 
 

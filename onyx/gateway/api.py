@@ -15,6 +15,7 @@ from math import inf
 from typing import Any
 
 import trio
+from msgspec import UNSET
 from starlette.responses import JSONResponse, Response
 
 from formats.media_types import XML
@@ -29,6 +30,7 @@ from onyx.gateway.sessions import Session
 from onyx.registration_client import Result
 from onyx.release import version
 from onyx.results import Results
+from overlay import verbs
 from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy, policy_of
 
 # -------------------------------------------------------------------------------------------------
@@ -68,8 +70,8 @@ async def begin_backtest(call: Call) -> Response:
     source = await session.client.source(call.text("source"))
 
     async def read(after: str) -> Mapping[str, Any]:
-        span = {"since": since, "until": until, "after": after}
-        return await session.ask(source.address, "archive.read", {"source": source.id, **span})
+        asked = verbs.ArchiveRead(source=source.id, since=since, until=until, after=after)
+        return await session.ask(source.address, asked)
 
     page = await read("")
     backtest = session.backtests.add(profile, source.id, since, until)
@@ -392,21 +394,21 @@ async def update_source(call: Call) -> Response:
     if unknown or not said:
         what = f"{unknown[0]!r}" if unknown else "nothing to change"
         raise Refused(400, "bad-argument", f"{what}: expected some of {', '.join(_CHANGES)}")
-    validate = call.text("validate") if "validate" in said else None
-    about: dict[str, object] = {
-        "location": call.location(),
-        "rate": call.number("rate"),
-        "size": None if (size := call.number("size")) is None else int(size),
-        "validate": validate,
-    }
-    about = {name: value for name, value in about.items() if value is not None}
-    if "schema" in said:
-        no_schema = said["schema"] is None
-        about["schema_name"] = "" if no_schema else call.text("schema_name")
-        about["schema"] = b"" if no_schema else call.text("schema").encode()
-    elif "schema_name" in said:
+    no_schema = "schema" in said and said["schema"] is None
+    if "schema_name" in said and "schema" not in said:
         raise Refused(400, "bad-argument", "'schema': expected as well, with schema_name")
-    return _answer(await call.session.client.change_source(call.path["source"], about))
+    has_schema = "schema" in said and not no_schema
+    size = call.number("size")
+    asked = verbs.SourceUpdate(
+        source=call.path["source"],
+        location=UNSET if (place := call.location()) is None else place,
+        rate=UNSET if (rate := call.number("rate")) is None else rate,
+        size=UNSET if size is None else int(size),
+        validate=call.text("validate") if "validate" in said else UNSET,
+        schema_name=call.text("schema_name") if has_schema else "" if no_schema else UNSET,
+        schema=call.text("schema").encode() if has_schema else b"",
+    )
+    return _answer(await call.session.client.change_source(asked))
 
 
 async def put_schema(call: Call) -> Response:
@@ -417,8 +419,12 @@ async def put_schema(call: Call) -> Response:
     main = call.request.query_params.get("main", "")
     question = {"schema_zip": await call.request.body(), "main": main}
     read = await call.gateway.trials.ask(question)
-    about = {"schema_name": read["schema_name"], "schema": b64decode(read["schema"])}
-    return _answer(await call.session.client.change_source(call.path["source"], about))
+    asked = verbs.SourceUpdate(
+        source=call.path["source"],
+        schema_name=read["schema_name"],
+        schema=b64decode(read["schema"]),
+    )
+    return _answer(await call.session.client.change_source(asked))
 
 
 async def remove_source(call: Call) -> Response:
@@ -549,8 +555,7 @@ def _streamed(call: Call, run: Callable[[Write], Awaitable[None]], packs: bool =
 async def list_profiles(call: Call) -> Response:
     query = call.request.query_params
     user = query.get("user", call.session.user_name)
-    about = {"user": user, "after": query.get("after", ""), "texts": False}
-    page = await call.session.client.call("profile.list", about)
+    page = await call.session.client.ask(verbs.ProfileList(user=user, after=query.get("after", "")))
     found = [ProfileInfo.from_result(entry) for entry in page["profiles"][:PAGE_MAX]]
     more = page["more"] or len(page["profiles"]) > PAGE_MAX
     return JSONResponse({"profiles": [_profile(info) for info in found], "more": more})
@@ -652,7 +657,7 @@ async def why_not(call: Call) -> Response:
 
 async def show_status(call: Call) -> Response:
     call.check_operates()
-    found = await call.session.ask_all("statistics")
+    found = await call.session.ask_all(verbs.Statistics())
     return JSONResponse({"nodes": {node: status_of(said) for node, said in found.items()}})
 
 

@@ -54,6 +54,7 @@ from onyx.logs import configure_logging, use_logs
 from onyx.message_way import Answer, way_of
 from onyx.registration_client import RegistrationClient, Result
 from onyx.release import who
+from overlay import verbs
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
@@ -330,7 +331,7 @@ async def show_map(call: Call) -> Context:
 async def show_brokers(call: Call) -> Context:
     call.check_operates()
     topology, _ = await _topology(call)
-    found = await call.session.ask_all("statistics")
+    found = await call.session.ask_all(verbs.Statistics())
     archives = {
         node: said["archive"]
         for node, said in found.items()
@@ -345,7 +346,7 @@ async def show_broker(call: Call) -> Context:
     call.check_operates()
     topology, _ = await _topology(call)
     name = _broker(topology, call.path["broker"])
-    statistics = await call.session.ask(topology.where(name), "statistics")
+    statistics = await call.session.ask(topology.where(name), verbs.Statistics())
     cuts = statistics["query"].get("transformation", {}).get("links", {})
     formats = statistics["data"]["formats"]
     links = []
@@ -374,10 +375,9 @@ async def show_link(call: Call) -> Context:
         raise Refused(404, "unknown-link", f"there is no link {a} - {b}")
     directions: list[Context] = []
     for here, there in ((a, b), (b, a)):
-        about = {"link": there}
         try:
-            routing = await call.session.ask(topology.where(here), "routing.show", about)
-            cut = await call.session.ask(topology.where(here), "transform.show", about)
+            routing = await call.session.ask(topology.where(here), verbs.RoutingShow(link=there))
+            cut = await call.session.ask(topology.where(here), verbs.TransformShow(link=there))
         except RequestFailed as failed:
             directions.append({"here": here, "there": there, "failed": failed.reason})
             continue
@@ -395,15 +395,12 @@ async def show_source(call: Call) -> Context:
 
 async def show_profiles(call: Call) -> Context:
     query = call.request.query_params
-    about = {
-        "user": query.get("user", call.session.user_name),
-        "after": query.get("after", ""),
-        "texts": True,
-    }
-    page = await call.session.client.call("profile.list", about)
+    user = query.get("user", call.session.user_name)
+    asked = verbs.ProfileList(user=user, after=query.get("after", ""), texts=True)
+    page = await call.session.client.ask(asked)
     found = [ProfileInfo.from_result(entry) for entry in page["profiles"][:PROFILES_SHOWN]]
     more = page["more"] or len(page["profiles"]) > PROFILES_SHOWN
-    return {"profiles": found, "user": about["user"], "after": found[-1].id if more else ""}
+    return {"profiles": found, "user": user, "after": found[-1].id if more else ""}
 
 
 async def show_profile(call: Call) -> Context:
@@ -431,8 +428,8 @@ async def draw_trace(call: Call) -> Context:
     addresses = await call.session.client.brokers()
     source = await call.session.client.source(call.text("source"))
 
-    async def ask(broker: str, verb: str, about: Mapping[str, object]) -> Result:
-        return await call.session.ask(addresses[broker], verb, about)
+    async def ask(broker: str, asked: verbs.Asked) -> Result:
+        return await call.session.ask(addresses[broker], asked)
 
     message, media_type = call.message()
     answers = await way_of(ask, source.root, source.id, message, media_type)
@@ -458,7 +455,7 @@ async def show_changes(call: Call) -> Context:
 
 async def show_dead(call: Call) -> Context:
     name = call.session.user_name
-    found = await call.session.ask_all("dead.list", {"user": name} if name else {})
+    found = await call.session.ask_all(verbs.DeadList(user=name))
     letters = [{"node": node, **letter} for node, letter in _letters(found)]
     letters.sort(key=lambda letter: -letter["at"])
     silent = [node for node, answer in found.items() if answer is None]
@@ -467,11 +464,11 @@ async def show_dead(call: Call) -> Context:
 
 async def show_letter(call: Call) -> Context:
     processes = await call.session.client.processes()
-    node, about = call.path["node"], {"id": call.path["letter"]}
+    node, asked = call.path["node"], verbs.DeadShow(id=call.path["letter"])
     if node == processes.registration:
-        letter = await call.session.client.call("dead.show", about)
+        letter = await call.session.client.ask(asked)
     elif node in processes.brokers:
-        letter = await call.session.ask(processes.brokers[node], "dead.show", about)
+        letter = await call.session.ask(processes.brokers[node], asked)
     else:
         raise Refused(404, "unknown-node", f"there is no process {node}")
     data = bytes(letter["data"])[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
@@ -507,7 +504,7 @@ NAVIGATION = (
 
 async def _topology(call: Call) -> tuple[Topology, Result]:
     """As the network has it now, and how far a change of it is."""
-    shape = await call.session.client.call("topology.show")
+    shape = await call.session.client.ask(verbs.TopologyShow())
     return parse_topology(shape["text"], "the running network"), shape
 
 
@@ -782,7 +779,7 @@ async def _watch(registration: str, traffic: Traffic) -> None:
         while True:
             with trio.move_on_after(WATCH_SECONDS) as patience:
                 try:
-                    await client.call("access.whoami")
+                    await client.ask(verbs.Whoami())
                     traffic.hindrance = ""
                 except UserError as error:
                     traffic.hindrance = str(error)

@@ -15,6 +15,7 @@ from onyx.errors import UserError
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, Write, event_text
 from onyx.registration_client import addresses_of, call, open_connection
 from onyx.shape_follower import follow_shape
+from overlay import verbs
 from overlay.link.client_connection import ConnectionFailed
 from overlay.topology import Topology
 
@@ -252,7 +253,8 @@ class MapFeed:
         while True:
             with suppress(UserError, ConnectionFailed):
                 async with open_connection(where, "client", uuid.uuid4().hex) as connection:
-                    await call(connection, "observe", {"figures": True})
+                    asked = verbs.Observe(figures=True)
+                    await call(connection, asked.verb, asked.arguments())
                     async for event in connection.observed():
                         overlay.apply(broker, event)
             overlay.gone(broker)

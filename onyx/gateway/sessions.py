@@ -28,6 +28,7 @@ from onyx.gateway.backtests import Backtests
 from onyx.gateway.refusals import Refused
 from onyx.identity.known_networks import INSECURE, credentials_for, use_credentials
 from onyx.registration_client import NetworkClient, RegistrationClient, Result, addresses_of
+from overlay import verbs
 from overlay.link.credentials import Credentials, TokenCredentials
 from overlay.link.lone_error import lone_error
 from overlay.link.principal import Principal
@@ -76,13 +77,11 @@ class Session:
         role, _, name = self.principal.partition("/")
         return name if role == "user" else ""
 
-    async def ask(
-        self, address: str, verb: str, about: Mapping[str, object] | None = None
-    ) -> Result:
+    async def ask(self, address: str, asked: verbs.Asked) -> Result:
         """Of the process at an address."""
-        return await (await self._node(address)).call(verb, about)
+        return await (await self._node(address)).ask(asked)
 
-    async def ask_all(self, verb: str, about: Mapping[str, object] | None = None) -> Answers:
+    async def ask_all(self, asked: verbs.Asked) -> Answers:
         """Of all processes, the registration service first; a refusal is no answer, unless all
         refuse."""
         processes = await self.client.processes()
@@ -93,13 +92,13 @@ class Session:
         async def ask(node: str, address: str) -> None:
             try:
                 async with room:
-                    found[node] = await self.ask(address, verb, about)
+                    found[node] = await self.ask(address, asked)
             except NetworkUnreachable:
                 return
             except RequestFailed as refusal:
                 refusals.append(refusal)
 
-        found[processes.registration] = await self.client.call(verb, about)
+        found[processes.registration] = await self.client.ask(asked)
         async with trio.open_nursery() as nursery:
             for node, address in processes.brokers.items():
                 if node not in processes.down:
@@ -166,7 +165,7 @@ class Session:
             with trio.move_on_after(WATCH_SECONDS):
                 await self.ended.wait()
                 return
-            who = await self.client.call("access.whoami")
+            who = await self.client.ask(verbs.Whoami())
             self.operates = bool(who["operates"])
 
     async def _node(self, address: str) -> NetworkClient:
@@ -315,7 +314,7 @@ class Sessions:
             async with AsyncExitStack() as stack:
                 stack.enter_context(use_credentials(credentials))
                 client = await stack.enter_async_context(RegistrationClient(self.registration))
-                who = await client.call("access.whoami")
+                who = await client.ask(verbs.Whoami())
                 if isinstance(credentials, TokenCredentials):
                     credentials.principal = Principal.parse(str(who["principal"]))
                 user = await stack.enter_async_context(User(self.registration))

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgpack
 
-from overlay.access import Right
+from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext, Surroundings
 from overlay.link.durable import fill
@@ -40,8 +40,6 @@ from overlay.link.request_server import (
     RequestRefused,
     Result,
     Verb,
-    name_argument,
-    number_argument,
 )
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
@@ -149,13 +147,10 @@ class StatisticsRequests:
         self._statistics = statistics
         self._links = links
 
-    def handle(self, connection: int, request: Request) -> Result:
-        of = name_argument(request, "of", default="")
-        if not of:
+    def handle(self, connection: int, request: Request, asked: verbs.Statistics) -> Result:
+        if not asked.of:
             return summary(self._statistics())
-        first = int(number_argument(request, "first", 0))
-        match = name_argument(request, "match", default="")
-        return page(of, self._collection(of), first, match)
+        return page(asked.of, self._collection(asked.of), int(asked.first), asked.match)
 
     def _collection(self, of: str) -> Iterator[tuple[str, Callable[[], object]]]:
         """Of each entry its name, and what it says if it is asked."""
@@ -254,7 +249,8 @@ class Core:
         self.takers = agenda.takers()
         statistics = StatisticsRequests(self.statistics, self._links)
         self.verbs = self._server.verbs
-        self.verbs |= {**agenda.verbs(), "statistics": Verb(Right.OPERATE, statistics.handle)}
+        self.verbs |= agenda.verbs()
+        self.verbs[verbs.Statistics.verb] = Verb(verbs.Statistics, statistics.handle)
         stored = StoredRows(self._links.restore(rows), self._around.progress, agenda.streams())
         fill(self._rows, stored)
         agenda.restore(stored)

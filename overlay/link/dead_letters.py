@@ -32,14 +32,14 @@ from traceback import format_exception
 import msgspec
 from msgspec.structs import replace
 
-from overlay.access import Right
+from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.events import Failed, Put
 from overlay.link.frames import Publish, Refused, Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.principal import NOBODY, Principal
-from overlay.link.request_server import RequestRefused, Result, Verb, name_argument
+from overlay.link.request_server import RequestRefused, Result, Verb
 from overlay.link.row_log import RowLog
 from overlay.link.row_store import RowStore
 from overlay.link.stored_rows import StoredRows
@@ -134,12 +134,12 @@ class DeadLetters(Part):
         self._counters: Counter[str] = Counter()
         self._failures: Counter[int] = Counter()  # answered in their place, by connection
         self._noted: Counter[str] = Counter()  # refused messages since the last tick, by source
-        self.verbs: dict[str, Verb] = {
-            "dead.list": Verb(Right.OWN, self._list, self._users_named),
-            "dead.show": Verb(Right.OWN, self._show, self._owners),
-            "dead.replay": Verb(Right.OWN, self._replay, self._owners),
-            "dead.drop": Verb(Right.OWN, self._drop_named, self._owners),
-        }
+        self.verbs = (
+            Verb(verbs.DeadList, self._list, self._users_named),
+            Verb(verbs.DeadShow, self._show, self._owners),
+            Verb(verbs.DeadReplay, self._replay, self._owners),
+            Verb(verbs.DeadDrop, self._drop_named, self._owners),
+        )
 
     def restore(self, rows: StoredRows) -> None:
         found = sorted(rows.take(DEAD), key=lambda entry: entry[1].at)
@@ -328,23 +328,19 @@ class DeadLetters(Part):
         self.passed_over.discard(name)
         DEAD.delete(self._rows, name)
 
-    def _users_named(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+    def _users_named(self, asked: verbs.DeadList, asker: Principal) -> Iterator[tuple[str, str]]:
         """Whose letters are to be listed: of one user, or all, which takes an operator."""
-        user = self._user(request, asker)
+        user = verbs.user_meant(asked.user, asker)
         yield "", f"user/{user}" if user else ""
 
-    def _user(self, request: Request, asker: Principal | None) -> str:
-        named = name_argument(request, "user", default="")
-        return asker.name if not named and asker is not None and asker.role == "user" else named
-
-    def _owners(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+    def _owners(self, asked: verbs.DeadLetterNamed, asker: Principal) -> Iterator[tuple[str, str]]:
         """What belongs to a profile belongs to its user, all else to operators."""
-        letter = self._letters.get(name_argument(request, "id"))
+        letter = self._letters.get(asked.id)
         if letter is not None:
             yield letter.profile, letter.who if letter.profile else ""
 
-    def _list(self, connection: int, request: Request) -> Result:
-        user = self._user(request, self._links.principal(connection))
+    def _list(self, connection: int, request: Request, asked: verbs.DeadList) -> Result:
+        user = verbs.user_meant(asked.user, self._links.principal(connection))
         shown = [
             _shown(name, letter)
             for name, letter in self._letters.items()
@@ -352,15 +348,15 @@ class DeadLetters(Part):
         ]
         return {"letters": shown, "let_go": self._counters["let_go"]}
 
-    def _show(self, connection: int, request: Request) -> Result:
-        name, letter = self._letter_argument(request)
+    def _show(self, connection: int, request: Request, asked: verbs.DeadShow) -> Result:
+        name, letter = asked.id, self._letter(asked.id)
         columns = {"trace": letter.trace, "data": letter.data, "lengths": letter.lengths}
         return {**_shown(name, letter), **columns}
 
-    def _replay(self, connection: int, request: Request) -> Result:
+    def _replay(self, connection: int, request: Request, asked: verbs.DeadReplay) -> Result:
         """Announce the letter to the part that deals with it once more, or let its input in when
         that comes again.  A source's message is returned: the client publishes it, and drops it."""
-        name, letter = self._letter_argument(request)
+        name, letter = asked.id, self._letter(asked.id)
         if letter.kind == OVER_LIMIT:
             raise RequestRefused("not-kept", f"{name} counts what had to go, which is gone")
         if not letter.is_whole and letter.kind != POISON:
@@ -375,17 +371,16 @@ class DeadLetters(Part):
         self._drop(name)
         return said
 
-    def _drop_named(self, connection: int, request: Request) -> Result:
+    def _drop_named(self, connection: int, request: Request, asked: verbs.DeadDrop) -> Result:
         """Keep it no longer; what was passed over is handled when it comes again."""
-        name, _ = self._letter_argument(request)
-        self._drop(name)
-        return {"dropped": name}
+        self._letter(asked.id)
+        self._drop(asked.id)
+        return {"dropped": asked.id}
 
-    def _letter_argument(self, request: Request) -> tuple[str, DeadLetter]:
-        name = name_argument(request, "id")
+    def _letter(self, name: str) -> DeadLetter:
         if name not in self._letters:
             raise RequestRefused("unknown-letter", f"there is no dead letter {name!r} here")
-        return name, self._letters[name]
+        return self._letters[name]
 
 
 def said_of(name: str) -> str:

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from overlay.access import Right
@@ -91,7 +90,7 @@ class Part:
 
     section = ""
     """Of the core's statistics; parts may share one."""
-    verbs: Mapping[str, Verb] = MappingProxyType({})
+    verbs: Sequence[Verb[Any]] = ()
     """What may be asked of it."""
     agenda: Agenda | None = None
 
@@ -212,12 +211,12 @@ class Agenda:
                 raise ValueError(f"two parts take {taker.kind.__name__}")
         return found
 
-    def verbs(self) -> Mapping[str, Verb]:
+    def verbs(self) -> Mapping[str, Verb[Any]]:
         """Who answers what; ValueError where two do."""
-        found: dict[str, Verb] = {}
-        for name, verb in (each for part in self.parts for each in part.verbs.items()):
-            if found.setdefault(name, verb) is not verb:
-                raise ValueError(f"two parts answer {name!r}")
+        found: dict[str, Verb[Any]] = {}
+        for verb in (each for part in self.parts for each in part.verbs):
+            if found.setdefault(verb.asked.verb, verb) is not verb:
+                raise ValueError(f"two parts answer {verb.asked.verb!r}")
         return found
 
     def streams(self) -> list[Stream]:

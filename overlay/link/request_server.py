@@ -1,42 +1,42 @@
 """RequestServer: requests in, responses out, for any core.
 
-A verb is what a request needs (overlay/access.py) and a function ``(connection, request) -> result
-or None``; None means that the answer comes later through ``answer``.  What a verb raises as
-RequestRefused becomes the error of the response.
+A verb is the record of its arguments (overlay/verbs.py), which has its name and the right that it
+takes, and a function ``(connection, request, asked) -> result or None``; None means that the answer
+comes later through ``answer``.  A RequestRefused becomes the error of the response.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from overlay.access import AccessTable, Right
 from overlay.delivery_policy import DeliveryPolicy, policy_of
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
+from overlay.verbs import A, BadArgument, read
 from yfilter.errors import ProfileRefused
 
-NAME_BYTES_MAX = 256  # of UTF-8; what frame_fields.Name allows
-BATCH_MAX = 10_000  # profiles in one request
-
 Result: TypeAlias = dict[str, Any]
-Answer: TypeAlias = Callable[[int, Request], Result | None]
+Answer: TypeAlias = Callable[[int, Request, A], Result | None]
+About: TypeAlias = Callable[[A, Principal], Iterable[tuple[str, str]]]
 Failing: TypeAlias = Callable[[int, Request, Exception], None]
 """(connection, request, what it has raised)."""
 
 
-class Verb(NamedTuple):
-    """``right``: what whoever asks must have.  ``about`` (request, who asks) says of what: (scope,
-    owner) of each thing that the request names, and that there is; None: of nothing in particular.
-    ``adds``: it may make the store larger by as much as whoever asks likes.
+@dataclass(frozen=True, slots=True)
+class Verb(Generic[A]):
+    """``answer`` takes the arguments as ``asked``.  ``about`` (arguments, asker) gives (scope,
+    owner) of each existing thing that the arguments name, for the check of the right; None: the
+    right is not bound to things.
     """
 
-    right: Right
-    answer: Answer
-    about: Callable[[Request, Principal], Iterable[tuple[str, str]]] | None = None
-    adds: bool = False
+    asked: type[A]
+    answer: Answer[A]
+    about: About[A] | None = None
 
 
 NO_DETAILS: Mapping[str, object] = MappingProxyType({})
@@ -78,7 +78,7 @@ class RequestServer:
         self._links = links
         self._who = who
         self.access = access
-        self.verbs: dict[str, Verb] = {}  # those of all parts
+        self.verbs: dict[str, Verb[Any]] = {}  # those of all parts
         self._changes = changes
         self._failed = failed
         self._unsafe = unsafe
@@ -94,15 +94,21 @@ class RequestServer:
                     "unknown-verb", f"{self._who} has no verb {request.verb!r}; it has {known}"
                 )
             principal = self._links.principal(connection)
-            if principal is not None:
-                self._check(principal, verb, request)
-            if verb.adds and self.disk_is_short:
+            if principal is not None and verb.about is None:
+                self._check(principal, verb, (("", ""),))
+            if verb.asked.adds and self.disk_is_short:
                 raise RequestRefused(
                     "disk-full",
                     f"{request.verb}: the disk of {self._who} has less free than its reserve; ask "
                     "again later",
                 )
-            result = verb.answer(connection, request)
+            asked = read(verb.asked, request.arguments)
+            if principal is not None and verb.about is not None:
+                self._check(principal, verb, verb.about(asked, principal))
+            result = verb.answer(connection, request, asked)
+        except BadArgument as bad:
+            error: Result = {"code": bad.code, "message": str(bad)}
+            self._links.reply(connection, Response(request=request.request, ok=False, result=error))
         except RequestRefused as refusal:
             error = {"code": refusal.code, "message": str(refusal), **refusal.details}
             self._links.reply(connection, Response(request=request.request, ok=False, result=error))
@@ -124,15 +130,17 @@ class RequestServer:
         principal = self.principal(connection)
         return principal is not None and not self.access.now.may(principal, Right.OPERATE)
 
-    def _check(self, principal: Principal, verb: Verb, request: Request) -> None:
+    def _check(
+        self, principal: Principal, verb: Verb[Any], about: Iterable[tuple[str, str]]
+    ) -> None:
         """RequestRefused "not-authorised" unless they may ask this."""
-        about = (("", ""),) if verb.about is None else verb.about(request, principal)
+        right = verb.asked.right
         for scope, owner in about:
-            if not self.access.now.may(principal, verb.right, scope, owner):
+            if not self.access.now.may(principal, right, scope, owner):
                 what = f" {scope}" if scope else f" what is of {owner}" if owner else ""
                 raise RequestRefused(
                     "not-authorised",
-                    f"{request.verb}: {principal} may not {verb.right}{what}; onyx access list "
+                    f"{verb.asked.verb}: {principal} may not {right}{what}; onyx access list "
                     "shows who may",
                 )
 
@@ -140,94 +148,17 @@ class RequestServer:
         self._links.reply(connection, Response(request=request, ok=True, result=result))
 
 
-def profiles_named(request: Request) -> list[str]:
-    """The ids in ``profile`` and ``profiles``, as far as they can be any."""
-    many = request.arguments.get("profiles")
-    named = [request.arguments.get("profile"), *(many if isinstance(many, list) else ())]
-    return [profile for profile in named if isinstance(profile, str)]
-
-
-def text_argument(request: Request, name: str, length_max: int) -> str:
-    """A string argument of at most ``length_max`` characters."""
-    value = request.arguments.get(name)
-    if not isinstance(value, str):
-        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a string")
-    if len(value) > length_max:
+def check_length(verb: str, text: str, length_max: int) -> None:
+    """RequestRefused "too-long" for a text beyond the bound that the operator has set."""
+    if len(text) > length_max:
         raise RequestRefused(
-            "too-long",
-            f"{request.verb}: {name!r} has {len(value)} characters, at most {length_max}",
+            "too-long", f"{verb}: the text has {len(text)} characters, at most {length_max}"
         )
-    return value
 
 
-def texts_argument(request: Request, name: str, length_max: int) -> list[str]:
-    """A list of at least one string, each of at most so many characters."""
-    value = request.arguments.get(name)
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a list of strings")
-    if not 0 < len(value) <= BATCH_MAX:
-        raise RequestRefused(
-            "bad-argument",
-            f"{request.verb}: {name!r} has {len(value)} values, expected 1 to {BATCH_MAX}",
-        )
-    for place, text in enumerate(value):
-        if len(text) > length_max:
-            raise RequestRefused(
-                "too-long",
-                f"{request.verb}: {name!r}[{place}] has {len(text)} characters, "
-                f"at most {length_max}",
-            )
-    return value
-
-
-def name_argument(request: Request, name: str, default: str | None = None) -> str:
-    """An id or a name, short enough for any frame; no default means required."""
-    value = request.arguments.get(name, default)
-    if not isinstance(value, str):
-        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be a string")
-    size = len(value.encode())
-    if size > NAME_BYTES_MAX:
-        raise RequestRefused(
-            "too-long", f"{request.verb}: {name!r} has {size} bytes, at most {NAME_BYTES_MAX}"
-        )
-    return value
-
-
-def number_argument(request: Request, name: str, default: float) -> float:
-    """A number that is not negative."""
-    value = request.arguments.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise RequestRefused(
-            "bad-argument", f"{request.verb}: {name!r} must be a number of at least 0"
-        )
-    return float(value)
-
-
-def policy_argument(request: Request) -> DeliveryPolicy:
-    """``policy``: the fields of a DeliveryPolicy by name, or absent."""
+def policy_argument(verb: str, said: Mapping[str, object]) -> DeliveryPolicy:
+    """``policy``: the fields of a DeliveryPolicy by name."""
     try:
-        return policy_of(request.arguments.get("policy", {}))
+        return policy_of(said)
     except ValueError as error:
-        raise RequestRefused("bad-argument", f"{request.verb}: {error}") from None
-
-
-def location_argument(request: Request) -> tuple[float, float] | None:
-    """``location``: [latitude, longitude] in degrees, or absent."""
-    value = request.arguments.get("location")
-    if value is None:
-        return None
-    bounds = (90, 180)
-    if (
-        isinstance(value, list)
-        and len(value) == len(bounds)
-        and all(
-            isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= bound
-            for part, bound in zip(value, bounds, strict=True)
-        )
-    ):
-        return float(value[0]), float(value[1])
-    raise RequestRefused(
-        "bad-argument",
-        f"{request.verb}: 'location' must be [latitude, longitude] in degrees, not "
-        f"{repr(value)[:80]}",
-    )
+        raise RequestRefused("bad-argument", f"{verb}: {error}") from None

@@ -26,6 +26,7 @@ from onyx.launcher import RunningNetwork
 from onyx.network_looks import watch_network
 from onyx.network_view import NetworkView
 from onyx.registration_client import NetworkClient
+from overlay.verbs import Observe
 
 
 def test_a_percentile_is_one_of_the_samples() -> None:
@@ -54,15 +55,12 @@ def test_what_is_no_baseline_is_refused(found: object) -> None:
 
 def test_a_broker_is_asked_for_what_is_wanted_of_it() -> None:
     wants = Wants(kinds=["crossing"], links=[_link("B1:B2"), _link("B1:B3")], path="//a", rate=7)
-    assert wants.of("B1") == {
-        "kinds": ["crossing"],
-        "links": ["B2", "B3"],
-        "path": "//a",
-        "events_max": 7,
-    }
+    assert wants.of("B1") == Observe(
+        kinds=["crossing"], links=["B2", "B3"], path="//a", events_max=7
+    )
     assert wants.of("B2") is None
     assert Wants(brokers=["B2"]).of("B1") is None
-    assert Wants(brokers=["B2"]).of("B2") == {"events_max": 1_000}
+    assert Wants(brokers=["B2"]).of("B2") == Observe(events_max=1_000)
 
 
 def test_events_are_lines() -> None:
@@ -84,7 +82,7 @@ async def test_a_network_is_measured_tapped_and_looked_at(two_brokers: RunningNe
         async with NetworkClient(two_brokers.topology.where(broker)) as client:
             await client.call("observe", {})
             task_status.started()
-            await client.observe({}, lambda event: seen.update([event["kind"]]))
+            await client.observe(Observe(), lambda event: seen.update([event["kind"]]))
 
     async with trio.open_nursery() as nursery:
         await nursery.start(tap, "B1")

@@ -24,6 +24,7 @@ from overlay.link.part import Agenda
 from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.topology import parse_topology
+from overlay.verbs import ProfileAddMany
 from registration import batch_requests
 from registration.batch_requests import WARNED_AT_ONCE, BatchRequests
 from registration.catalog import Catalog
@@ -145,7 +146,8 @@ def test_who_goes_while_texts_are_checked_adds_nothing() -> None:
         Request(request, "profile.add_many", {"texts": ["/a", "/b"]}) for request in ("q1", "q2")
     )
     for connection, request in ((1, first), (2, second)):
-        assert batches.verbs["profile.add_many"].answer(connection, request) is None
+        texts = ProfileAddMany(texts=["/a", "/b"])
+        assert batches.verbs[0].answer(connection, request, texts) is None
     agenda.work()
     assert agenda.working
     batches.gone(Arrival(1, "client/c", None))
@@ -212,7 +214,7 @@ def test_of_a_batch_a_text_that_is_too_long_is_refused_alone(setting: Setting) -
         ({"texts": []}, "bad-argument"),
         ({"texts": "/a"}, "bad-argument"),
         ({"texts": ["/a", 1]}, "bad-argument"),
-        ({"texts": ["/a"] * 10_001}, "bad-argument"),
+        ({"texts": ["/a"] * 10_001}, "too-long"),
         ({"texts": ["/a" * 140_000]}, "too-long"),
         ({"texts": ["/a"], "users": ["ann", "bob"]}, "bad-argument"),
         ({"texts": ["/a"], "users": ["ä" * 200]}, "too-long"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from onyx.broker.network.control_plane import ControlPlane
-from overlay.access import Right
+from overlay import verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.events import ArchiveRead, ReadArchive
 from overlay.link.frames import Request, Response
@@ -19,8 +19,6 @@ from overlay.link.request_server import (
     RequestRefused,
     Result,
     Verb,
-    name_argument,
-    number_argument,
 )
 
 WAITING_MAX = 16  # pages that are asked for
@@ -36,7 +34,7 @@ class ArchiveReads(Part):
         self._links = context.links
         self._waiting: dict[str, tuple[int, str]] = {}  # connection and request, by key
         self._last = 0
-        self.verbs = {"archive.read": Verb(Right.READ_ARCHIVE, self._read, self._about)}
+        self.verbs = (Verb(verbs.ArchiveRead, self._read, self._about),)
 
     def events(self) -> Iterable[Hearer]:
         yield hears(ArchiveRead, self._answered)
@@ -47,13 +45,12 @@ class ArchiveReads(Part):
         self._links.reply(connection, Response(request, ok=True, result=result))
         return True
 
-    def _about(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
-        source = str(request.arguments.get("source", ""))
-        entry = self._control.sources.get(source)
-        yield source, "" if entry is None else entry.owner
+    def _about(self, asked: verbs.ArchiveRead, asker: Principal) -> Iterator[tuple[str, str]]:
+        entry = self._control.sources.get(asked.source)
+        yield asked.source, "" if entry is None else entry.owner
 
-    def _read(self, connection: int, request: Request) -> Result | None:
-        source = name_argument(request, "source")
+    def _read(self, connection: int, request: Request, asked: verbs.ArchiveRead) -> Result | None:
+        source = asked.source
         entry = self._control.sources.get(source)
         if entry is None or entry.root != self._control.identity:
             raise RequestRefused("unknown-source", f"no source {source!r} publishes here")
@@ -61,14 +58,14 @@ class ArchiveReads(Part):
             raise RequestRefused("no-archive", f"{self._control.identity} has no archive")
         if len(self._waiting) >= WAITING_MAX:
             raise RequestRefused("busy", f"{WAITING_MAX} pages are being read; try again later")
-        asked = ReadArchive(
+        page = ReadArchive(
             str(self._last + 1),
             source,
-            number_argument(request, "since", 0),
-            number_argument(request, "until", 1e14),
-            name_argument(request, "after", default=""),
+            asked.since,
+            asked.until,
+            asked.after,
         )
         self._last += 1
-        self._waiting[asked.key] = connection, request.request
-        self.ask_shell(asked)
+        self._waiting[page.key] = connection, request.request
+        self.ask_shell(page)
         return None

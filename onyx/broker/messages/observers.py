@@ -20,7 +20,7 @@ from typing import Any
 from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.packing.parcel import Parcel
-from overlay.access import Right
+from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.events import CalledLater, CallLater
@@ -40,10 +40,7 @@ Figures = Mapping[str, Any]
 """``published``, ``delivered``, ``refused`` messages, ``profiles`` and ``waiting_bytes`` of users;
 ``links``: by neighbour the messages that went there, the bytes that wait for it, the link's format,
 and whether it is here."""
-NAMES_MAX = 64  # of one filter
-PATH_LENGTH_MAX = 4096
 VISITS_MAX = 200_000  # of one message, for an observer's path
-FILTERS = ("kinds", "sources", "links", "profiles")
 
 EventFields = dict[str, object]
 
@@ -111,7 +108,7 @@ class Observers(Part):
         self._links = context.links
         self._clock = context.clock
         self._wall = context.wall
-        self.verbs = {"observe": Verb(Right.OPERATE, self._observe)}
+        self.verbs = (Verb(verbs.Observe, self._observe),)
         self.connections: dict[int, Observer] = {}  # none: nothing need be noted
         self._figures = figures
         self._for_figures: set[int] = set()  # of the connections
@@ -122,27 +119,22 @@ class Observers(Part):
     def events(self) -> Iterable[Hearer]:
         yield hears(CalledLater, self._called_later)
 
-    def _observe(self, connection: int, request: Request) -> Result:
+    def _observe(self, connection: int, request: Request, asked: verbs.Observe) -> Result:
         """``kinds``, ``sources``, ``links``, ``profiles`` and a ``path`` say what is wanted, and
         ``events_max`` how much of it a second; what is not said is all.  Or ``figures``.  The
         last request counts."""
-        said = request.arguments
-        filters = {name: _names(request, name) for name in FILTERS}
-        most = said.get("events_max", 0)
-        if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-            raise RequestRefused("bad-argument", "observe: 'events_max' must be a whole number")
-        path = said.get("path", "")
-        if not isinstance(path, str) or len(path) > PATH_LENGTH_MAX:
-            raise RequestRefused(
-                "bad-argument", f"observe: 'path' must be text of at most {PATH_LENGTH_MAX}"
-            )
-        finder = self._finder(path) if path else None
-        figures = said.get("figures") is True
+        finder = self._finder(asked.path) if asked.path else None
         self.connections[connection] = Observer(
-            **filters, path=finder, events_max=most, figures=figures
+            kinds=frozenset(asked.kinds),
+            sources=frozenset(asked.sources),
+            links=frozenset(asked.links),
+            profiles=frozenset(asked.profiles),
+            path=finder,
+            events_max=asked.events_max,
+            figures=asked.figures,
         )
         self._for_figures.discard(connection)
-        if figures:
+        if asked.figures:
             self._for_figures.add(connection)
             self._told = {}
             self._tell_figures()
@@ -249,12 +241,3 @@ class Observers(Part):
         except ProfileRefused as refusal:
             raise RequestRefused("profile-refused", str(refusal)) from refusal
         return finder
-
-
-def _names(request: Request, name: str) -> Any:
-    found = request.arguments.get(name, [])
-    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
-        raise RequestRefused("bad-argument", f"observe: {name!r} must be a list of names")
-    if len(found) > NAMES_MAX:
-        raise RequestRefused("too-long", f"observe: {name!r} has more than {NAMES_MAX} names")
-    return frozenset(found)

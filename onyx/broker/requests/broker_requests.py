@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from math import inf, isfinite
+from math import inf
+
+from msgspec import UNSET
 
 from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.moves.profile_moves import ProfileMoves
@@ -20,6 +22,7 @@ from onyx.broker.network.taxonomies import Taxonomies
 from onyx.broker.profiles.live_wait import LiveVersion, LiveWaits
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.users.policy_changes import PolicyChanges
+from overlay import verbs
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
@@ -28,17 +31,12 @@ from overlay.link.frames import Request
 from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.principal import Principal
 from overlay.link.request_server import (
-    NAME_BYTES_MAX,
     RequestRefused,
     Result,
     Verb,
-    name_argument,
-    number_argument,
+    check_length,
     policy_argument,
     profile_refused,
-    profiles_named,
-    text_argument,
-    texts_argument,
 )
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
@@ -51,8 +49,6 @@ from yfilter.matcher import check_profile
 
 
 Answer = Callable[[int, str, Result], None]
-
-TIMEOUT_SECONDS_MAX = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +86,20 @@ class LiveRequests:
                 self._answer(waiting.connection, waiting.request, result)
 
     def wait(
-        self, connection: int, request: Request, result: Result, live: LiveVersion, now: float
+        self,
+        connection: int,
+        request: Request,
+        asked: verbs.Waits,
+        result: Result,
+        live: LiveVersion,
+        now: float,
     ) -> Result | None:
         """The answer to a request about a version if it can be given at once; else it comes when
         the version is live, or the time is over."""
         profile, version = live.profile, live.version
-        deadline = now + _timeout(request)
+        deadline = now + (inf if asked.timeout is UNSET else asked.timeout)
         is_live = not self._waits.missing(profile, version)
-        if is_live or not request.arguments.get("wait"):
+        if is_live or not asked.wait:
             return {**result, "live": is_live}
         waiting = _Waiting(connection, request.request, result, profile, version, deadline)
         self._waiting.setdefault((profile, version), []).append(waiting)
@@ -122,23 +124,19 @@ class LiveRequests:
         self._waiting = {key: some for key, some in kept.items() if some}
 
 
-def _timeout(request: Request) -> float:
-    if "timeout" not in request.arguments:
-        return inf
-    timeout = number_argument(request, "timeout", inf)
-    if not isfinite(timeout) or timeout > TIMEOUT_SECONDS_MAX:
-        raise RequestRefused(
-            "bad-argument",
-            f"{request.verb}: 'timeout' is at most {TIMEOUT_SECONDS_MAX:.0f} seconds",
-        )
-    return timeout
-
-
 # -------------------------------------------------------------------------------------------------
 
 
 ROUTING_SHOWN = 50  # disjuncts of the routing query of a link on a tree
-CHANGING = ("profile.update", "profile.remove", "profile.update_many", "profile.remove_many")
+CHANGING = frozenset(
+    kind.verb
+    for kind in (
+        verbs.ProfileUpdate,
+        verbs.ProfileRemove,
+        verbs.ProfileUpdateMany,
+        verbs.ProfileRemoveMany,
+    )
+)
 """Verbs that deliver what came before them, and change the engine, ahead of the store."""
 
 
@@ -161,19 +159,19 @@ class BrokerRequests(Part):
         self._policies = policies
         self._limits = context.limits
         self._server = context.server
-        self.verbs = {
-            "sync": Verb(Right.KNOWN, self._sync),
-            "dump": Verb(Right.OPERATE, self._dump),
-            "routing.show": Verb(Right.OPERATE, self._show_routing),
-            "profile.list": Verb(Right.OPERATE, self._list_profiles),
-            "profile.show": Verb(Right.OWN, self._show_profile, self._profiles_of),
-            "profile.update": Verb(Right.OWN, self._update_profile, self._profiles_of),
-            "profile.remove": Verb(Right.OWN, self._remove_profile, self._profiles_of),
-            "profile.update_many": Verb(Right.OWN, self._update_many, self._profiles_of),
-            "profile.remove_many": Verb(Right.OWN, self._remove_many, self._profiles_of),
-            "profile.policy": Verb(Right.OWN, self._policy, self._profiles_of),
-            "profile.live": Verb(Right.OWN, self._await_live, self._profiles_of),
-        }
+        self.verbs = (
+            Verb(verbs.Sync, self._sync),
+            Verb(verbs.Dump, self._dump),
+            Verb(verbs.RoutingShow, self._show_routing),
+            Verb(verbs.HostedList, self._list_profiles),
+            Verb(verbs.HostedShow, self._show_profile, self._profiles_of),
+            Verb(verbs.ProfileUpdate, self._update_profile, self._profiles_of),
+            Verb(verbs.ProfileRemove, self._remove_profile, self._profiles_of),
+            Verb(verbs.ProfileUpdateMany, self._update_many, self._profiles_of),
+            Verb(verbs.ProfileRemoveMany, self._remove_many, self._profiles_of),
+            Verb(verbs.ProfilePolicy, self._policy, self._profiles_of),
+            Verb(verbs.ProfileLive, self._await_live, self._profiles_of),
+        )
         self._live = LiveRequests(query.waits, self._server.answer)
 
     def events(self) -> Iterable[Hearer]:
@@ -198,35 +196,40 @@ class BrokerRequests(Part):
     def _handle_request(self, request: Request, arrival: Arrival) -> None:
         self._server.handle(arrival.connection, request)
 
-    def _profiles_of(self, request: Request, asker: Principal) -> Iterator[tuple[str, str]]:
+    def _profiles_of(self, asked: verbs.Asked, asker: Principal) -> Iterator[tuple[str, str]]:
         """Those that a request names and that are here, with their owners."""
-        for profile in profiles_named(request):
+        for profile in verbs.profiles_named(asked):
             hosted = self._query.profiles.get(profile)
             if hosted is not None:
                 yield profile, f"user/{hosted.user}"
 
     def _wait(
-        self, connection: int, request: Request, result: Result, live: LiveVersion
+        self,
+        connection: int,
+        request: Request,
+        asked: verbs.Waits,
+        result: Result,
+        live: LiveVersion,
     ) -> Result | None:
         now = 0.0 if self.agenda is None else self.agenda.now
-        return self._live.wait(connection, request, result, live, now)
+        return self._live.wait(connection, request, asked, result, live, now)
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _sync(self, connection: int, request: Request) -> Result:
+    def _sync(self, connection: int, request: Request, asked: verbs.Sync) -> Result:
         """The answer itself says it: all that came before on this connection is on disk."""
         return {}
 
-    def _dump(self, connection: int, request: Request) -> Result:
+    def _dump(self, connection: int, request: Request, asked: verbs.Dump) -> Result:
         return {
             "matcher": self._query.matcher.dump(),
             "routing_table": self._query.table.dump(),
         }
 
-    def _show_routing(self, connection: int, request: Request) -> Result:
+    def _show_routing(self, connection: int, request: Request, asked: verbs.RoutingShow) -> Result:
         """``link``: a neighbour.  Of each tree on which it is a child here how many ``disjuncts``
         its routing query has, and the first ROUTING_SHOWN of them."""
-        link = name_argument(request, "link")
+        link = asked.link
         trees = []
         for tree in sorted(self._query.table.roots):
             if self._query.table.behind(tree, link) is not None:
@@ -235,11 +238,11 @@ class BrokerRequests(Part):
                 trees.append({"tree": tree, "disjuncts": len(wanted), "first": first})
         return {"link": link, "trees": trees}
 
-    def _list_profiles(self, connection: int, request: Request) -> Result:
+    def _list_profiles(self, connection: int, request: Request, asked: verbs.HostedList) -> Result:
         return {"profiles": sorted(self._query.profiles)}
 
-    def _show_profile(self, connection: int, request: Request) -> Result:
-        profile = self._profile_argument(request)
+    def _show_profile(self, connection: int, request: Request, asked: verbs.HostedShow) -> Result:
+        profile = self._here(asked.profile)
         hosted = self._query.profiles[profile]
         return {
             "profile": profile,
@@ -250,30 +253,38 @@ class BrokerRequests(Part):
             "routing_query": [str(disjunct) for disjunct in hosted.disjuncts],
         }
 
-    def _update_profile(self, connection: int, request: Request) -> Result | None:
-        profile = self._profile_argument(request)
+    def _update_profile(
+        self, connection: int, request: Request, asked: verbs.ProfileUpdate
+    ) -> Result | None:
+        profile = self._here(asked.profile)
         self._data.finish()
-        text = text_argument(request, "text", self._limits.profile_length_max)
+        text = asked.text
+        check_length(asked.verb, text, self._limits.profile_length_max)
         try:
             changed = self._query.update(profile, self._taxonomies.said_in(text))
         except ProfileRefused as refusal:
             raise profile_refused(refusal) from refusal
         result: Result = {"profile": profile, "version": changed.version}
-        return self._wait(connection, request, result, changed)
+        return self._wait(connection, request, asked, result, changed)
 
-    def _remove_profile(self, connection: int, request: Request) -> Result | None:
-        profile = self._profile_argument(request)
+    def _remove_profile(
+        self, connection: int, request: Request, asked: verbs.ProfileRemove
+    ) -> Result | None:
+        profile = self._here(asked.profile)
         self._data.finish()
         gone = self._query.remove(profile)
         result: Result = {"profile": profile, "removed": True}
-        return self._wait(connection, request, result, gone)
+        return self._wait(connection, request, asked, result, gone)
 
-    def _update_many(self, connection: int, request: Request) -> Result | None:
+    def _update_many(
+        self, connection: int, request: Request, asked: verbs.ProfileUpdateMany
+    ) -> Result | None:
         """``versions`` of each of ``profiles``, 0 for one that is ``refused``; a text that it has
         already changes nothing, so that a repeated request does not either.  While one of
         ``texts`` is refused nothing is changed, unless ``skip_refused`` is said."""
-        profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
-        texts = texts_argument(request, "texts", self._limits.profile_length_max)
+        profiles, texts = asked.profiles, asked.texts
+        for text in texts:
+            check_length(asked.verb, text, self._limits.profile_length_max)
         if len(texts) != len(profiles):
             raise RequestRefused(
                 "bad-argument",
@@ -283,13 +294,13 @@ class BrokerRequests(Part):
         changes = []
         versions = []
         is_bad = False
-        for place, (profile, asked) in enumerate(zip(profiles, texts, strict=True)):
+        for place, (profile, wanted) in enumerate(zip(profiles, texts, strict=True)):
             hosted = self._query.profiles.get(profile)
             versions.append(0 if hosted is None else hosted.version)
             try:
                 self._check_here(profile)
                 is_suspended = profile in self._query.suspensions.why
-                text = self._taxonomies.said_in(asked)
+                text = self._taxonomies.said_in(wanted)
                 if hosted is not None and (hosted.text != text or is_suspended):
                     changes.append((place, profile, check_profile(text)))
             except RequestRefused as refusal:
@@ -299,18 +310,20 @@ class BrokerRequests(Part):
                 versions[-1] = 0
                 is_bad = True
                 refused.append([place, "profile-refused", str(refusal)])
-        if is_bad and request.arguments.get("skip_refused") is not True:
+        if is_bad and not asked.skip_refused:
             changes, versions = [], [0] * len(profiles)
         self._data.finish()
         changed = self._query.update_all([(profile, parsed) for _, profile, parsed in changes])
         for (place, _, _), live in zip(changes, changed, strict=True):
             versions[place] = live.version
         result: Result = {"versions": versions, "refused": refused}
-        return self._wait(connection, request, result, changed[-1]) if changed else result
+        return self._wait(connection, request, asked, result, changed[-1]) if changed else result
 
-    def _remove_many(self, connection: int, request: Request) -> Result | None:
+    def _remove_many(
+        self, connection: int, request: Request, asked: verbs.ProfileRemoveMany
+    ) -> Result | None:
         """All of ``profiles`` but those that are ``refused``, because they are not here."""
-        profiles = texts_argument(request, "profiles", NAME_BYTES_MAX)
+        profiles = asked.profiles
         refused: list[list[object]] = []
         going: dict[str, None] = {}
         for place, profile in enumerate(profiles):
@@ -322,23 +335,24 @@ class BrokerRequests(Part):
         self._data.finish()
         gone = self._query.remove_all(list(going))
         result: Result = {"refused": refused}
-        return self._wait(connection, request, result, gone[-1]) if gone else result
+        return self._wait(connection, request, asked, result, gone[-1]) if gone else result
 
-    def _policy(self, connection: int, request: Request) -> Result:
+    def _policy(self, connection: int, request: Request, asked: verbs.ProfilePolicy) -> Result:
         """How a profile is kept; from now on by ``policy``, if that is said."""
-        profile = self._profile_argument(request)
-        if "policy" in request.arguments:
-            self._policies.change(profile, policy_argument(request))
+        profile = self._here(asked.profile)
+        if asked.policy is not UNSET:
+            self._policies.change(profile, policy_argument(asked.verb, asked.policy))
         return {"profile": profile, "policy": self._policies.of(profile)._asdict()}
 
-    def _await_live(self, connection: int, request: Request) -> Result | None:
-        profile = self._profile_argument(request)
+    def _await_live(
+        self, connection: int, request: Request, asked: verbs.ProfileLive
+    ) -> Result | None:
+        profile = self._here(asked.profile)
         version = self._query.profiles[profile].version
         result: Result = {"profile": profile, "version": version}
-        return self._wait(connection, request, result, LiveVersion(profile, version))
+        return self._wait(connection, request, asked, result, LiveVersion(profile, version))
 
-    def _profile_argument(self, request: Request) -> str:
-        profile = name_argument(request, "profile")
+    def _here(self, profile: str) -> str:
         self._check_here(profile)
         return profile
 

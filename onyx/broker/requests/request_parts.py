@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import islice
 
+from msgspec import UNSET
+
 from formats import ElementStream, FormatError, MessageRefused, WireFormat, trained_version
 from onyx.broker.messages.data_plane import DataPlane, urgent_of
 from onyx.broker.messages.message_parts import MessageParts
@@ -34,7 +36,7 @@ from onyx.broker.shape.shape_parts import ShapeParts
 from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.users.policy_changes import PolicyChanges
 from onyx.broker.users.user_parts import UserParts
-from overlay.access import Right
+from overlay import verbs
 from overlay.delivery_policy import USUAL
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
@@ -57,13 +59,10 @@ from overlay.link.request_server import (
     RequestRefused,
     Result,
     Verb,
-    name_argument,
-    number_argument,
 )
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.routing.branches import Branch
-from overlay.transformation.reflection import WHOLE
 from overlay.tree_name import root_of, version_of
 from registration.catalog import REGISTRATION_KEY, announcement
 from yfilter import LinkTarget, Matcher, MatchLimits, ProfileMatch, RouteMatch
@@ -561,17 +560,17 @@ class MessageTrace(Part):
         self._wall = wall
         self._query = query
         self._dry = dry
-        self.verbs = {
-            "trace": Verb(Right.OPERATE, self._trace),
-            "trace.carried": Verb(Right.OPERATE, self._carried),
-        }
+        self.verbs = (
+            Verb(verbs.Trace, self._trace),
+            Verb(verbs.TraceCarried, self._carried),
+        )
 
     def take_limits(self, limits: Limits) -> None:
         self._dry.published.hold_to(limits.message)
 
-    def _trace(self, connection: int, request: Request) -> Result:
+    def _trace(self, connection: int, request: Request, asked: verbs.Trace) -> Result:
         """Who of the children would get the message and why, and the profiles here that match."""
-        message = self._message(request)
+        message = self._message(asked)
         tree = message.root
         with _refusals():
             run = self._dry.run(message)
@@ -598,9 +597,9 @@ class MessageTrace(Part):
             ],
         }
 
-    def _carried(self, connection: int, request: Request) -> Result:
+    def _carried(self, connection: int, request: Request, asked: verbs.TraceCarried) -> Result:
         """``link``: a child; the answer is the arguments to ask it with, less ``source``."""
-        message, link = self._message(request), name_argument(request, "link")
+        message, link = self._message(asked), asked.link
         if link not in self._control.children(message.root):
             raise RequestRefused("unknown-link", f"{link!r} is no child on the tree {message.root}")
         with _refusals():
@@ -612,8 +611,8 @@ class MessageTrace(Part):
             "pieces": carried.pieces,
         }
 
-    def _message(self, request: Request) -> Message:
-        source = name_argument(request, "source")
+    def _message(self, asked: verbs.Trace) -> Message:
+        source = asked.source
         entry = self._control.sources.get(source)
         if entry is None:
             raise RequestRefused("unknown-source", f"there is no source {source!r}")
@@ -621,12 +620,14 @@ class MessageTrace(Part):
             root=self._newest_tree(entry.root),
             source=source,
             number=0,
-            format=name_argument(request, "format", WireFormat.TEXT.value),
+            format=asked.format,
             hops=0,
-            payload=_bytes_argument(request, "message"),
-            reflects=int(number_argument(request, "reflects", WHOLE)),
-            accepted=round(number_argument(request, "accepted", self._wall()) * 1_000_000),
-            pieces=_bytes_argument(request, "pieces", b""),
+            payload=asked.message,
+            reflects=int(asked.reflects),
+            accepted=round(
+                (self._wall() if asked.accepted is UNSET else asked.accepted) * 1_000_000
+            ),
+            pieces=asked.pieces,
         )
 
     def _newest_tree(self, root: str) -> str:
@@ -660,14 +661,6 @@ def _refusals() -> Iterator[None]:
         raise RequestRefused("message-refused", str(refusal)) from refusal
 
 
-def _bytes_argument(request: Request, name: str, default: bytes | None = None) -> bytes:
-    """No default means required."""
-    value = request.arguments.get(name, default)
-    if not isinstance(value, bytes):
-        raise RequestRefused("bad-argument", f"{request.verb}: {name!r} must be bytes")
-    return value
-
-
 # -------------------------------------------------------------------------------------------------
 # What operators may ask about transformation: what is done to one link's messages, and why.
 
@@ -681,16 +674,16 @@ class TransformationRequests(Part):
     def __init__(self, control: ControlPlane, transformation: Transformation) -> None:
         self._control = control
         self._transformation = transformation
-        self.verbs = {"transform.show": Verb(Right.OPERATE, self._show)}
+        self.verbs = (Verb(verbs.TransformShow, self._show),)
 
-    def _show(self, connection: int, request: Request) -> Result:
+    def _show(self, connection: int, request: Request, asked: verbs.TransformShow) -> Result:
         """``link``: the neighbour; ``root``, if it is given: of one tree only."""
-        link, here = name_argument(request, "link"), self._control.identity
+        link, here = asked.link, self._control.identity
         if link not in self._control.shapes.neighbours():
             raise RequestRefused("unknown-link", f"{link!r} is no neighbour of {here}")
         roots = self._control.open_trees
-        if "root" in request.arguments:
-            root = name_argument(request, "root")
+        if asked.root is not UNSET:
+            root = asked.root
             roots = {tree for tree in roots if root_of(tree) == root}
             if not roots:
                 raise RequestRefused("unknown-root", f"{root!r} is the root broker of no source")

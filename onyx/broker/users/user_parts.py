@@ -18,6 +18,7 @@ from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.profiles.hosted_profiles import HostedProfiles, OverBudget
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.users.policy_changes import PolicyChanges
+from overlay import verbs
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
@@ -25,7 +26,7 @@ from overlay.link.core_context import CoreContext
 from overlay.link.errors import ProtocolError
 from overlay.link.frames import Attach, Rejected, Request, Taken
 from overlay.link.part import FrameRefused, Part, Taker, takes
-from overlay.link.request_server import Result, Verb, number_argument
+from overlay.link.request_server import Result, Verb
 from overlay.state_table import StateMachine, StateTable
 from yfilter.matcher import Matcher
 
@@ -214,7 +215,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         self._for_message = context.limits.evaluation_ms_max / 1000
         self._accounts: dict[str, _Account] = {}  # by user, whoever was charged last at the end
         self._told: dict[str, OverBudget] = {}  # by profile
-        self.verbs = {"profile.dearest": Verb(Right.OPERATE, self._show_dearest)}
+        self.verbs = (Verb(verbs.ProfileDearest, self._show_dearest),)
 
     def take_limits(self, limits: Limits) -> None:
         self._per_second = limits.principal_processor_ms_s_max / 1000
@@ -309,10 +310,12 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
             if profile in self._profiles:
                 self.announce(said)
 
-    def _show_dearest(self, connection: int, request: Request) -> Result:
+    def _show_dearest(
+        self, connection: int, request: Request, asked: verbs.ProfileDearest
+    ) -> Result:
         """The ``count`` profiles that have taken most processor time, each with its user and the
         seconds, since the account of its user was full."""
-        count = number_argument(request, "count", 10)
+        count = asked.count
         spent = (
             (profile, user, seconds)
             for user, a in self._accounts.items()

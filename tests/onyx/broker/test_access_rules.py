@@ -141,8 +141,9 @@ def test_no_broker_speaks_for_the_registration_service(kind: str) -> None:
 
 def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> None:
     core = BrokerCore(FIGURE4, "B4", "run")
-    assert {verb.right for verb in core.verbs.values()} <= set(Right)
-    assert {name for name, verb in core.verbs.items() if verb.right is Right.KNOWN} == {"sync"}
+    assert {verb.asked.right for verb in core.verbs.values()} <= set(Right)
+    known = {name for name, verb in core.verbs.items() if verb.asked.right is Right.KNOWN}
+    assert known == {"sync"}
     outside = [taker for taker in core.takers.values() if taker.senders & OUTSIDE]
     assert {taker.kind.__name__: taker.right.value for taker in outside} == {
         "Publish": "publish", "PublishOnce": "publish", "Attach": "own", "Taken": "own",
@@ -154,7 +155,7 @@ def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> N
 def test_a_user_gets_nothing_of_what_operators_may_or_others_own(verb: str) -> None:
     setting = Guarded()
     before = dict(setting.beside.rows)
-    right = setting.core.verbs[verb].right
+    right = setting.core.verbs[verb].asked.right
     if verb.startswith("dead."):
         setting.core._dead.note_undeliverable("ann", "p1", ("s1", 1), "why", ([4], b"<a/>"))
         (letter,) = setting.core._dead._letters
@@ -163,7 +164,9 @@ def test_a_user_gets_nothing_of_what_operators_may_or_others_own(verb: str) -> N
         about = {"user": "ann"} if verb == "dead.list" else {"id": letter}
         answer = setting.client("user/bob").ask(verb, **about)
     else:
-        answer = setting.client("user/bob").ask(verb, profile="p1", profiles=["p1"], text="/x")
+        answer = setting.client("user/bob").ask(
+            verb, profile="p1", profiles=["p1"], text="/x", source="s1"
+        )
     if right is not Right.KNOWN:
         assert refused(answer) == "not-authorised"
     assert setting.beside.rows == before

@@ -18,6 +18,7 @@ from overlay.link.frames import Request
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.request_server import RequestRefused
+from overlay.verbs import Statistics
 
 FEW = {"broker": "B1", "data": {"published": 3, "crossings": {"B2": 1}}, "list": [1, 2]}
 MANY: dict[str, Any] = {
@@ -36,9 +37,13 @@ def server(statistics: dict[str, Any]) -> StatisticsRequests:
     return StatisticsRequests(lambda: statistics, links)
 
 
+def asked(requests: StatisticsRequests, question: Statistics) -> dict[str, Any]:
+    return requests.handle(1, Request("q", question.verb, question.arguments()), question)
+
+
 def test_what_is_short_is_all_there() -> None:
     assert summary(FEW) == FEW
-    assert server(FEW).handle(1, Request("q", "statistics", {})) == FEW
+    assert asked(server(FEW), Statistics()) == FEW
 
 
 def test_what_is_long_is_cut_and_says_so() -> None:
@@ -65,10 +70,9 @@ def test_what_is_long_is_cut_and_says_so() -> None:
     ],
 )
 def test_pages_have_all_of_a_collection(of: str, match: str, names: list[str]) -> None:
-    asked, found, first, pages = server(MANY), [], 0, 0
+    requests, found, first, pages = server(MANY), [], 0, 0
     while first is not None and pages < 3:
-        arguments = {"of": of, "match": match, "first": first}
-        said = asked.handle(1, Request("q", "statistics", arguments))
+        said = asked(requests, Statistics(of=of, match=match, first=first))
         assert len(said["entries"]) <= PAGE_MAX
         found += [name for name, _ in said["entries"]]
         first, pages = said["next"], pages + 1
@@ -79,4 +83,4 @@ def test_pages_have_all_of_a_collection(of: str, match: str, names: list[str]) -
 def test_what_there_is_not_is_refused() -> None:
     for of in ("nothing", "data.published", "links.nothing", "data.crossings.B1"):
         with pytest.raises(RequestRefused, match="no collection"):
-            server(MANY).handle(1, Request("q", "statistics", {"of": of}))
+            asked(server(MANY), Statistics(of=of))

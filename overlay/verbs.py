@@ -1,0 +1,791 @@
+"""The verbs of the network: for each the record of its arguments, the right that it takes, and one
+line of help.
+
+A client asks by making the record; the process that is asked reads the arguments into the same
+record (``read``), and answers by one function (overlay/link/request_server.py).  A field stands
+here with its bounds and nowhere else; arguments of a newer release are passed over.  Where a broker
+and the registration service have a verb of the same name, each has a record of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar, get_args, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from overlay.access import ANYTHING, Right
+from overlay.link.principal import Principal
+
+NAME_BYTES_MAX = 256  # of UTF-8; as of a name in a frame
+BATCH_MAX = 10_000  # profiles in one request
+TEXT_LENGTH_MAX = 262_144  # of a profile, where the operator allows the most
+SCHEMA_BYTES_MAX = 4 * 1024 * 1024
+PLAN_BYTES_MAX = 12 * 1024 * 1024
+TAXONOMY_BYTES_MAX = 8 * 1024 * 1024
+TOPOLOGY_LENGTH_MAX = 2 * 1024 * 1024  # the largest network, every value written out, has 1.4
+TIMEOUT_SECONDS_MAX = 86_400
+TOKEN_SECONDS_MAX = 10 * 366 * 86_400
+TOKEN_DIGEST_BYTES = 32
+ONLY_MAX = 100  # roles that a token is bound to
+PLAN_RATE, PLAN_RATE_MAX = 50.0, 10_000.0  # moves that begin in a second
+PLAN_AT_ONCE, PLAN_AT_ONCE_MAX = 16, 1_024  # moves under way
+FILTER_NAMES_MAX = 64
+PATH_LENGTH_MAX = 4_096
+FOREVER = 1e14  # seconds of the epoch
+_BYTES = "bytes"
+
+Name: TypeAlias = Annotated[str, Meta(max_length=NAME_BYTES_MAX, extra={_BYTES: NAME_BYTES_MAX})]
+"""An id or a name, short enough for any frame."""
+Names: TypeAlias = Annotated[
+    list[Annotated[str, Meta(max_length=NAME_BYTES_MAX)]],
+    Meta(min_length=1, max_length=BATCH_MAX),
+]
+Texts: TypeAlias = Annotated[
+    list[Annotated[str, Meta(max_length=TEXT_LENGTH_MAX)]], Meta(max_length=BATCH_MAX)
+]
+Number: TypeAlias = Annotated[float, Meta(ge=0, lt=1e15)]
+Degrees: TypeAlias = tuple[
+    Annotated[float, Meta(ge=-90, le=90)], Annotated[float, Meta(ge=-180, le=180)]
+]
+"""(latitude, longitude)."""
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=TIMEOUT_SECONDS_MAX)]
+Policy: TypeAlias = dict[str, Any]
+"""Fields of a DeliveryPolicy by name (overlay/delivery_policy.py checks them)."""
+Schema: TypeAlias = Annotated[bytes, Meta(max_length=SCHEMA_BYTES_MAX)]
+PlanText: TypeAlias = Annotated[bytes, Meta(max_length=PLAN_BYTES_MAX)]
+Filter: TypeAlias = Annotated[list[str], Meta(max_length=FILTER_NAMES_MAX)]
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The arguments of a request.  ``adds``: the verb may make the store larger by as much as the
+    asker likes."""
+
+    verb: ClassVar[str] = ""
+    right: ClassVar[Right] = Right.OPERATE
+    adds: ClassVar[bool] = False
+
+    def arguments(self) -> dict[str, object]:
+        """As they travel, without those that have their default."""
+        said: dict[str, object] = msgspec.to_builtins(self, builtin_types=(bytes,))
+        return said
+
+
+# --- sources ----------------------------------------------------------------------------------
+
+
+class SourceSaid(Asked, frozen=True, kw_only=True):
+    """A source's settings that can be changed later."""
+
+    location: Degrees | UnsetType | None = UNSET
+    rate: Number | UnsetType = UNSET
+    size: Number | UnsetType = UNSET
+    schema_name: Name | UnsetType = UNSET
+    schema: Schema = b""
+    validate: str | UnsetType = UNSET
+
+
+class SourceRegister(SourceSaid, frozen=True, kw_only=True):
+    """Register a source, or find it by ``key``, or by its name with ``ensure``."""
+
+    verb = "source.register"
+    right = Right.PUBLISH
+    adds = True
+
+    name: Name | UnsetType = UNSET
+    compression: dict[str, bytes] = {}
+    base: Name = ""
+    key: Name = ""
+    ensure: bool = False
+
+
+class SourceNamed(Asked, frozen=True, kw_only=True):
+    """``source``: its id or its name."""
+
+    source: Name
+
+
+class SourceUpdate(SourceSaid, frozen=True, kw_only=True):
+    """Change the settings that are given."""
+
+    verb = "source.update"
+    right = Right.PUBLISH
+
+    source: Name
+
+
+class SourceRemove(SourceNamed, frozen=True, kw_only=True):
+    """Remove a source; what it accepted is still delivered."""
+
+    verb = "source.remove"
+    right = Right.PUBLISH
+
+
+class SourceShow(SourceNamed, frozen=True, kw_only=True):
+    """Show a source."""
+
+    verb = "source.show"
+    right = Right.KNOWN
+
+
+class SourceSchema(SourceNamed, frozen=True, kw_only=True):
+    """The schema of a source."""
+
+    verb = "source.schema"
+    right = Right.KNOWN
+
+
+class SourceList(Asked, frozen=True, kw_only=True):
+    """The sources that the asker may see or publish as."""
+
+    verb = "source.list"
+    right = Right.KNOWN
+
+
+# --- profiles, at the registration service ----------------------------------------------------
+
+
+class OfUser(Asked, frozen=True, kw_only=True):
+    """``user``: whose profiles; the user who asks, where nobody is named."""
+
+    user: Name = ""
+
+
+class ProfileAdd(OfUser, frozen=True, kw_only=True):
+    """Register a profile, or find it by ``key``."""
+
+    verb = "profile.add"
+    right = Right.OWN
+    adds = True
+
+    text: str
+    location: Degrees | None = None
+    near: bool = False
+    wait: bool = False
+    timeout: Number | UnsetType = UNSET
+    key: Name = ""
+    policy: Policy = {}
+
+
+class ProfileAddMany(OfUser, frozen=True, kw_only=True):
+    """Register many profiles; ``users``, where they are given: of each text one."""
+
+    verb = "profile.add_many"
+    right = Right.OWN
+    adds = True
+
+    texts: Annotated[Texts, Meta(min_length=1)]
+    users: Names | UnsetType = UNSET
+    location: Degrees | None = None
+    near: bool = False
+    wait: bool = False
+    skip_refused: bool = False
+
+
+class ProfileNamed(Asked, frozen=True, kw_only=True):
+    """``profile``: an id."""
+
+    right = Right.OWN
+
+    profile: Name
+
+
+class ProfilesNamed(Asked, frozen=True, kw_only=True):
+    """``profiles``: ids."""
+
+    right = Right.OWN
+
+    profiles: Names
+
+
+class ProfileAwait(ProfileNamed, frozen=True, kw_only=True):
+    """Answered when the service has ``version`` of a profile; 0: when it is gone."""
+
+    verb = "profile.await"
+
+    version: Number = 0
+
+
+class ProfileShow(ProfileNamed, frozen=True, kw_only=True):
+    """Show a profile with its text."""
+
+    verb = "profile.show"
+
+
+class ProfileList(OfUser, frozen=True, kw_only=True):
+    """A page of profiles in order of registration, behind the id ``after``."""
+
+    verb = "profile.list"
+    right = Right.OWN
+
+    after: Name = ""
+    texts: bool = False
+
+
+class ProfileFindMany(ProfilesNamed, frozen=True, kw_only=True):
+    """The host broker of each profile."""
+
+    verb = "profile.find_many"
+
+
+class ProfileWarnings(ProfilesNamed, frozen=True, kw_only=True):
+    """The warnings that schemas give for the profiles."""
+
+    verb = "profile.warnings"
+
+
+# --- profiles, at their host broker -----------------------------------------------------------
+
+
+class Waits(Asked, frozen=True, kw_only=True):
+    """``wait``: until all brokers have it, ``timeout`` seconds at most."""
+
+    right = Right.OWN
+
+    wait: bool = False
+    timeout: Seconds | UnsetType = UNSET
+
+
+class ProfileUpdate(Waits, frozen=True, kw_only=True):
+    """Replace the text of a profile."""
+
+    verb = "profile.update"
+
+    profile: Name
+    text: str
+
+
+class ProfileRemove(Waits, frozen=True, kw_only=True):
+    """Remove a profile with all that was not delivered."""
+
+    verb = "profile.remove"
+
+    profile: Name
+
+
+class ProfileLive(Waits, frozen=True, kw_only=True):
+    """Whether all brokers have a profile as it is now."""
+
+    verb = "profile.live"
+
+    profile: Name
+
+
+class ProfileUpdateMany(Waits, frozen=True, kw_only=True):
+    """Replace the texts of many profiles."""
+
+    verb = "profile.update_many"
+
+    profiles: Names
+    texts: Texts = []
+    skip_refused: bool = False
+
+
+class ProfileRemoveMany(Waits, frozen=True, kw_only=True):
+    """Remove many profiles."""
+
+    verb = "profile.remove_many"
+
+    profiles: Names
+
+
+class ProfilePolicy(ProfileNamed, frozen=True, kw_only=True):
+    """The delivery policy of a profile; from now on ``policy``, where it is given."""
+
+    verb = "profile.policy"
+
+    policy: Policy | UnsetType = UNSET
+
+
+class HostedList(Asked, frozen=True, kw_only=True):
+    """The ids of all profiles that a broker hosts."""
+
+    verb = "profile.list"
+
+
+class HostedShow(ProfileNamed, frozen=True, kw_only=True):
+    """A profile as its host broker has it."""
+
+    verb = "profile.show"
+
+
+class ProfileDearest(Asked, frozen=True, kw_only=True):
+    """The ``count`` profiles that have taken most processor time."""
+
+    verb = "profile.dearest"
+
+    count: Number = 10
+
+
+# --- a broker, looked at ----------------------------------------------------------------------
+
+
+class Sync(Asked, frozen=True, kw_only=True):
+    """Answered when all that came before on this connection is on disk."""
+
+    verb = "sync"
+    right = Right.KNOWN
+
+
+class Dump(Asked, frozen=True, kw_only=True):
+    """The matcher and the routing table."""
+
+    verb = "dump"
+
+
+class RoutingShow(Asked, frozen=True, kw_only=True):
+    """The routing queries of ``link``, a neighbour."""
+
+    verb = "routing.show"
+
+    link: Name
+
+
+class Trace(Asked, frozen=True, kw_only=True):
+    """The children that would get a message and why, and the profiles that match it.
+
+    ``reflects``: 0 is a whole message; ``accepted``: seconds of the epoch.
+    """
+
+    verb = "trace"
+
+    source: Name
+    message: bytes
+    format: Name = "text"
+    reflects: Number = 0
+    accepted: Number | UnsetType = UNSET
+    pieces: bytes = b""
+
+
+class TraceCarried(Trace, frozen=True, kw_only=True):
+    """The message as ``link``, a child, would get it."""
+
+    verb = "trace.carried"
+
+    link: Name
+
+
+class TransformShow(Asked, frozen=True, kw_only=True):
+    """The transformation for ``link``, a neighbour; ``root``: of this broker's tree only."""
+
+    verb = "transform.show"
+
+    link: Name
+    root: Name | UnsetType = UNSET
+
+
+class Observe(Asked, frozen=True, kw_only=True):
+    """Tell of messages that fit all filters (none is all), ``events_max`` a second; or
+    ``figures``."""
+
+    verb = "observe"
+
+    kinds: Filter = []
+    sources: Filter = []
+    links: Filter = []
+    profiles: Filter = []
+    path: Annotated[str, Meta(max_length=PATH_LENGTH_MAX)] = ""
+    events_max: Annotated[int, Meta(ge=0)] = 0
+    figures: bool = False
+
+
+class ArchiveRead(Asked, frozen=True, kw_only=True):
+    """A page of a source's archive, ``since`` to ``until`` in seconds of the epoch, behind
+    ``after``, which is ``next`` of the page before."""
+
+    verb = "archive.read"
+    right = Right.READ_ARCHIVE
+
+    source: Name
+    since: Number = 0
+    until: Number = FOREVER
+    after: Name = ""
+
+
+class Statistics(Asked, frozen=True, kw_only=True):
+    """All figures in short; or a page of the collection ``of``: entries with ``match`` in them,
+    from the number ``first``."""
+
+    verb = "statistics"
+
+    of: Name = ""
+    first: Number = 0
+    match: Name = ""
+
+
+# --- dead letters -----------------------------------------------------------------------------
+
+
+class DeadList(Asked, frozen=True, kw_only=True):
+    """The dead letters of a user, or of all."""
+
+    verb = "dead.list"
+    right = Right.OWN
+
+    user: Name = ""
+
+
+class DeadLetterNamed(Asked, frozen=True, kw_only=True):
+    right = Right.OWN
+
+    id: Name
+
+
+class DeadShow(DeadLetterNamed, frozen=True, kw_only=True):
+    """A dead letter with its data."""
+
+    verb = "dead.show"
+
+
+class DeadReplay(DeadLetterNamed, frozen=True, kw_only=True):
+    """Handle a dead letter once more."""
+
+    verb = "dead.replay"
+
+
+class DeadDrop(DeadLetterNamed, frozen=True, kw_only=True):
+    """Keep a dead letter no longer."""
+
+    verb = "dead.drop"
+
+
+# --- the network ------------------------------------------------------------------------------
+
+
+class Network(Asked, frozen=True, kw_only=True):
+    """The address of every broker, and the processes that do not run."""
+
+    verb = "network"
+    right = Right.KNOWN
+
+
+class ProcessesReport(Asked, frozen=True, kw_only=True):
+    """``down``: why a node does not run, of all that do not."""
+
+    verb = "processes.report"
+
+    down: dict[str, Annotated[str, Meta(max_length=256)]]
+
+
+class BrokerNamed(Asked, frozen=True, kw_only=True):
+    broker: Name
+
+
+class BrokerDrain(BrokerNamed, frozen=True, kw_only=True):
+    """Move all away from a broker, which is to leave; ``stop``: let it stay."""
+
+    verb = "broker.drain"
+
+    stop: bool = False
+    dry_run: bool = False
+
+
+class BrokerProgress(BrokerNamed, frozen=True, kw_only=True):
+    """How far a broker's leaving is."""
+
+    verb = "broker.progress"
+
+
+class BrokerLost(BrokerNamed, frozen=True, kw_only=True):
+    """A broker died with its disk."""
+
+    verb = "broker.lost"
+
+    dry_run: bool = False
+
+
+class TopologyApply(Asked, frozen=True, kw_only=True):
+    """Change the network to the topology file ``text``; ``lost``: brokers that died with their
+    disks."""
+
+    verb = "topology.apply"
+
+    text: Annotated[str, Meta(max_length=TOPOLOGY_LENGTH_MAX)]
+    lost: list[str] = []
+    dry_run: bool = False
+
+
+class TopologyProgress(Asked, frozen=True, kw_only=True):
+    """Which brokers have the newest version of the network."""
+
+    verb = "topology.progress"
+
+
+class TopologyShow(Asked, frozen=True, kw_only=True):
+    """The network as it runs."""
+
+    verb = "topology.show"
+
+
+class TopologyProcesses(Asked, frozen=True, kw_only=True):
+    """The topology file that the processes of the network follow."""
+
+    verb = "topology.processes"
+
+
+class AuditList(Asked, frozen=True, kw_only=True):
+    """A page of the audit log, the oldest first, behind the number ``after``."""
+
+    verb = "audit.list"
+    right = Right.ADMIN
+
+    after: Number = 0
+
+
+# --- access -----------------------------------------------------------------------------------
+
+
+class Whoami(Asked, frozen=True, kw_only=True):
+    """The principal that asks, and whether it operates the network."""
+
+    verb = "access.whoami"
+    right = Right.KNOWN
+
+
+class AccessList(Asked, frozen=True, kw_only=True):
+    """All rules of access."""
+
+    verb = "access.list"
+    right = Right.ADMIN
+
+
+class AccessRule(Asked, frozen=True, kw_only=True):
+    right = Right.ADMIN
+
+    principal: Name
+    role: Name
+    scope: Name = ANYTHING
+
+
+class AccessGrant(AccessRule, frozen=True, kw_only=True):
+    """Give a principal a role."""
+
+    verb = "access.grant"
+
+
+class AccessRevoke(AccessRule, frozen=True, kw_only=True):
+    """Take a role from a principal."""
+
+    verb = "access.revoke"
+
+
+class TokenList(Asked, frozen=True, kw_only=True):
+    """All tokens, without their secrets."""
+
+    verb = "token.list"
+    right = Right.ADMIN
+
+
+class TokenIssue(Asked, frozen=True, kw_only=True):
+    """Register a token by its digest; ``only``: (role, scope) to which it is bound."""
+
+    verb = "token.issue"
+    right = Right.ADMIN
+
+    principal: Name
+    digest: Annotated[bytes, Meta(min_length=TOKEN_DIGEST_BYTES, max_length=TOKEN_DIGEST_BYTES)]
+    seconds: Annotated[float, Meta(ge=1, le=TOKEN_SECONDS_MAX)]
+    only: Annotated[list[tuple[str, str]], Meta(max_length=ONLY_MAX)] = []
+
+
+class TokenRevoke(Asked, frozen=True, kw_only=True):
+    """Revoke a token by its id."""
+
+    verb = "token.revoke"
+    right = Right.ADMIN
+
+    token: Name
+
+
+# --- taxonomies and plans ---------------------------------------------------------------------
+
+
+class TaxonomyNamed(Asked, frozen=True, kw_only=True):
+    name: Name
+
+
+class TaxonomyPut(TaxonomyNamed, frozen=True, kw_only=True):
+    """Register a taxonomy, a graph of the media type ``syntax``."""
+
+    verb = "taxonomy.put"
+    adds = True
+
+    syntax: Name
+    text: Annotated[bytes, Meta(max_length=TAXONOMY_BYTES_MAX)]
+
+
+class TaxonomyList(Asked, frozen=True, kw_only=True):
+    """All taxonomies by name."""
+
+    verb = "taxonomy.list"
+    right = Right.KNOWN
+
+
+class TaxonomyShow(TaxonomyNamed, frozen=True, kw_only=True):
+    """A taxonomy as it was put."""
+
+    verb = "taxonomy.show"
+    right = Right.KNOWN
+
+
+class TaxonomyRemove(TaxonomyNamed, frozen=True, kw_only=True):
+    """Remove a taxonomy."""
+
+    verb = "taxonomy.remove"
+
+
+class PlanUse(Asked, frozen=True, kw_only=True):
+    """Place all profiles to come by the text of a plan; empty: by no plan."""
+
+    verb = "plan.use"
+
+    plan: PlanText
+
+
+class PlanShow(Asked, frozen=True, kw_only=True):
+    """The plan in force."""
+
+    verb = "plan.show"
+
+
+class PlanCensus(Asked, frozen=True, kw_only=True):
+    """How many profiles are where ``plan`` has them; absent: the plan in force."""
+
+    verb = "plan.census"
+
+    plan: PlanText = b""
+
+
+class PlanApply(Asked, frozen=True, kw_only=True):
+    """Move profiles to where the plan in force has them: ``rate`` begin in a second, ``at_once``
+    are under way."""
+
+    verb = "plan.apply"
+
+    rate: Annotated[float, Meta(gt=0, le=PLAN_RATE_MAX)] = PLAN_RATE
+    at_once: Annotated[float, Meta(ge=1, le=PLAN_AT_ONCE_MAX)] = PLAN_AT_ONCE
+
+
+class PlanProgress(Asked, frozen=True, kw_only=True):
+    """How far the moves to the plan are."""
+
+    verb = "plan.progress"
+
+
+class PlanPause(Asked, frozen=True, kw_only=True):
+    """Begin no more moves for now."""
+
+    verb = "plan.pause"
+
+
+class PlanResume(Asked, frozen=True, kw_only=True):
+    """Go on with the moves."""
+
+    verb = "plan.resume"
+
+
+class PlanAbort(Asked, frozen=True, kw_only=True):
+    """End the moves; profiles stay where they are."""
+
+    verb = "plan.abort"
+
+
+class PlanAuto(Asked, frozen=True, kw_only=True):
+    """Whether the network plans by itself; ``on``: whether it shall from now on."""
+
+    verb = "plan.auto"
+
+    on: bool | UnsetType = UNSET
+
+
+def profiles_named(asked: Any) -> Sequence[str]:
+    """The ids in ``profile`` or ``profiles`` of a record."""
+    return asked.profiles if hasattr(asked, "profiles") else [asked.profile]
+
+
+def user_meant(named: str, asker: Principal | None) -> str:
+    """The user that is named; a user who names nobody is meant."""
+    return asker.name if not named and asker is not None and asker.role == "user" else named
+
+
+# --- reading arguments ------------------------------------------------------------------------
+
+A = TypeVar("A", bound=Asked)
+
+
+class BadArgument(Exception):
+    """Arguments that do not fit a verb; ``code`` is "bad-argument" or "too-long"."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def read(kind: type[A], arguments: Mapping[str, object]) -> A:
+    """The record of a request's arguments; BadArgument with the argument, its value, and the
+    expected one."""
+    try:
+        asked = msgspec.convert(arguments, kind, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise _bad_argument(kind.verb, arguments, str(error)) from None
+    for name in _names(kind):
+        value = getattr(asked, name)
+        if value and len(value.encode()) > NAME_BYTES_MAX:
+            size = len(value.encode())
+            raise BadArgument(
+                "too-long", f"{kind.verb}: {name!r} has {size} bytes, at most {NAME_BYTES_MAX}"
+            )
+    return asked
+
+
+@cache
+def _names(kind: type[Asked]) -> tuple[str, ...]:
+    """The fields that are bounded by their bytes."""
+    hints = get_type_hints(kind, include_extras=True)
+    alternatives = {name: (hint, *get_args(hint)) for name, hint in hints.items()}
+    return tuple(name for name, some in alternatives.items() if Name in some)
+
+
+_WORDS = {
+    "str": "a string",
+    "bytes": "bytes",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "array": "a list",
+    "object": "a map",
+    "null": "nothing",
+}
+_RELATIONS = {">=": "at least", "<=": "at most", "<": "less than", ">": "more than"}
+_LACKS = re.compile(r"Object missing required field `(\w+)`")
+_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got .*?)?(?: - at `\$\.?(.*)`)?")
+
+
+def _bad_argument(verb: str, arguments: Mapping[str, object], said: str) -> BadArgument:
+    """In plain words what msgspec has said."""
+    lacks = _LACKS.match(said)
+    if lacks:
+        return BadArgument("bad-argument", f"{verb}: {lacks[1]!r} is not given")
+    found = _EXPECTED.fullmatch(said)
+    if not found:
+        return BadArgument("bad-argument", f"{verb}: {said}")
+    kinds, bound, path = found.groups()
+    name, *places = re.findall(r"\w+|\[[^]]*\]", path)
+    value: Any = arguments.get(name)
+    for place in places:
+        value = value[int(place[1:-1])] if place != "[...]" else None
+    where = f"{verb}: {name!r}{''.join(places)}"
+    for sign, words in _RELATIONS.items():
+        bound = bound.replace(f" {sign} ", f" {words} ")
+    if " of length " in bound and value is not None:
+        unit = "characters" if isinstance(value, str) else "values"
+        unit = "bytes" if isinstance(value, bytes) else unit
+        code = "too-long" if " <= " in said else "bad-argument"
+        expected = bound.removeprefix(" of length ")
+        return BadArgument(code, f"{where} has {len(value)} {unit}, expected {expected}")
+    expected = " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
+    shown = "" if value is None and places else f", not {repr(value)[:80]}"
+    return BadArgument("bad-argument", f"{where} must be {expected}{bound}{shown}")
