@@ -22,7 +22,6 @@ begins behind what it has been told.  ``SourceRoots.steps`` is the protocol.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from enum import StrEnum
 
 import msgspec
@@ -158,7 +157,9 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
         entry = msgspec.structs.replace(entry, root=root, told=entry.version)
         self._catalog.put_source(entry)
         self._keys.pass_on(source, root)
-        announced = replace(announcement(entry), taken=self._under_way[source].taken)
+        announced = msgspec.structs.replace(
+            announcement(entry), taken=self._under_way[source].taken
+        )
         self._links.send(f"broker/{root}", REGISTRATION_KEY, announced)
 
     def _be_rooted(self, source: str) -> None:

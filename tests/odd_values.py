@@ -7,10 +7,11 @@ more often than not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from random import Random
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from msgspec.structs import fields
 
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import Frame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from overlay.link.frame import Frame
@@ -13,8 +12,7 @@ from overlay.link.message_headers import Headers
 _Carrier = TypeVar("_Carrier", bound="CarriedMessage")
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedMessage(Frame):
+class CarriedMessage(Frame, frozen=True):
     """Message ``number`` of ``source``, on the broadcast tree of ``root``, ``hops`` from there.
 
     ``reflects`` 0: it is whole.  Else it may be cut, by what the receiver needs as of its
@@ -41,4 +39,4 @@ class CarriedMessage(Frame):
 
     def carried_by(self, kind: type[_Carrier]) -> _Carrier:
         """The same in a frame of another kind."""
-        return kind(*(getattr(self, field.name) for field in fields(CarriedMessage)))
+        return kind(*(getattr(self, name) for name in CarriedMessage.__struct_fields__))

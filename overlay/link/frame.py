@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
+
+import msgspec
 
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
@@ -34,8 +35,7 @@ DURABLE_ROLES = PROCESS_ROLES | {"source"}
 a subscriber takes has numbers of its own (frames.py)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, gc=False):
     """Base of all frames: ``type`` is its word on the wire, ``flow`` where it queues."""
 
     type: ClassVar[str] = ""
@@ -50,24 +50,21 @@ class Frame:
         return f"{self.type} from {peer}, number {sequence} of channel {key!r}"
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogFrame(Frame):
+class CatalogFrame(Frame, frozen=True):
     """A sequenced frame of the catalog flow."""
 
     flow: ClassVar[Flow] = Flow.CATALOG
     sequenced: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
-class QueryFrame(Frame):
+class QueryFrame(Frame, frozen=True):
     """A sequenced frame of the query flow."""
 
     flow: ClassVar[Flow] = Flow.QUERY
     sequenced: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
-class MessageFrame(Frame):
+class MessageFrame(Frame, frozen=True):
     """A sequenced frame of the message flow."""
 
     flow: ClassVar[Flow] = Flow.MESSAGE
@@ -77,11 +74,11 @@ class MessageFrame(Frame):
 FrameType = TypeVar("FrameType", bound=type[Frame])
 
 FRAME_TYPES: dict[str, type[Frame]] = {}
-"""The word on the wire -> the dataclass; filled by ``on_the_wire``."""
+"""The word on the wire -> its class; filled by ``on_the_wire``."""
 
 
 def on_the_wire(cls: FrameType) -> FrameType:
-    """Make a frame's dataclass known to the codec."""
+    """Make a frame's class known to the codec."""
     if not cls.type or cls.type in FRAME_TYPES:
         raise ValueError(f"frame type {cls.type!r} of {cls.__name__} is empty or taken")
     FRAME_TYPES[cls.type] = cls

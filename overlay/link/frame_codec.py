@@ -24,12 +24,13 @@ one on its channel leaves a gap, which is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple, cast
 
 import msgpack
 import msgspec
+from msgspec.structs import fields
 
 import overlay.link.frames  # noqa: F401 - its frames are known to the codec from here on
 from overlay.link.carried_message import CarriedMessage
@@ -72,7 +73,7 @@ NOT_EXACT = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 @dataclass(frozen=True, slots=True)
 class ExactHeader:
     """How to take a header of one type of frame: ``first`` is the byte with which a map of just so
-    many keys begins, ``values`` takes the fields' values in the order of the dataclass."""
+    many keys begins, ``values`` takes the fields' values in the order of the frame."""
 
     cls: type[Frame]
     first: int
@@ -525,13 +526,13 @@ def _lay_out(cls: type[Frame]) -> _Layout:
         cls=cls,
         header=tuple(check for check in checks if not check.in_body),
         body=body,
-        usual_body=b"" if MISSING in defaults.values() else _pack(defaults),
+        usual_body=b"" if msgspec.NODEFAULT in defaults.values() else _pack(defaults),
         in_front=tuple(names),
         is_in_order=all_names[: len(names)] == names,
         payload_place=names.index("payload") if "payload" in names else -1,
         keeps_unknown=issubclass(cls, CarriedMessage),
         is_checked=cls.check is not Frame.check,
-        has_headers="headers" in cls.__dataclass_fields__,
+        has_headers="headers" in cls.__struct_fields__,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a field of a frame may hold, read from the annotations of the frame's dataclass.
+"""What a field of a frame may hold, read from the annotations of the frame's Struct.
 
 A frame's fields are annotated with the types below; ``field_checks(cls)`` turns the annotations
 into one function per field, which is used on both ends: before a frame is encoded and after it
@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
+from msgspec.structs import fields
 
 from formats import COMPRESSION_DICTIONARY_BYTES_MAX
 from overlay.link.errors import ProtocolError
@@ -81,7 +82,7 @@ Pieces: TypeAlias = Annotated[bytes, Bound(1 << 24), BODY]
 _ELSEWHERE = frozenset({"payload", "unknown", "headers"})  # fields that the codec takes care of
 
 Check: TypeAlias = Callable[[str, object], object]
-"""(name of the field, value) -> the value as the dataclass holds it; raises ProtocolError."""
+"""(name of the field, value) -> the value as the frame holds it; raises ProtocolError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +130,20 @@ def exact_type(hint: Any) -> Any:
 
 
 def field_checks(cls: type) -> tuple[FieldCheck, ...]:
-    """The fields of a frame's dataclass in order, but for ``payload``, ``unknown``, ``headers``."""
+    """The fields of a frame in order, but for ``payload``, ``unknown``, ``headers``."""
     hints = get_type_hints(cls, include_extras=True)
     checks = []
     for field in fields(cls):
         if field.name not in _ELSEWHERE:
             hint = hints[field.name]
             in_body = BODY in getattr(hint, "__metadata__", ())
-            may_lack = field.default is not MISSING or field.default_factory is not MISSING
+            may_lack = not field.required
             checks.append(FieldCheck(field.name, in_body, _check_for(hint), may_lack))
     return tuple(checks)
 
 
 def _check_for(hint: Any) -> Check:
-    """The check for one annotation; a TypeError here is a mistake in a frame's dataclass."""
+    """The check for one annotation; a TypeError here is a mistake in a frame's declaration."""
     hint, most = _inner_and_bound(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is UnionType or NoneType in arguments:

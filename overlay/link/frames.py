@@ -1,4 +1,4 @@
-"""Every frame of the protocol: one dataclass each, from which its wire form follows.
+"""Every frame of the protocol: one Struct each, from which its wire form follows.
 
 A frame travels on one of the four flows (section 5 of the paper), and there is a file for each;
 those by which a profile moves stand in ``move_frames``.
@@ -7,7 +7,7 @@ A *sequenced* frame belongs to a channel - (peer, flow, key) - on which it has a
 journaled by the sender, resent after a lost connection, acknowledged, and so arrives exactly once
 and in order.  An *unsequenced* one speaks about the connection itself and is gone with it.
 
-Adding a frame is adding a dataclass to the file of its flow, and its name here; ``frame_codec``
+Adding a frame is adding a Struct to the file of its flow, and its name here; ``frame_codec``
 does the rest from the annotations (``frame_fields``).  Bytes on the wire: docs/protocol.md.
 
 ``payload``, where a frame has it, is carried as it is: bytes that this layer never looks into.
@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, ClassVar, NamedTuple, TypeAlias
+
+from msgspec import field
 
 from overlay.delivery_policy import DeliveryPolicy, policy_of
 from overlay.link.carried_message import CarriedMessage
@@ -57,8 +59,7 @@ TOKEN_BYTES_MAX = 4096  # of one of OpenID Connect
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Hello(Frame):
+class Hello(Frame, frozen=True):
     """The first frame in each direction.
 
     ``peer`` is the sender's own id and ``instance`` tells two runs of it apart (for people; the
@@ -103,8 +104,7 @@ class Hello(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Ack(Frame):
+class Ack(Frame, frozen=True):
     """Everything on channel (``about``, ``key``) up to ``sequence`` is taken, durably."""
 
     type: ClassVar[str] = "ack"
@@ -115,8 +115,7 @@ class Ack(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class PassedOn(Frame):
+class PassedOn(Frame, frozen=True):
     """What was taken on channel (``about``, ``key``) up to ``sequence`` has been acknowledged to
     the sender by all to whom it had to be passed on; ``partly``: but those that are away for long.
     """
@@ -130,8 +129,7 @@ class PassedOn(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Skipped(Frame):
+class Skipped(Frame, frozen=True):
     """Frames up to ``through`` on channel (``about``, ``key``) will not come; expect the next.
 
     This receiver has acknowledged them; one that starts anew without a store knows no more of it.
@@ -145,8 +143,7 @@ class Skipped(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Ping(Frame):
+class Ping(Frame, frozen=True):
     """Are you there?"""
 
     type: ClassVar[str] = "ping"
@@ -155,8 +152,7 @@ class Ping(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Pong(Frame):
+class Pong(Frame, frozen=True):
     """Yes; ``nonce`` is the ping's."""
 
     type: ClassVar[str] = "pong"
@@ -165,8 +161,7 @@ class Pong(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ErrorFrame(Frame):
+class ErrorFrame(Frame, frozen=True):
     """What was wrong (``errors.ERROR_CODES``); after a fatal one the sender closes."""
 
     type: ClassVar[str] = "error"
@@ -177,8 +172,7 @@ class ErrorFrame(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Request(Frame):
+class Request(Frame, frozen=True):
     """A question; ``request`` is chosen by the asker and comes back in the Response."""
 
     type: ClassVar[str] = "request"
@@ -189,8 +183,7 @@ class Request(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Response(Frame):
+class Response(Frame, frozen=True):
     """The answer: ``result`` is the result, or {"code", "message", ...} when not ``ok``."""
 
     type: ClassVar[str] = "response"
@@ -201,8 +194,7 @@ class Response(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Observed(Frame):
+class Observed(Frame, frozen=True):
     """What an observer asked to see as it happens; best effort, may be dropped."""
 
     type: ClassVar[str] = "observed"
@@ -211,8 +203,7 @@ class Observed(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Relayed(Frame):
+class Relayed(Frame, frozen=True):
     """A piece of a connection between two brokers whose link is gone, by way of the registration
     service: ``broker`` is the other end, ``number`` counts the pieces of a ``tunnel`` from 1; a
     ``closing`` piece is the last."""
@@ -231,8 +222,7 @@ class Relayed(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class DictionaryTrained(MessageFrame):
+class DictionaryTrained(MessageFrame, frozen=True):
     """``payload`` is the compression dictionary with which messages of ``source`` in ``form`` may
     be packed from here on: on the message flow, ahead of the messages that take it."""
 
@@ -245,8 +235,7 @@ class DictionaryTrained(MessageFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class SourceChanged(MessageFrame):
+class SourceChanged(MessageFrame, frozen=True):
     """``source`` is in this ``version`` from here on, as in SourceAnnounced: on the message flow,
     as the messages that follow on the tree ``root`` may be in the words of its new schema."""
 
@@ -268,8 +257,7 @@ class SourceChanged(MessageFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class SourceGone(MessageFrame):
+class SourceGone(MessageFrame, frozen=True):
     """There is no ``source`` any more: no message of it follows on the tree ``root``."""
 
     type: ClassVar[str] = "source-gone"
@@ -279,8 +267,7 @@ class SourceGone(MessageFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class TaxonomiesInForce(MessageFrame):
+class TaxonomiesInForce(MessageFrame, frozen=True):
     """The taxonomies by which the graphs of the messages that follow on the tree ``root`` are
     closed, as in TaxonomiesAnnounced."""
 
@@ -292,8 +279,7 @@ class TaxonomiesInForce(MessageFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class TreeBegun(MessageFrame):
+class TreeBegun(MessageFrame, frozen=True):
     """The first frame on the way down the new tree ``root``: tell your parent on it what you want
     of it.  It comes in the place of the tree ``after``; "" for none."""
 
@@ -304,8 +290,7 @@ class TreeBegun(MessageFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class TreeEnded(MessageFrame):
+class TreeEnded(MessageFrame, frozen=True):
     """The last frame on the way down the tree ``root``: no message comes behind it."""
 
     type: ClassVar[str] = "tree-ended"
@@ -313,13 +298,17 @@ class TreeEnded(MessageFrame):
     root: Name
 
 
+class WithHeaders(MessageFrame, frozen=True, kw_only=True):
+    """``headers``: see message_headers.py."""
+
+    headers: Headers | None = None
+
+
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Publish(MessageFrame):
+class Publish(WithHeaders, frozen=True):
     """A message from its source to its root broker; its number is the frame's sequence.
 
-    ``format``: a wire format, or the media type of a graph, as text/turtle; ``headers``: see
-    message_headers.py.
+    ``format``: a wire format, or the media type of a graph, as text/turtle.
     """
 
     type: ClassVar[str] = "publish"
@@ -327,12 +316,10 @@ class Publish(MessageFrame):
     source: Name
     format: Name
     payload: bytes
-    headers: Headers | None = field(default=None, kw_only=True)
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class PublishOnce(Publish):
+class PublishOnce(Publish, frozen=True):
     """One that may have been published before: ``key`` is the digest of its publish key."""
 
     type: ClassVar[str] = "publish-once"
@@ -347,8 +334,7 @@ class PublishOnce(Publish):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class AcceptedBefore(MessageFrame):
+class AcceptedBefore(MessageFrame, frozen=True):
     """Message ``number`` has the publish key of message ``first``, which was accepted: so it is not
     published again."""
 
@@ -360,8 +346,7 @@ class AcceptedBefore(MessageFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Refused(MessageFrame):
+class Refused(MessageFrame, frozen=True):
     """Message ``number`` was not taken; ``line`` and ``column`` count from 1, 0 is unknown."""
 
     type: ClassVar[str] = "refused"
@@ -375,16 +360,14 @@ class Refused(MessageFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Message(CarriedMessage, MessageFrame):
+class Message(CarriedMessage, MessageFrame, frozen=True):
     """A message on its way down a broadcast tree."""
 
     type: ClassVar[str] = "message"
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class MessageAgain(Message):
+class MessageAgain(Message, frozen=True):
     """One that somebody on its way could not read: it may come behind later ones."""
 
     type: ClassVar[str] = "message-again"
@@ -413,8 +396,7 @@ class MessageAgain(Message):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class CatalogWanted(CatalogFrame):
+class CatalogWanted(CatalogFrame, frozen=True):
     """A broker is to tell all that it has from the registration service; of sources those of its
     own, and of the root brokers that are ``lost``.  ``rebuild`` is what the answer is to say: one
     to a service that has lost its store since may still be on its way."""
@@ -426,8 +408,7 @@ class CatalogWanted(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class CatalogTold(CatalogFrame):
+class CatalogTold(CatalogFrame, frozen=True):
     """What the sender knows of the network's shape and its sources is told.  Of the versions of the
     shape it has ``agreed`` on one and ``settled`` one, and reached a ``stage`` of ``version``
     (ShapeReached).  The highest numbers that it has heard of are those of a ``profile``, and of a
@@ -445,8 +426,7 @@ class CatalogTold(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ProfilesHosted(QueryFrame):
+class ProfilesHosted(QueryFrame, frozen=True):
     """The sender hosts these profiles (id, user, text, version, the version that is live or 0,
     whether it only stands by)."""
 
@@ -456,8 +436,7 @@ class ProfilesHosted(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ProfilesMoving(QueryFrame):
+class ProfilesMoving(QueryFrame, frozen=True):
     """What the sender knows of profiles is told; these are ``coming`` to it (id, move, version), or
     ``leaving`` it (id, move, version, whether it has let go).  ``rebuild``: as in CatalogTold."""
 
@@ -476,8 +455,7 @@ PROFILES_MAX = 65_536  # in one frame
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class RoutingDelta(QueryFrame):
+class RoutingDelta(QueryFrame, frozen=True):
     """The routing query of the sender's branch that is called ``root``, on all trees that have it
     (``branches.py``), gains and loses these disjuncts (texts)."""
 
@@ -489,8 +467,7 @@ class RoutingDelta(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class NeedsDelta(QueryFrame):
+class NeedsDelta(QueryFrame, frozen=True):
     """What the sender's branch that is called ``root`` needs of messages gains and loses these
     needs (texts).  ``number`` rises by one a frame, from 2; see ``reflects`` of Message."""
 
@@ -503,8 +480,7 @@ class NeedsDelta(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class TreeReady(QueryFrame):
+class TreeReady(QueryFrame, frozen=True):
     """The sender's branch, called ``root``, knows ``source``.
 
     On the query flow, because it must stay behind the RoutingDelta that says what is wanted there.
@@ -517,8 +493,7 @@ class TreeReady(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class BranchReady(QueryFrame):
+class BranchReady(QueryFrame, frozen=True):
     """The sender's branch, called ``root``, of the new tree ``tree`` is set up: behind the
     RoutingDelta that says what is wanted there."""
 
@@ -529,8 +504,7 @@ class BranchReady(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class LiveMarker(QueryFrame):
+class LiveMarker(QueryFrame, frozen=True):
     """Sent up the trees of ``roots``, which all have the sender's branch ``root``, after a change
     at ``host``; everything before it is in force where it arrives."""
 
@@ -543,8 +517,7 @@ class LiveMarker(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class LiveReached(QueryFrame):
+class LiveReached(QueryFrame, frozen=True):
     """The marker has reached ``broker`` on its way to ``roots``; travels back down to ``host``."""
 
     type: ClassVar[str] = "live-reached"
@@ -557,8 +530,7 @@ class LiveReached(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class PlaceProfile(QueryFrame):
+class PlaceProfile(QueryFrame, frozen=True):
     """The registration service gives a profile back to its host broker, which may have let go of
     it; or, where the host broker ``lost`` is gone for good, to another, whose first delivery comes
     behind the number ``behind``."""
@@ -575,8 +547,7 @@ class PlaceProfile(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class PlaceProfiles(QueryFrame):
+class PlaceProfiles(QueryFrame, frozen=True):
     """The registration service gives new profiles (id, user, text) to their host broker."""
 
     type: ClassVar[str] = "place-profiles"
@@ -585,8 +556,7 @@ class PlaceProfiles(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class DeliveryPolicies(QueryFrame):
+class DeliveryPolicies(QueryFrame, frozen=True):
     """How profiles are kept (id, and a DeliveryPolicy): the registration service tells a broker
     ahead of the profile, a host broker tells the service when it was changed there."""
 
@@ -607,8 +577,7 @@ class DeliveryPolicies(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ProfilesPlaced(QueryFrame):
+class ProfilesPlaced(QueryFrame, frozen=True):
     """The host broker has these profiles, each in the version in which it was given them."""
 
     type: ClassVar[str] = "profiles-placed"
@@ -617,8 +586,7 @@ class ProfilesPlaced(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ProfilesChanged(QueryFrame):
+class ProfilesChanged(QueryFrame, frozen=True):
     """Profiles have new versions (id, version, text), or are gone (text None)."""
 
     type: ClassVar[str] = "profiles-changed"
@@ -627,8 +595,7 @@ class ProfilesChanged(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ProfilesLive(QueryFrame):
+class ProfilesLive(QueryFrame, frozen=True):
     """Every broker on the way has these versions of profiles (id, version)."""
 
     type: ClassVar[str] = "profiles-live"
@@ -637,8 +604,7 @@ class ProfilesLive(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Undecoded(CarriedMessage, QueryFrame):
+class Undecoded(CarriedMessage, QueryFrame, frozen=True):
     """A message that the sender has no means to read, as it came; the parent sends it once more,
     in a form that needs none, or as it came when it cannot read it either: who cannot read it a
     second time gives it up.
@@ -650,8 +616,7 @@ class Undecoded(CarriedMessage, QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class DictionaryHeld(QueryFrame):
+class DictionaryHeld(QueryFrame, frozen=True):
     """The sender's part of the tree of ``root`` has this ``version`` of the compression dictionary
     of ``source`` in ``form``: no message given back after this was packed with an older one."""
 
@@ -664,8 +629,7 @@ class DictionaryHeld(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class PlanInForce(QueryFrame):
+class PlanInForce(QueryFrame, frozen=True):
     """Profiles are placed by this plan from now on; ``plan`` "": by none.  ``payload`` is its
     text, from which a host broker knows the partitions of its profiles."""
 
@@ -676,8 +640,7 @@ class PlanInForce(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class PartitionsMatched(QueryFrame):
+class PartitionsMatched(QueryFrame, frozen=True):
     """What the sender has counted since it last said so: messages ``accepted`` of its sources, and
     for each partition of ``plan`` that it hosts the messages that matched a profile of it
     (partition, messages)."""
@@ -721,8 +684,7 @@ def check_source(validation: str, location: tuple[float, float] | None) -> None:
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class SourceAnnounced(CatalogFrame):
+class SourceAnnounced(CatalogFrame, frozen=True):
     """A data source exists; ``payload`` is its schema, ``validation`` what is done about messages
     against it ("off", "report", "reject"), ``compression`` the compression dictionaries that were
     given with it (form, dictionary), ``rate`` messages a second, ``size`` bytes a message as the
@@ -755,8 +717,7 @@ class SourceAnnounced(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class SourceReady(CatalogFrame):
+class SourceReady(CatalogFrame, frozen=True):
     """The whole tree knows this ``version`` of ``source``; it may publish."""
 
     type: ClassVar[str] = "source-ready"
@@ -766,8 +727,7 @@ class SourceReady(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class SourceRemoved(CatalogFrame):
+class SourceRemoved(CatalogFrame, frozen=True):
     """There is no ``source`` any more: its root broker, to which this goes, takes nothing of it,
     tells its tree behind the last message (SourceGone), and answers with SourceReleased."""
 
@@ -777,8 +737,7 @@ class SourceRemoved(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class SourceReleased(CatalogFrame):
+class SourceReleased(CatalogFrame, frozen=True):
     """The sender is the root broker of ``source`` no longer; it has taken all messages through
     ``taken``, and takes no more."""
 
@@ -789,8 +748,7 @@ class SourceReleased(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class KeysReleased(CatalogFrame):
+class KeysReleased(CatalogFrame, frozen=True):
     """The root broker of ``source`` before has accepted the messages ``numbers`` with publish keys,
     whose digests ``payload`` has end to end, the first of them at ``at``, in whole seconds of the
     calendar.
@@ -814,8 +772,7 @@ class KeysReleased(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ShapeAnnounced(CatalogFrame):
+class ShapeAnnounced(CatalogFrame, frozen=True):
     """There is a new version of the network's shape: ``payload`` is the topology, compressed with
     zlib for peers that have the feature ``packed-shapes``, ``trees`` for
     each root broker the version since when its tree is what it is, ``down`` the links that are in
@@ -833,8 +790,7 @@ class ShapeAnnounced(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ShapeAgreed(CatalogFrame):
+class ShapeAgreed(CatalogFrame, frozen=True):
     """Every broker holds ``version`` of the shape: trees may be set up by it."""
 
     type: ClassVar[str] = "shape-agreed"
@@ -843,8 +799,7 @@ class ShapeAgreed(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ShapeSettled(CatalogFrame):
+class ShapeSettled(CatalogFrame, frozen=True):
     """Nothing of before ``version`` of the shape is left anywhere: it may be forgotten."""
 
     type: ClassVar[str] = "shape-settled"
@@ -853,8 +808,7 @@ class ShapeSettled(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ShapeReached(CatalogFrame):
+class ShapeReached(CatalogFrame, frozen=True):
     """How far the sender is with ``version`` of the shape; ``stage`` 1: it holds it; 2: what its
     own sources publish goes down the new tree; 3: nothing of before is left here, or waits for a
     neighbour."""
@@ -866,8 +820,7 @@ class ShapeReached(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class LinkReported(CatalogFrame):
+class LinkReported(CatalogFrame, frozen=True):
     """The sender has had no connection with ``neighbour`` for so long that its link counts as
     down (or has had one again, ``up``).  ``kept``: the sender has all that the neighbour may have
     taken and not passed on."""
@@ -880,8 +833,7 @@ class LinkReported(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class TaxonomiesAnnounced(CatalogFrame):
+class TaxonomiesAnnounced(CatalogFrame, frozen=True):
     """What all registered taxonomies say together, by which root brokers close what their sources
     publish from now on: ``payload`` (formats/graph/taxonomy.py, compressed with zlib; empty for
     none), and ``version``, which grows with every change."""
@@ -893,8 +845,7 @@ class TaxonomiesAnnounced(CatalogFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class AccessAnnounced(CatalogFrame):
+class AccessAnnounced(CatalogFrame, frozen=True):
     """Who may do what from now on (overlay/access.py): all rules (principal, role, scope), and all
     tokens (principal, digest, second at which it expires, [(role, scope)]); and the serial numbers
     of certificates that nobody may show any more.  ``version`` grows with every change of the
@@ -974,8 +925,7 @@ class Delivery:
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Attach(Frame):
+class Attach(Frame, frozen=True):
     """(slot, profile, the number through which its deliveries were taken, mode), each from now on.
 
     A profile is taken by one connection at a time, the last that asked for it; or, with the mode
@@ -990,8 +940,7 @@ class Attach(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Detached(Frame):
+class Detached(Frame, frozen=True):
     """Nothing comes in this slot any more: ``code`` is "unknown-profile", "moved", "forgotten",
     "replaced", "too-many" or "too-slow"."""
 
@@ -1003,8 +952,7 @@ class Detached(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Deliveries(Frame):
+class Deliveries(Frame, frozen=True):
     """What message ``number`` of ``source`` gives for all profiles of this connection that have the
     same results of it: a slot each, and its number there."""
 
@@ -1024,8 +972,7 @@ class Deliveries(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Taken(Frame):
+class Taken(Frame, frozen=True):
     """In each slot all through a number is done and need not come again; in one that is shared, the
     delivery of this number."""
 
@@ -1039,8 +986,7 @@ class Taken(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Rejected(Frame):
+class Rejected(Frame, frozen=True):
     """In a slot that is shared, whoever was sent the delivery of this number could not do with it,
     for a ``reason``: it is to come again (overlay/delivery_policy.py)."""
 
@@ -1052,8 +998,7 @@ class Rejected(Frame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class Missed(Frame):
+class Missed(Frame, frozen=True):
     """In a slot all through a number will not come; ``lost`` of them nobody had taken.
 
     ``lost`` 0: results that were put off came to nothing, as the profile gets none of the message.
@@ -1162,8 +1107,7 @@ def check_columns(slots: bytes, numbers: bytes) -> None:
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class StandBy(QueryFrame):
+class StandBy(QueryFrame, frozen=True):
     """A profile is to be announced and matched, and not delivered yet; once more with each new
     version that it gets at its host meanwhile."""
 
@@ -1177,8 +1121,7 @@ class StandBy(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class StandingBy(QueryFrame):
+class StandingBy(QueryFrame, frozen=True):
     """This version of the profile is live at the host that stands by: every root sends it what
     the profile wants, and it keeps it."""
 
@@ -1190,8 +1133,7 @@ class StandingBy(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ReleaseProfile(QueryFrame):
+class ReleaseProfile(QueryFrame, frozen=True):
     """The host is to ask for the watershed, deliver up to it, and let go of the profile; of no
     effect when the profile has another version by now, or is gone."""
 
@@ -1203,8 +1145,7 @@ class ReleaseProfile(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ProfileReleased(QueryFrame):
+class ProfileReleased(QueryFrame, frozen=True):
     """The old host has delivered up to the ``watershed`` (source, number; of a source that is not
     there, nothing), and lets go.
 
@@ -1227,8 +1168,7 @@ class ProfileReleased(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class HandoverWanted(QueryFrame):
+class HandoverWanted(QueryFrame, frozen=True):
     """The new host asks for the next results that wait at the old one, those after ``after``."""
 
     type: ClassVar[str] = "handover-wanted"
@@ -1239,8 +1179,7 @@ class HandoverWanted(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class HandedOver(QueryFrame):
+class HandedOver(QueryFrame, frozen=True):
     """A delivery that waited at the old host with number ``position`` in the mailbox, which it
     keeps; ``ends``: ask for more.
 
@@ -1264,8 +1203,7 @@ class HandedOver(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class ProfileTaken(QueryFrame):
+class ProfileTaken(QueryFrame, frozen=True):
     """The new host has all that waited and delivers from here on."""
 
     type: ClassVar[str] = "profile-taken"
@@ -1276,8 +1214,7 @@ class ProfileTaken(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class MoveEnded(QueryFrame):
+class MoveEnded(QueryFrame, frozen=True):
     """To the old host: the profile lives elsewhere now.  To one that stands by: it stays where it
     is.  In either case all that is kept for the move is to be forgotten."""
 
@@ -1288,8 +1225,7 @@ class MoveEnded(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class WatershedMarker(QueryFrame):
+class WatershedMarker(QueryFrame, frozen=True):
     """Sent up the tree of ``root`` by ``host``, which profiles leave or come to: where is the
     watershed?"""
 
@@ -1301,8 +1237,7 @@ class WatershedMarker(QueryFrame):
 
 
 @on_the_wire
-@dataclass(frozen=True, slots=True)
-class WatershedReached(MessageFrame):
+class WatershedReached(MessageFrame, frozen=True):
     """The root's answer, on its way down to ``host`` behind all messages up to the last numbers of
     its sources (source, number), which are the watershed."""
 

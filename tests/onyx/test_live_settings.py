@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 
@@ -135,7 +136,7 @@ def test_a_message_is_held_to_the_limits_where_it_is_published_and_nowhere_else(
     setting.core.settings.take_file(flat)
     publish(source, deep)
     assert [refused.code for refused in source.all(Refused)] == ["too-deep"]
-    setting.brokers["B1"].send("B1", replace(message(deep), source="s2"))
+    setting.brokers["B1"].send("B1", msgspec.structs.replace(message(deep), source="s2"))
     assert [(one.source, one.results()) for one in taker.all(Delivery)] == [("s2", [deep])]
     setting.core.settings.take_file(FIGURE4)
     publish(source, deep)

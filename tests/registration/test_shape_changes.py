@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from overlay.link.events import DataReceived, SendData
@@ -210,9 +211,9 @@ def test_pieces_of_a_tunnel_are_passed_on_or_sent_back() -> None:
     setting = Setting()
     piece = Relayed("B5", 7, 1, False, b"bytes")
     setting.brokers["B2"].reply(piece)
-    assert setting.brokers["B5"].all(Relayed) == [replace(piece, broker="B2")]
+    assert setting.brokers["B5"].all(Relayed) == [msgspec.structs.replace(piece, broker="B2")]
     setting.brokers["B5"].disconnect()
-    setting.brokers["B2"].reply(replace(piece, number=2))
+    setting.brokers["B2"].reply(msgspec.structs.replace(piece, number=2))
     (closed,) = setting.brokers["B2"].all(Relayed)
     assert (closed.broker, closed.closing) == ("B5", True)
 

@@ -7,11 +7,11 @@ Calendars differ by hours from broker to broker, so a time of any other broker s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.messages.data_plane import DataPlane

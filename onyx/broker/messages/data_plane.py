@@ -21,8 +21,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
+
+from msgspec.structs import replace
 
 from formats import (
     FORMS,

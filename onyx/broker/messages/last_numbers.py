@@ -13,7 +13,8 @@ behind the commit, so it is not asked about.  Durable.
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from overlay.link.frames import Message
 from overlay.link.row_log import RowLog

@@ -17,7 +17,8 @@ durable.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from formats import DecodeError, FormatError, MessageRefused, WireFormat
 from onyx.broker.network.control_plane import ControlPlane

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import islice
 
+import msgspec
 from msgspec import UNSET
 
 from formats import ElementStream, FormatError, MessageRefused, WireFormat, trained_version
@@ -136,7 +137,7 @@ class DryRuns:
         if trained_version(payload, form.compression):
             form = form.form
             payload = cut.parcel.in_form(form)
-        return replace(
+        return msgspec.structs.replace(
             frame,
             format=form.value,
             payload=payload,

@@ -16,7 +16,8 @@ frame is ``TreeEnded``.  How far it has been read is durable, for each broker th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.profiles.delta_portions import row_key

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgpack
 import msgspec
+from msgspec.structs import replace
 
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.delivery_log import _pack_message, _read_body

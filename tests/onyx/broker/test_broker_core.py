@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from formats import MessageLimits, WireFormat, decode, encode, parse_text
@@ -633,14 +634,18 @@ def test_trees_that_have_a_branch_in_common_are_told_once() -> None:
     (marker,) = setting.brokers["B1"].take(LiveMarker)
     assert (marker.root, marker.roots) == ("B1", ["B1", "B2", "B3"])
     for root in ("B2", "B3"):
-        sent = replace(message(b"<nitf><body/></nitf>"), root=root, source=f"s-{root}")
+        sent = msgspec.structs.replace(
+            message(b"<nitf><body/></nitf>"), root=root, source=f"s-{root}"
+        )
         setting.brokers["B1"].send(root, sent)
         assert [frame.root for frame in setting.brokers["B5"].take(Message)] == [root]
     reached = LiveReached("B1", "B4", marker.marker, "B1", marker.roots)
     setting.brokers["B1"].send("B1", reached)
     assert setting.registration.all(ProfilesLive) == []
     for root in ("B2", "B3"):
-        setting.brokers["B1"].send("B1", replace(reached, broker=root, roots=[root]))
+        setting.brokers["B1"].send(
+            "B1", msgspec.structs.replace(reached, broker=root, roots=[root])
+        )
     assert [f.profiles for f in setting.registration.all(ProfilesLive)] == [[("p1", 1)]]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from random import Random
 from typing import Any, get_type_hints
 
 import pytest
+from msgspec.structs import fields
 
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import FRAME_TYPES, Frame

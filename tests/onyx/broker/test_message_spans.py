@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from onyx.broker.broker_core import BrokerCore, Rows
 from onyx.broker.messages.message_spans import SpanRecord, Traceparent, parsed_traceparent

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link.carried_message import CarriedMessage

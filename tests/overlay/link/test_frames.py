@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,8 @@ import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import NODEFAULT
+from msgspec.structs import fields, replace
 
 from overlay.link.carried_message import CarriedMessage
 from overlay.link.errors import ERROR_CODES, ProtocolError
@@ -176,9 +177,9 @@ def test_each_header_field_without_a_default_is_needed(frame: Frame) -> None:
     header, rest = header_of(encode(frame, *place(frame)))
     assert decode(frame_from(header, rest)).frame == frame
     defaults = {
-        field.name: field.default if field.default is not MISSING else field.default_factory()
+        field.name: field.default if field.default is not NODEFAULT else field.default_factory()
         for field in fields(frame)
-        if field.default is not MISSING or field.default_factory is not MISSING
+        if not field.required
     }
     for name in header.keys() - {"t"}:
         without = {key: value for key, value in header.items() if key != name}
