@@ -38,7 +38,7 @@ FRAMES: tuple[Frame, ...] = (
     Taken(packed_slots([7]), packed_numbers([99])),
 )
 BATCH = 200
-_NO_FRAME = ExactHeaders({"of no frame": Ack})
+_NO_FRAME = ExactHeaders([])
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

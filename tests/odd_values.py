@@ -11,12 +11,13 @@ from random import Random
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from msgspec import Meta
 from msgspec.structs import fields
 
 from overlay.link.errors import ProtocolError
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import encode
-from overlay.link.frame_fields import INTEGER_MAX, Bound
+from overlay.link.frame_fields import INTEGER_MAX
 from overlay.link.frames import Request, packed_numbers, packed_slots
 
 FRAMES = 60  # of one run
@@ -120,16 +121,17 @@ class OddValues:
         return self._value(hint)
 
     def _value(self, hint: Any) -> Any:
-        most = None
+        most: Any = None
         if get_origin(hint) is Annotated:
             hint, *marks = get_args(hint)
-            most = next((mark.most for mark in marks if isinstance(mark, Bound)), None)
+            bound: Any = next((mark for mark in marks if isinstance(mark, Meta)), Meta())
+            most = bound.le if hint is int else bound.max_length
         origin, arguments = get_origin(hint), get_args(hint)
         if NoneType in arguments:
             inner = next(each for each in arguments if each is not NoneType)
             return self.random.choice([None, self._value(inner)])
         if hint is int:
-            return self.integer(INTEGER_MAX if most is None else most)
+            return self.integer(most)
         if hint is float:
             return self.random.choice([0.0, -1.0, 1.0, 1e308, 1e-308, 90.0])
         if hint is bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from overlay.link.frame import Frame
-from overlay.link.frame_fields import Accepted, Name, Pieces, SequenceNumber
+from overlay.link.frame_fields import Accepted, Name, Pieces, SequenceNumber, Whole
 from overlay.link.message_headers import Headers
 
 _Carrier = TypeVar("_Carrier", bound="CarriedMessage")
@@ -26,7 +26,7 @@ class CarriedMessage(Frame, frozen=True):
     source: Name
     number: SequenceNumber
     format: Name
-    hops: int
+    hops: Whole
     payload: bytes
     reflects: SequenceNumber = 0
     accepted: Accepted = 0

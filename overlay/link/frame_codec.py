@@ -23,14 +23,14 @@ one on its channel leaves a gap, which is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_type_hints
 
 import msgpack
 import msgspec
-from msgspec.structs import fields
+from msgspec.structs import asdict, fields
 
 import overlay.link.frames  # noqa: F401 - its frames are known to the codec from here on
 from overlay.link.carried_message import CarriedMessage
@@ -43,98 +43,28 @@ from overlay.link.frame import (
     check_lengths,
 )
 from overlay.link.frame_fields import (
-    KEY_BYTES_MAX,
-    SEQUENCE_MAX,
-    FieldCheck,
-    exact_type,
-    field_checks,
-    header_fields,
+    BODY,
+    NAME_BYTES_MAX,
+    Name,
+    Place,
+    closer_look,
+    refusal,
 )
 from overlay.link.frames import Deliveries, Hello, packed_numbers, packed_slots
 from overlay.link.message_headers import checked_headers
 
-# -------------------------------------------------------------------------------------------------
-# Headers of frames read by msgspec, where they are just as this release writes them.
-#
-# What is taken here passes the checks of ``frame_fields`` too, and gives the same values.
-# Everything else is left to those, which know what may lack, what a later release has added, and
-# how to say what is wrong: a key that is there twice among them, as then another one lacks or there
-# are more keys than fields.
-
-
-_FIXMAP, _FIXMAP_MOST = 0x80, 15
-_PLACE = {
-    "k": Annotated[str, msgspec.Meta(max_length=KEY_BYTES_MAX // 4)],
-    "n": Annotated[int, msgspec.Meta(ge=1, le=SEQUENCE_MAX)],
-}
-NOT_EXACT = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-
-@dataclass(frozen=True, slots=True)
-class ExactHeader:
-    """How to take a header of one type of frame: ``first`` is the byte with which a map of just so
-    many keys begins, ``values`` takes the fields' values in the order of the frame."""
-
-    cls: type[Frame]
-    first: int
-    is_sequenced: bool
-    values: Callable[[Any], tuple[Any, ...]]
-
-
-class ExactHeaders:
-    """``decode`` bytes, and look up in ``kinds`` how to take what comes of it, by its type; it is
-    the header only if the bytes begin with ``first``.  Decoding raises ``NOT_EXACT``."""
-
-    def __init__(self, types: Mapping[str, type[Frame]]) -> None:
-        self.kinds: dict[type, ExactHeader] = {}
-        for name, cls in types.items():
-            self._add(name, cls)
-        self.decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(_union(self.kinds)).decode
-
-    def _add(self, name: str, cls: type[Frame]) -> None:
-        hints = header_fields(cls)
-        exact = {field: exact_type(hint) for field, hint in hints.items()}
-        if None in exact.values():
-            return
-        place = _PLACE if cls.sequenced else {}
-        struct = msgspec.defstruct(
-            cls.__name__,
-            [*place.items(), *exact.items()],
-            tag_field="t",
-            tag=name,
-            frozen=True,
-            forbid_unknown_fields=True,
-            gc=False,
-        )
-        count = 1 + len(place) + len(exact)
-        assert count <= _FIXMAP_MOST
-        self.kinds[struct] = ExactHeader(cls, _FIXMAP + count, cls.sequenced, _values(tuple(exact)))
-
-
-def _union(kinds: Mapping[type, ExactHeader]) -> Any:
-    union: Any = None
-    for struct in kinds:
-        union = struct if union is None else union | struct
-    return union
-
-
-def _values(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    if len(names) == 1:
-        one = attrgetter(names[0])
-        return lambda read: (one(read),)
-    return attrgetter(*names) if names else lambda _: ()
-
-
-# -------------------------------------------------------------------------------------------------
-
-
 LENGTH_BYTES = 4
 HEADER_BYTES_MAX = 65_535
 
+_FIXMAP, _FIXMAP_MOST = 0x80, 15
 _BIN8_MOST = 255
 _pack = msgpack.Packer().pack
+_write = msgspec.msgpack.Encoder().encode
 _PLAIN = frozenset((str, int, bytes, bool, float, type(None)))
 _KEPT_BYTES_MAX = 64 * 1024  # an unpacker that is used again keeps as much memory as it once took
+_NATIVE = (bytes,)  # no text in the place of bytes
+_PLACE: Mapping[str, Any] = {"k": Name, "n": Place}
+NOT_EXACT = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Envelope(NamedTuple):
@@ -145,13 +75,82 @@ class Envelope(NamedTuple):
     sequence: int = 0
 
 
+class _Fields:
+    """Fields of a frame that travel together, as a Struct by which msgspec validates them.  The
+    Struct has no defaults: with all of its keys a map has no room for one that is there twice."""
+
+    def __init__(self, cls: type[Frame], hints: Mapping[str, Any], *, is_header: bool) -> None:
+        place = _PLACE if is_header and cls.sequenced else {}
+        everything = {**place, **hints}
+        self.names = tuple(everything)
+        self.struct = msgspec.defstruct(
+            cls.__name__,
+            list(everything.items()),
+            tag_field="t" if is_header else None,
+            tag=cls.type if is_header else None,
+            gc=False,
+        )
+        self._tag = {"t": cls.type} if is_header else {}
+        self.of: Callable[[Any], tuple[Any, ...]] = _values(tuple(hints))
+        """The values of a frame, or of the Struct, without its place."""
+        self._decode = msgspec.msgpack.Decoder(self.struct).decode
+        self._has_map = "Mapping" in str(hints)
+        looks = ((name, closer_look(hint)) for name, hint in everything.items())
+        self._looks = [(name, look) for name, look in looks if look]
+        optional = (field for field in fields(cls) if field.name in hints and not field.required)
+        self._defaults = {
+            field.name: [] if field.default is msgspec.NODEFAULT else field.default
+            for field in optional
+        }
+
+    def written(self, values: tuple[object, ...]) -> bytes:
+        """The bytes of these values; ProtocolError for values that a peer would refuse."""
+        if not self._has_map:
+            # PERF: to read what was written takes half the time of looking at the values.
+            try:
+                struct = self._decode(_write(self.struct(*values)))
+                packed = _write(struct)  # anew, as an integer may have become a float
+            except (msgspec.MsgspecError, TypeError, ValueError, OverflowError):
+                pass  # which is said below, or is of a class that only msgpack can write
+            else:
+                if len(packed) > NAME_BYTES_MAX:
+                    self.look(struct)
+                return packed
+        struct = self.checked(dict(zip(self.names, values, strict=True)))
+        self.look(struct)
+        return _pack({**self._tag, **asdict(struct)})
+
+    def read(self, given: Mapping[str, object]) -> Any:
+        """The Struct of what a peer gives, where fields may lack, and others may be there."""
+        return self.checked({**self._defaults, **given} if self._defaults else given)
+
+    def checked(self, given: Mapping[str, object]) -> Any:
+        try:
+            return msgspec.convert(given, self.struct, builtin_types=_NATIVE)
+        except msgspec.ValidationError as error:
+            raise refusal(error, given) from None
+
+    def look(self, struct: Any) -> None:
+        """Checks what msgspec cannot say."""
+        for name, look in self._looks:
+            look(name, getattr(struct, name))
+
+
+def _values(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) == 1:
+        one = attrgetter(names[0])
+        return lambda read: (one(read),)
+    return attrgetter(*names) if names else lambda _: ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How one frame type is laid out."""
+    """How one frame type is laid out.  ``header`` begins with the frame's place, if it has one."""
 
     cls: type[Frame]
-    header: tuple[FieldCheck, ...]
-    body: tuple[FieldCheck, ...]
+    header: _Fields
+    body: _Fields | None
+    first: int  # the byte with which a header of just these fields begins; -1: there are too many
     usual_body: bytes  # where all its fields are at their defaults
     in_front: tuple[str, ...]  # fields of the header, and the payload
     is_in_order: bool  # the fields of the body are behind them
@@ -161,6 +160,19 @@ class _Layout:
     has_headers: bool
 
 
+class ExactHeaders:
+    """``decode`` takes headers that are just as this release writes them, and raises ``NOT_EXACT``
+    for others; ``layouts`` has the layout of what comes of it.  It is the header only if the bytes
+    begin with the layout's ``first``: else a key is there twice, or there are more of them."""
+
+    def __init__(self, layouts: Collection[_Layout]) -> None:
+        union: Any = None
+        for layout in layouts:
+            union = layout.header.struct if union is None else union | layout.header.struct
+        self.layouts = {layout.header.struct: layout for layout in layouts}
+        self.decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(union).decode
+
+
 def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
     """The frame as bytes, length prefix included.
 
@@ -168,27 +180,18 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
     field does not hold what its type says: nothing leaves that a peer would have to refuse.
     """
     layout = _layout_of(type(frame))
-    header: dict[str, object] = {"t": frame.type}
+    values = layout.header.of(frame)
+    more: dict[str, object] = {}
+    if layout.keeps_unknown:
+        more = dict(cast(CarriedMessage, frame).unknown or {})
+    if layout.has_headers and (headers := cast(CarriedMessage, frame).headers):
+        more["headers"] = checked_headers(headers)
     if frame.sequenced:
-        _check_place(key, sequence)
-        header["k"] = key
-        header["n"] = sequence
+        values = (key, sequence, *values)
     elif key or sequence:
         raise ValueError(f"a {frame.type} frame is not sequenced")
-    for field in layout.header:
-        header[field.name] = field.check(field.name, getattr(frame, field.name))
-    if layout.keeps_unknown:
-        header |= cast(CarriedMessage, frame).unknown or {}
-    if layout.has_headers and (headers := cast(CarriedMessage, frame).headers):
-        header["headers"] = checked_headers(headers)
-    packed = _pack(header)
-    if len(packed) > HEADER_BYTES_MAX:
-        raise ProtocolError(
-            "too-long", f"header of {len(packed)} bytes; at most {HEADER_BYTES_MAX}"
-        )
-    body = b""
-    if layout.body:
-        body = _pack({f.name: f.check(f.name, getattr(frame, f.name)) for f in layout.body})
+    packed = _pack_header(layout, values, more)
+    body = layout.body.written(layout.body.of(frame)) if layout.body else b""
     if layout.is_checked:
         frame.check()
     payload = cast(bytes, getattr(frame, "payload", b""))
@@ -198,6 +201,17 @@ def encode(frame: Frame, key: str = "", sequence: int = 0) -> bytes:
     return b"".join(
         (length.to_bytes(4, "big"), len(packed).to_bytes(2, "big"), packed, body, payload)
     )
+
+
+def _pack_header(layout: _Layout, values: tuple[object, ...], more: Mapping[str, object]) -> bytes:
+    packed = layout.header.written(values)
+    if more:
+        packed = _pack({**msgpack.unpackb(packed), **more})
+    if len(packed) > HEADER_BYTES_MAX:
+        raise ProtocolError(
+            "too-long", f"header of {len(packed)} bytes; at most {HEADER_BYTES_MAX}"
+        )
+    return packed
 
 
 class ResultsEncoder:
@@ -213,7 +227,7 @@ class ResultsEncoder:
         self._of = source, number, lengths
         self._payload = payload
         check_lengths(lengths, payload)
-        header = _pack({"t": Deliveries.type} | _checked(_DELIVERIES.header, (source, number)))
+        header = _pack_header(_LAYOUTS[Deliveries.type], (source, number), {})
         given = _pack(lengths)
         self._before = b"%b%b\x83\xa7lengths%b" % (len(header).to_bytes(2, "big"), header, given)
 
@@ -237,26 +251,16 @@ def decode(data: bytes) -> Envelope:
     if len(data) < 2 or start > len(data):
         raise ProtocolError("malformed", f"{len(data)} bytes do not hold the header they announce")
     try:
-        exact = _exact.decode(data[2:start])
+        header = _exact.decode(data[2:start])
     except NOT_EXACT:
-        exact = None
-    kind = _exact.kinds.get(type(exact))
-    if kind is not None and data[2] == kind.first:
-        try:
-            return _decode_exact(kind, exact, data, start)
-        except ProtocolError as error:
-            error.fatal = error.fatal or kind.is_sequenced
-            raise
-    header = _unpack_map(data[2:start], "header")
-    name = header.pop("t", None)
-    layout = _LAYOUTS.get(name) if isinstance(name, str) else None
+        header = None
+    layout = _exact.layouts.get(type(header))
+    if layout is None or data[2] != layout.first:
+        return _decode_closely(data, start)
     try:
-        if layout is None:
-            shown = repr(name)[:80]
-            raise ProtocolError("unknown-frame", f"no frame has the type {shown}")
-        return _decode_known(layout, header, data, start)
+        return _decode_rest(layout, header, {}, data, start)
     except ProtocolError as error:
-        error.fatal = error.fatal or "n" in header or (layout is not None and layout.cls.sequenced)
+        error.fatal = error.fatal or layout.cls.sequenced
         raise
 
 
@@ -318,91 +322,62 @@ class FrameDecoder:
         return len(self._buffer) - self._start
 
 
-def _decode_exact(kind: ExactHeader, header: Any, data: bytes, start: int) -> Envelope:
-    """As ``_decode_known``, of a header that needs no other look."""
+def _decode_closely(data: bytes, start: int) -> Envelope:
+    """Of a header in which fields may lack, or be of a later release, or be wrong."""
+    given = _unpack_map(data[2:start], "header")
+    name = given.pop("t", None)
+    layout = _LAYOUTS.get(name) if isinstance(name, str) else None
+    try:
+        if layout is None:
+            raise ProtocolError("unknown-frame", f"no frame has the type {name!r:.80}")
+        if layout.cls is Hello:
+            _check_version(given)
+        if "n" in given and not layout.cls.sequenced:
+            raise ProtocolError("bad-field", f"a {name} has no place on a channel ('n')")
+        more: dict[str, Any] = {}
+        if layout.has_headers and (headers := given.get("headers")) is not None:
+            more["headers"] = checked_headers(headers)
+        if layout.keeps_unknown:
+            unknown = given.keys() - {*layout.header.names, "headers"}
+            if unknown:
+                more["unknown"] = {field: given[field] for field in given if field in unknown}
+        return _decode_rest(layout, layout.header.read(given), more, data, start)
+    except ProtocolError as error:
+        error.fatal = error.fatal or "n" in given or (layout is not None and layout.cls.sequenced)
+        raise
+
+
+def _decode_rest(
+    layout: _Layout, header: Any, more: dict[str, Any], data: bytes, start: int
+) -> Envelope:
+    """The frame of a header that msgspec has taken; ``more``: other fields."""
     # PERF: half the time of most frames (python -m benchmarks frames).
-    cls: Any = kind.cls
-    values = kind.values(header)
-    layout = _LAYOUTS[cls.type]
-    body: dict[str, Any] = {}
-    if not layout.body:
+    if start > NAME_BYTES_MAX:
+        layout.header.look(header)
+    cls: Any = layout.cls
+    values = layout.header.of(header)
+    body = layout.body
+    if not body:
         rest = data[start:]
     elif layout.usual_body and data.startswith(layout.usual_body, start):
         rest = data[start + len(layout.usual_body) :]
     else:
         given, rest = _unpack_body(data[start:])
-        body = _take_fields(layout.body, given)
+        checked = body.read(given)
+        body.look(checked)
+        more |= asdict(checked)
     place = layout.payload_place
     if place >= 0:
         values = (*values[:place], rest, *values[place:])
     elif rest:
         raise ProtocolError("malformed", f"{len(rest)} bytes after a {cls.type}")
     if layout.is_in_order:
-        frame = cls(*values, **body)
+        frame = cls(*values, **more)
     else:
-        frame = cls(**dict(zip(layout.in_front, values, strict=True)), **body)
+        frame = cls(**dict(zip(layout.in_front, values, strict=True)), **more)
     if layout.is_checked:
         frame.check()
-    return Envelope(frame, header.k, header.n) if kind.is_sequenced else Envelope(frame)
-
-
-def _checked(checks: tuple[FieldCheck, ...], values: tuple[object, ...]) -> dict[str, object]:
-    return {
-        field.name: field.check(field.name, value)
-        for field, value in zip(checks, values, strict=True)
-    }
-
-
-def _decode_known(layout: _Layout, header: dict[str, object], data: bytes, start: int) -> Envelope:
-    if layout.cls is Hello:
-        _check_version(header)
-    key, sequence = "", 0
-    if layout.cls.sequenced:
-        if "k" not in header or "n" not in header:
-            raise ProtocolError("missing-field", "a sequenced frame without 'k' or 'n'")
-        # Checked here, taken out after the fields: "n" in the header makes an error fatal.
-        key, sequence = _check_place(header["k"], header["n"])
-    elif "n" in header:
-        raise ProtocolError("bad-field", f"a {layout.cls.type} has no place on a channel ('n')")
-    headers = header.pop("headers", None) if layout.has_headers else None
-    values = _take_fields(layout.header, header)
-    if layout.keeps_unknown and len(header) > len(values) + 2:
-        known = values.keys() | {"k", "n"}
-        values["unknown"] = {name: header[name] for name in header if name not in known}
-    if headers is not None:
-        values["headers"] = checked_headers(headers)
-    rest = data[start:]
-    if layout.body:
-        body, rest = _unpack_body(rest)
-        values |= _take_fields(layout.body, body)
-    if layout.payload_place >= 0:
-        values["payload"] = rest
-    elif rest:
-        raise ProtocolError("malformed", f"{len(rest)} bytes after a {layout.cls.type}")
-    frame = layout.cls(**values)
-    frame.check()
-    return Envelope(frame, key, sequence)
-
-
-def _take_fields(checks: tuple[FieldCheck, ...], given: dict[str, object]) -> dict[str, Any]:
-    """The values of these fields; others may be there, of a later release."""
-    values: dict[str, Any] = {}
-    for field in checks:
-        if field.name in given:
-            values[field.name] = field.check(field.name, given[field.name])
-        elif not field.may_lack:
-            raise ProtocolError("missing-field", f"field {field.name!r} is not there")
-    return values
-
-
-def _check_place(key: object, sequence: object) -> tuple[str, int]:
-    if not isinstance(key, str) or len(key.encode(errors="replace")) > KEY_BYTES_MAX:
-        raise ProtocolError("bad-field", f"'k' is not text of at most {KEY_BYTES_MAX} bytes")
-    if not isinstance(sequence, int) or isinstance(sequence, bool):
-        raise ProtocolError("bad-field", "'n' is not an integer")
-    if not 1 <= sequence <= SEQUENCE_MAX:
-        raise ProtocolError("bad-field", f"'n' is {sequence}; expected 1 to {SEQUENCE_MAX}")
-    return key, sequence
+    return Envelope(frame, header.k, header.n) if cls.sequenced else Envelope(frame)
 
 
 def _check_version(header: dict[str, object]) -> None:
@@ -515,18 +490,19 @@ _first = _First()
 
 
 def _lay_out(cls: type[Frame]) -> _Layout:
-    checks = field_checks(cls)
-    body = tuple(check for check in checks if check.in_body)
-    in_body = {check.name for check in body}
-    aside = ("unknown", "headers")
-    all_names = [field.name for field in fields(cls) if field.name not in aside]
-    names = [name for name in all_names if name not in in_body]
-    defaults = {field.name: field.default for field in fields(cls) if field.name in in_body}
+    hints = get_type_hints(cls, include_extras=True)
+    all_names = [name for name in cls.__struct_fields__ if name not in ("unknown", "headers")]
+    body = {n: hints[n] for n in all_names if BODY in getattr(hints[n], "__metadata__", ())}
+    names = [name for name in all_names if name not in body]
+    short = {name: hints[name] for name in names if name != "payload"}
+    header = _Fields(cls, short, is_header=True)
+    usual = {field.name: field.default for field in fields(cls) if field.name in body}
     return _Layout(
         cls=cls,
-        header=tuple(check for check in checks if not check.in_body),
-        body=body,
-        usual_body=b"" if msgspec.NODEFAULT in defaults.values() else _pack(defaults),
+        header=header,
+        body=_Fields(cls, body, is_header=False) if body else None,
+        first=_FIXMAP + keys if (keys := 1 + len(header.names)) <= _FIXMAP_MOST else -1,
+        usual_body=b"" if msgspec.NODEFAULT in usual.values() else _pack(usual),
         in_front=tuple(names),
         is_in_order=all_names[: len(names)] == names,
         payload_place=names.index("payload") if "payload" in names else -1,
@@ -544,5 +520,4 @@ def _layout_of(cls: type[Frame]) -> _Layout:
 
 
 _LAYOUTS = {name: _lay_out(cls) for name, cls in FRAME_TYPES.items()}
-_DELIVERIES = _LAYOUTS[Deliveries.type]
-_exact = ExactHeaders({name: cls for name, cls in FRAME_TYPES.items() if cls is not Hello})
+_exact = ExactHeaders([layout for layout in _LAYOUTS.values() if layout.cls is not Hello])

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
-from msgspec import field
+from msgspec import Meta, field
 
 from overlay.delivery_policy import DeliveryPolicy, policy_of
 from overlay.link.carried_message import CarriedMessage
@@ -40,13 +40,14 @@ from overlay.link.frame import (
 from overlay.link.frame_fields import (
     BODY,
     CLAIMED_SEQUENCE_MAX,
-    Bound,
     Detail,
+    Finite,
     FlowNumber,
     GivenDictionaries,
     Name,
     SequenceNumber,
     Text,
+    Whole,
 )
 from overlay.link.limits import FRAME_BYTES_MAX_LEAST
 from overlay.link.message_headers import DIGEST_BYTES, Headers
@@ -76,17 +77,19 @@ class Hello(Frame, frozen=True):
 
     type: ClassVar[str] = "hello"
 
-    version: int
+    version: Whole
     role: Name
     peer: Name
     instance: Name
-    formats: Annotated[list[Name], Bound(64)]
-    frame_bytes_max: int
-    received: Annotated[list[tuple[FlowNumber, Name, SequenceNumber]], Bound(65_536), BODY]
-    token: Annotated[str, Bound(TOKEN_BYTES_MAX)] = ""
-    oldest: int = OLDEST_VERSION
-    features: Annotated[list[Name], Bound(256)] = field(default_factory=list)
-    epoch: int = 0
+    formats: Annotated[list[Name], Meta(max_length=64)]
+    frame_bytes_max: Whole
+    received: Annotated[
+        list[tuple[FlowNumber, Name, SequenceNumber]], Meta(max_length=65_536), BODY
+    ]
+    token: Annotated[str, Meta(max_length=TOKEN_BYTES_MAX)] = ""
+    oldest: Whole = OLDEST_VERSION
+    features: Annotated[list[Name], Meta(max_length=256)] = field(default_factory=list)
+    epoch: Whole = 0
     is_anew: bool = False
 
     def check(self) -> None:
@@ -148,7 +151,7 @@ class Ping(Frame, frozen=True):
 
     type: ClassVar[str] = "ping"
 
-    nonce: int
+    nonce: Whole
 
 
 @on_the_wire
@@ -157,7 +160,7 @@ class Pong(Frame, frozen=True):
 
     type: ClassVar[str] = "pong"
 
-    nonce: int
+    nonce: Whole
 
 
 @on_the_wire
@@ -199,7 +202,7 @@ class Observed(Frame, frozen=True):
 
     type: ClassVar[str] = "observed"
 
-    events: Annotated[Sequence[Mapping[str, object]], Bound(4_096), BODY]
+    events: Annotated[Sequence[Mapping[str, object]], Meta(max_length=4_096), BODY]
 
 
 @on_the_wire
@@ -211,8 +214,8 @@ class Relayed(Frame, frozen=True):
     type: ClassVar[str] = "relayed"
 
     broker: Name
-    tunnel: int
-    number: int
+    tunnel: Whole
+    number: Whole
     closing: bool
     payload: bytes
 
@@ -243,10 +246,10 @@ class SourceChanged(MessageFrame, frozen=True):
 
     root: Name
     source: Name
-    version: int
-    location: tuple[float, float] | None
-    rate: float
-    size: int
+    version: Whole
+    location: tuple[Finite, Finite] | None
+    rate: Finite
+    size: Whole
     schema_name: Name
     schema_kind: Name
     validation: Name
@@ -274,7 +277,7 @@ class TaxonomiesInForce(MessageFrame, frozen=True):
     type: ClassVar[str] = "taxonomies-in-force"
 
     root: Name
-    version: int
+    version: Whole
     payload: bytes
 
 
@@ -324,7 +327,7 @@ class PublishOnce(Publish, frozen=True):
 
     type: ClassVar[str] = "publish-once"
 
-    key: Annotated[bytes, Bound(DIGEST_BYTES)]
+    key: Annotated[bytes, Meta(max_length=DIGEST_BYTES)]
 
     def check(self) -> None:
         if len(self.key) != DIGEST_BYTES:
@@ -355,8 +358,8 @@ class Refused(MessageFrame, frozen=True):
     number: SequenceNumber
     code: Name
     reason: Detail
-    line: int
-    column: int
+    line: Whole
+    column: Whole
 
 
 @on_the_wire
@@ -403,7 +406,7 @@ class CatalogWanted(CatalogFrame, frozen=True):
 
     type: ClassVar[str] = "catalog-wanted"
 
-    lost: Annotated[list[Name], Bound(1_000), BODY]
+    lost: Annotated[list[Name], Meta(max_length=1_000), BODY]
     rebuild: Name = ""
 
 
@@ -416,10 +419,10 @@ class CatalogTold(CatalogFrame, frozen=True):
 
     type: ClassVar[str] = "catalog-told"
 
-    agreed: int
-    settled: int
-    version: int
-    stage: Annotated[int, Bound(SETTLED)]
+    agreed: Whole
+    settled: Whole
+    version: Whole
+    stage: Annotated[int, Meta(ge=0, le=SETTLED)]
     profile: SequenceNumber
     move: SequenceNumber
     rebuild: Name = ""
@@ -432,7 +435,9 @@ class ProfilesHosted(QueryFrame, frozen=True):
 
     type: ClassVar[str] = "profiles-hosted"
 
-    profiles: Annotated[list[tuple[Name, Name, Text, int, int, bool]], Bound(PROFILES_MAX), BODY]
+    profiles: Annotated[
+        list[tuple[Name, Name, Text, Whole, Whole, bool]], Meta(max_length=PROFILES_MAX), BODY
+    ]
 
 
 @on_the_wire
@@ -442,8 +447,10 @@ class ProfilesMoving(QueryFrame, frozen=True):
 
     type: ClassVar[str] = "profiles-moving"
 
-    coming: Annotated[list[tuple[Name, SequenceNumber, int]], Bound(PROFILES_MAX), BODY]
-    leaving: Annotated[list[tuple[Name, SequenceNumber, int, bool]], Bound(PROFILES_MAX), BODY]
+    coming: Annotated[list[tuple[Name, SequenceNumber, Whole]], Meta(max_length=PROFILES_MAX), BODY]
+    leaving: Annotated[
+        list[tuple[Name, SequenceNumber, Whole, bool]], Meta(max_length=PROFILES_MAX), BODY
+    ]
     rebuild: Name = ""
 
 
@@ -462,8 +469,8 @@ class RoutingDelta(QueryFrame, frozen=True):
     type: ClassVar[str] = "routing-delta"
 
     root: Name
-    added: Annotated[list[Text], Bound(65_536), BODY]
-    removed: Annotated[list[Text], Bound(65_536), BODY]
+    added: Annotated[list[Text], Meta(max_length=65_536), BODY]
+    removed: Annotated[list[Text], Meta(max_length=65_536), BODY]
 
 
 @on_the_wire
@@ -475,8 +482,8 @@ class NeedsDelta(QueryFrame, frozen=True):
 
     root: Name
     number: SequenceNumber
-    added: Annotated[list[Text], Bound(65_536), BODY]
-    removed: Annotated[list[Text], Bound(65_536), BODY]
+    added: Annotated[list[Text], Meta(max_length=65_536), BODY]
+    removed: Annotated[list[Text], Meta(max_length=65_536), BODY]
 
 
 @on_the_wire
@@ -512,8 +519,8 @@ class LiveMarker(QueryFrame, frozen=True):
 
     root: Name
     host: Name
-    marker: int
-    roots: Annotated[list[Name], Bound(4_096)]
+    marker: Whole
+    roots: Annotated[list[Name], Meta(max_length=4_096)]
 
 
 @on_the_wire
@@ -524,9 +531,9 @@ class LiveReached(QueryFrame, frozen=True):
 
     root: Name
     host: Name
-    marker: int
+    marker: Whole
     broker: Name
-    roots: Annotated[list[Name], Bound(4_096)]
+    roots: Annotated[list[Name], Meta(max_length=4_096)]
 
 
 @on_the_wire
@@ -540,7 +547,7 @@ class PlaceProfile(QueryFrame, frozen=True):
     profile: Name
     user: Name
     text: Annotated[Text, BODY]
-    version: int
+    version: Whole
     request: Name
     lost: Name = ""
     behind: SequenceNumber = 0
@@ -552,7 +559,7 @@ class PlaceProfiles(QueryFrame, frozen=True):
 
     type: ClassVar[str] = "place-profiles"
 
-    profiles: Annotated[list[tuple[Name, Name, Text]], Bound(PROFILES_MAX), BODY]
+    profiles: Annotated[list[tuple[Name, Name, Text]], Meta(max_length=PROFILES_MAX), BODY]
 
 
 @on_the_wire
@@ -562,7 +569,11 @@ class DeliveryPolicies(QueryFrame, frozen=True):
 
     type: ClassVar[str] = "delivery-policies"
 
-    policies: Annotated[list[tuple[Name, Name, int, int, int, int, int]], Bound(PROFILES_MAX), BODY]
+    policies: Annotated[
+        list[tuple[Name, Name, Whole, Whole, Whole, Whole, Whole]],
+        Meta(max_length=PROFILES_MAX),
+        BODY,
+    ]
 
     def by_profile(self) -> Iterator[tuple[str, DeliveryPolicy]]:
         for profile, when_full, *numbers in self.policies:
@@ -582,7 +593,7 @@ class ProfilesPlaced(QueryFrame, frozen=True):
 
     type: ClassVar[str] = "profiles-placed"
 
-    profiles: Annotated[list[Name], Bound(PROFILES_MAX), BODY]
+    profiles: Annotated[list[Name], Meta(max_length=PROFILES_MAX), BODY]
 
 
 @on_the_wire
@@ -591,7 +602,7 @@ class ProfilesChanged(QueryFrame, frozen=True):
 
     type: ClassVar[str] = "profiles-changed"
 
-    profiles: Annotated[list[tuple[Name, int, Text | None]], Bound(PROFILES_MAX), BODY]
+    profiles: Annotated[list[tuple[Name, Whole, Text | None]], Meta(max_length=PROFILES_MAX), BODY]
 
 
 @on_the_wire
@@ -600,7 +611,7 @@ class ProfilesLive(QueryFrame, frozen=True):
 
     type: ClassVar[str] = "profiles-live"
 
-    profiles: Annotated[list[tuple[Name, int]], Bound(PROFILES_MAX), BODY]
+    profiles: Annotated[list[tuple[Name, Whole]], Meta(max_length=PROFILES_MAX), BODY]
 
 
 @on_the_wire
@@ -625,7 +636,7 @@ class DictionaryHeld(QueryFrame, frozen=True):
     root: Name
     source: Name
     form: Name
-    version: int
+    version: Whole
 
 
 @on_the_wire
@@ -648,8 +659,8 @@ class PartitionsMatched(QueryFrame, frozen=True):
     type: ClassVar[str] = "partitions-matched"
 
     plan: Name
-    accepted: int
-    matched: Annotated[list[tuple[int, int]], Bound(65_536), BODY]
+    accepted: Whole
+    matched: Annotated[list[tuple[Whole, Whole]], Meta(max_length=65_536), BODY]
 
 
 # -------------------------------------------------------------------------------------------------
@@ -699,9 +710,9 @@ class SourceAnnounced(CatalogFrame, frozen=True):
     source: Name
     name: Name
     root: Name
-    location: tuple[float, float] | None
-    rate: float
-    size: int
+    location: tuple[Finite, Finite] | None
+    rate: Finite
+    size: Whole
     schema_name: Name
     schema_kind: Name
     validation: Name
@@ -709,7 +720,7 @@ class SourceAnnounced(CatalogFrame, frozen=True):
     owner: Name = ""
     base: Name = ""
     taken: SequenceNumber = 0
-    version: int = 1
+    version: Whole = 1
     payload: bytes = b""
 
     def check(self) -> None:
@@ -723,7 +734,7 @@ class SourceReady(CatalogFrame, frozen=True):
     type: ClassVar[str] = "source-ready"
 
     source: Name
-    version: int = 1
+    version: Whole = 1
 
 
 @on_the_wire
@@ -758,8 +769,8 @@ class KeysReleased(CatalogFrame, frozen=True):
     type: ClassVar[str] = "keys-released"
 
     source: Name
-    at: int
-    numbers: Annotated[list[SequenceNumber], Bound(KEYS_MAX), BODY]
+    at: Whole
+    numbers: Annotated[list[SequenceNumber], Meta(max_length=KEYS_MAX), BODY]
     payload: bytes
 
     def check(self) -> None:
@@ -781,12 +792,12 @@ class ShapeAnnounced(CatalogFrame, frozen=True):
 
     type: ClassVar[str] = "shape-announced"
 
-    version: int
-    trees: Annotated[list[tuple[Name, int]], Bound(1_000), BODY]
-    down: Annotated[list[tuple[Name, Name]], Bound(10_000), BODY]
-    lost: Annotated[list[Name], Bound(1_000), BODY]
+    version: Whole
+    trees: Annotated[list[tuple[Name, Whole]], Meta(max_length=1_000), BODY]
+    down: Annotated[list[tuple[Name, Name]], Meta(max_length=10_000), BODY]
+    lost: Annotated[list[Name], Meta(max_length=1_000), BODY]
     payload: bytes
-    away: Annotated[list[Name], Bound(1_000), BODY] = field(default_factory=list)
+    away: Annotated[list[Name], Meta(max_length=1_000), BODY] = field(default_factory=list)
 
 
 @on_the_wire
@@ -795,7 +806,7 @@ class ShapeAgreed(CatalogFrame, frozen=True):
 
     type: ClassVar[str] = "shape-agreed"
 
-    version: int
+    version: Whole
 
 
 @on_the_wire
@@ -804,7 +815,7 @@ class ShapeSettled(CatalogFrame, frozen=True):
 
     type: ClassVar[str] = "shape-settled"
 
-    version: int
+    version: Whole
 
 
 @on_the_wire
@@ -815,8 +826,8 @@ class ShapeReached(CatalogFrame, frozen=True):
 
     type: ClassVar[str] = "shape-reached"
 
-    version: int
-    stage: Annotated[int, Bound(SETTLED)]
+    version: Whole
+    stage: Annotated[int, Meta(ge=0, le=SETTLED)]
 
 
 @on_the_wire
@@ -840,7 +851,7 @@ class TaxonomiesAnnounced(CatalogFrame, frozen=True):
 
     type: ClassVar[str] = "taxonomies-announced"
 
-    version: int
+    version: Whole
     payload: bytes
 
 
@@ -853,14 +864,16 @@ class AccessAnnounced(CatalogFrame, frozen=True):
 
     type: ClassVar[str] = "access-announced"
 
-    rules: Annotated[list[tuple[Name, Name, Name]], Bound(20_000), BODY]
+    rules: Annotated[list[tuple[Name, Name, Name]], Meta(max_length=20_000), BODY]
     tokens: Annotated[
-        list[tuple[Name, Annotated[bytes, Bound(32)], int, list[tuple[Name, Name]]]],
-        Bound(20_000),
+        list[tuple[Name, Annotated[bytes, Meta(max_length=32)], Whole, list[tuple[Name, Name]]]],
+        Meta(max_length=20_000),
         BODY,
     ]
-    revoked: Annotated[list[Annotated[bytes, Bound(SERIAL_BYTES)]], Bound(REVOKED_MAX), BODY]
-    version: int = 0
+    revoked: Annotated[
+        list[Annotated[bytes, Meta(max_length=SERIAL_BYTES)]], Meta(max_length=REVOKED_MAX), BODY
+    ]
+    version: Whole = 0
 
 
 # -------------------------------------------------------------------------------------------------
@@ -888,10 +901,10 @@ RESULTS_MAX = 1_000_000  # of one message, for a profile
 SHARED = 1  # each delivery goes to one of all that share
 EPHEMERAL = 2  # nothing is kept while nobody takes the profile
 
-Slot: TypeAlias = Annotated[int, Bound(2**32 - 1)]
-Mode: TypeAlias = Annotated[int, Bound(SHARED | EPHEMERAL)]
-Slots: TypeAlias = Annotated[bytes, Bound(4 * SLOTS_MAX), BODY]
-Numbers: TypeAlias = Annotated[bytes, Bound(8 * SLOTS_MAX), BODY]
+Slot: TypeAlias = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Mode: TypeAlias = Annotated[int, Meta(ge=0, le=SHARED | EPHEMERAL)]
+Slots: TypeAlias = Annotated[bytes, Meta(max_length=4 * SLOTS_MAX), BODY]
+Numbers: TypeAlias = Annotated[bytes, Meta(max_length=8 * SLOTS_MAX), BODY]
 
 
 class Ephemeral(IntEnum):
@@ -936,7 +949,9 @@ class Attach(Frame, frozen=True):
 
     type: ClassVar[str] = "attach"
 
-    profiles: Annotated[list[tuple[Slot, Name, SequenceNumber, Mode]], Bound(SLOTS_MAX), BODY]
+    profiles: Annotated[
+        list[tuple[Slot, Name, SequenceNumber, Mode]], Meta(max_length=SLOTS_MAX), BODY
+    ]
 
 
 @on_the_wire
@@ -961,7 +976,7 @@ class Deliveries(Frame, frozen=True):
 
     source: Name
     number: SequenceNumber
-    lengths: Annotated[list[int], Bound(RESULTS_MAX), BODY]
+    lengths: Annotated[list[Whole], Meta(max_length=RESULTS_MAX), BODY]
     slots: Slots
     numbers: Numbers
     payload: bytes
@@ -1010,7 +1025,7 @@ class Missed(Frame, frozen=True):
 
     slot: Slot
     through: SequenceNumber
-    lost: int
+    lost: Whole
 
 
 class Contents(NamedTuple):
@@ -1117,7 +1132,7 @@ class StandBy(QueryFrame, frozen=True):
     move: SequenceNumber
     user: Name
     text: Annotated[Text, BODY]
-    version: int
+    version: Whole
 
 
 @on_the_wire
@@ -1129,7 +1144,7 @@ class StandingBy(QueryFrame, frozen=True):
 
     profile: Name
     move: SequenceNumber
-    version: int
+    version: Whole
 
 
 @on_the_wire
@@ -1141,7 +1156,7 @@ class ReleaseProfile(QueryFrame, frozen=True):
 
     profile: Name
     move: SequenceNumber
-    version: int
+    version: Whole
 
 
 @on_the_wire
@@ -1158,13 +1173,13 @@ class ProfileReleased(QueryFrame, frozen=True):
 
     profile: Name
     move: SequenceNumber
-    version: int
+    version: Whole
     acknowledged: SequenceNumber
     floor: SequenceNumber
     last: SequenceNumber
-    ephemeral: Annotated[int, Bound(Ephemeral.SILENT)]
+    ephemeral: Annotated[int, Meta(ge=0, le=Ephemeral.SILENT.value)]
     unclaimed_since: SequenceNumber
-    watershed: Annotated[list[tuple[Name, SequenceNumber]], Bound(65_536), BODY]
+    watershed: Annotated[list[tuple[Name, SequenceNumber]], Meta(max_length=65_536), BODY]
 
 
 @on_the_wire
@@ -1195,7 +1210,7 @@ class HandedOver(QueryFrame, frozen=True):
     ends: bool
     source: Name
     number: SequenceNumber
-    lengths: Annotated[list[int], Bound(RESULTS_MAX), BODY]
+    lengths: Annotated[list[Whole], Meta(max_length=RESULTS_MAX), BODY]
     payload: bytes
 
     def check(self) -> None:
@@ -1210,7 +1225,7 @@ class ProfileTaken(QueryFrame, frozen=True):
 
     profile: Name
     move: SequenceNumber
-    version: int
+    version: Whole
 
 
 @on_the_wire
@@ -1233,7 +1248,7 @@ class WatershedMarker(QueryFrame, frozen=True):
 
     root: Name
     host: Name
-    marker: int
+    marker: Whole
 
 
 @on_the_wire
@@ -1245,8 +1260,8 @@ class WatershedReached(MessageFrame, frozen=True):
 
     root: Name
     host: Name
-    marker: int
-    numbers: Annotated[list[tuple[Name, SequenceNumber]], Bound(65_536), BODY]
+    marker: Whole
+    numbers: Annotated[list[tuple[Name, SequenceNumber]], Meta(max_length=65_536), BODY]
 
 
 # -------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
+from msgspec import Meta
 from msgspec.structs import fields
 
 from overlay.delivery_policy import WHEN_FULL
@@ -214,12 +215,12 @@ MAPS = st.dictionaries(
 def _strategy(hint: Any) -> st.SearchStrategy[Any]:
     """Values for an annotation, well inside every bound."""
     if getattr(hint, "__metadata__", None):
-        bounds = [mark.most for mark in hint.__metadata__ if hasattr(mark, "most")]
+        bound: Any = next((mark for mark in hint.__metadata__ if isinstance(mark, Meta)), Meta())
         inner = hint.__origin__
-        if inner is int and bounds:
-            return st.integers(0, bounds[0])
-        if inner is bytes and bounds:
-            return st.binary(max_size=min(200, *bounds))
+        if inner is int:
+            return st.integers(bound.ge, bound.le)
+        if inner is bytes:
+            return st.binary(max_size=min(200, bound.max_length))
         return _strategy(inner)
     arguments = get_args(hint)
     if type(None) in arguments:
@@ -231,7 +232,6 @@ def _strategy(hint: Any) -> st.SearchStrategy[Any]:
     if get_origin(hint) in (list, Sequence):
         return st.lists(_strategy(arguments[0]), max_size=5)
     simple: dict[Any, st.SearchStrategy[Any]] = {
-        int: st.integers(0, 2**63 - 1),
         str: TEXT,
         bool: st.booleans(),
         bytes: st.binary(max_size=200),
