@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import Member, StoredSet, StoredValue
 from overlay.link.events import Flow
 from overlay.link.frame import CATALOG_REPORT, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
@@ -68,10 +69,6 @@ class RebuildRow(Row, frozen=True):
     rebuild: str = ""
 
 
-class _AskedRow(Row, frozen=True):
-    """Its key is the broker."""
-
-
 class _KeptRow(Row, frozen=True):
     """Under its number: a frame that waits until the catalog is whole."""
 
@@ -80,7 +77,7 @@ class _KeptRow(Row, frozen=True):
 
 
 REBUILD = Table("rebuild", RebuildRow)
-ASKED = Table("rebuild-asked", _AskedRow)
+ASKED = Table("rebuild-asked", Member)  # brokers
 KEPT = Table("rebuild-kept", _KeptRow)
 KEPT_SPACES = frozenset(
     {"key", "number", "id-secret", "grant", "token", "access-version"}
@@ -154,8 +151,8 @@ class CatalogRebuild(Part):
         self._instance = instance
         self._links = context.links
         self._rows = context.rows
-        self._row: RebuildRow | None = None
-        self._asked: set[str] = set()
+        self._marked: StoredValue[RebuildRow | None] = StoredValue(context.rows, REBUILD, None)
+        self._asked = StoredSet(context.rows, ASKED)
         self._told: dict[str, BrokerTold] = {}
         self._last = 0  # number of what is kept
         self._requests: list[Arrival] = []
@@ -167,12 +164,10 @@ class CatalogRebuild(Part):
 
     def restore(self, rows: StoredRows) -> None:
         """The catalog must have been restored before."""
-        for _, row in rows.take(REBUILD):
-            self._row = row if row.rebuild else replace(row, rebuild=self._instance)
-            REBUILD.put(self._rows, _CURRENT, self._row)
+        if (row := self._marked.now) is not None:
+            self._marked.put(row if row.rebuild else replace(row, rebuild=self._instance))
             self._links.is_anew, self._access.is_known = True, False
             self.flush_soon()
-        self._asked.update(broker for broker, _ in rows.take(ASKED))
         for key, kept in rows.take(KEPT):
             self._last = int(key)
             frame = decode(kept.frame[LENGTH_BYTES:]).frame
@@ -180,7 +175,7 @@ class CatalogRebuild(Part):
 
     @property
     def is_under_way(self) -> bool:
-        return self._row is not None
+        return self._marked.now is not None
 
     def meet(self, broker: str, hello: Hello, connection: int) -> None:
         """Ask a broker that has come, once."""
@@ -188,11 +183,10 @@ class CatalogRebuild(Part):
             detail = "the catalog is rebuilt, and an earlier release cannot tell what it has"
             self._links.refuse(connection, "too-old", detail)
         elif broker not in self._asked:
-            assert self._row is not None
+            assert self._marked.now is not None
             self._links.journal(f"broker/{broker}").go_on_behind(hello.received)
             self._asked.add(broker)
-            ASKED.put(self._rows, broker, _AskedRow())
-            wanted = CatalogWanted(self._row.lost, self._row.rebuild)
+            wanted = CatalogWanted(self._marked.now.lost, self._marked.now.rebuild)
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, wanted)
 
     def holds(self, arrival: Arrival) -> bool:
@@ -224,16 +218,15 @@ class CatalogRebuild(Part):
 
     def flush(self) -> None:
         """Is it whole?"""
-        if self._row is None or self.awaited():
+        if self._marked.now is None or self.awaited():
             return
         told = {broker: each for broker, each in self._told.items() if each.is_whole}
         requests = self._requests
-        lost = set(self._row.lost) - self._asked
-        self._row, self._told, self._requests = None, {}, []
+        lost = set(self._marked.now.lost) - self._asked
+        self._told, self._requests = {}, []
         self._links.is_anew = False
-        REBUILD.delete(self._rows, _CURRENT)
-        for broker in self._asked:
-            ASKED.delete(self._rows, broker)
+        self._marked.put(None)
+        self._asked.clear()
         for number in range(1, self._last + 1):
             KEPT.delete(self._rows, number_key(number))
         self._said = self._reinstate(told, lost)
@@ -243,9 +236,9 @@ class CatalogRebuild(Part):
     def awaited(self) -> list[str]:
         """The brokers that have not told all yet: of the newest shape that is known, and of those
         that are not settled."""
-        assert self._row is not None
+        assert self._marked.now is not None
         whole = {broker for broker, each in self._told.items() if each.is_whole}
-        given_up = set(self._row.lost) - self._asked
+        given_up = set(self._marked.now.lost) - self._asked
         every, newest = self._brokers()
         for broker in given_up & every:
             newest = without_broker(newest, broker)
@@ -254,7 +247,7 @@ class CatalogRebuild(Part):
         return sorted(every - whole - given_up)
 
     def statistics(self) -> Mapping[str, object]:
-        if self._row is None:
+        if self._marked.now is None:
             return {"said": self._said} if self._said else {}
         return {
             "awaits": self.awaited(),
@@ -306,8 +299,8 @@ class CatalogRebuild(Part):
                 self._catalog.put_profile(entry)
 
     def _told_by(self, broker: str) -> BrokerTold:
-        assert self._row is not None
-        return self._told.setdefault(broker, BrokerTold(self._row.rebuild))
+        assert self._marked.now is not None
+        return self._told.setdefault(broker, BrokerTold(self._marked.now.rebuild))
 
     def _keep(self, arrival: Arrival, frame: Frame) -> None:
         broker = arrival.sender

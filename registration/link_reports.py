@@ -14,9 +14,9 @@ import msgspec
 
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.frames import LinkReported, ShapeReached
 from overlay.link.part import Part, Taker, takes
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.network_shape import Pair, is_connected, is_connected_without
 from registration.audit_log import ITSELF, AuditLog
@@ -34,6 +34,11 @@ class _ReportRow(Row, frozen=True):
 REPORTS = Table("link-down", _ReportRow)
 
 
+def _name(pair: Iterable[str]) -> str:
+    """Of a link, by its ends."""
+    return "|".join(sorted(pair))
+
+
 class LinkReports(Part):
     """By link, the ends that call it down; durable."""
 
@@ -43,36 +48,28 @@ class LinkReports(Part):
         self._connected = context.links.connected
         self._audit = audit
         self._shapes = shapes
-        self._rows = context.rows
-        self._down: dict[Pair, _ReportRow] = {}
+        self._down = StoredMap(context.rows, REPORTS)
 
     def frames(self) -> Iterable[Taker]:
         yield takes(LinkReported, "broker", self._handle_reported)
         yield takes(ShapeReached, "broker", self._handle_reached)
 
-    def restore(self, rows: StoredRows) -> None:
-        for key, row in rows.take(REPORTS):
-            self._down[frozenset(key.split("|"))] = row
-
     def reinstate(self, down: Iterable[Pair]) -> None:
         """The links that are out of use; both ends have said so, before the store was lost."""
         for pair in down:
-            row = self._down[pair] = _ReportRow(set(pair))
-            REPORTS.put(self._rows, "|".join(sorted(pair)), row)
+            self._down[_name(pair)] = _ReportRow(set(pair))
 
     def _handle_reported(self, frame: LinkReported, arrival: Arrival) -> None:
         """A broker has lost or found a neighbour."""
         broker = arrival.sender
-        pair = frozenset((broker, frame.neighbour))
-        row = self._down.setdefault(pair, _ReportRow(set()))
+        link = _name((broker, frame.neighbour))
+        row = self._down.get(link) or _ReportRow(set())
         row.by.discard(broker) if frame.up else row.by.add(broker)
         row.keeping.add(broker) if frame.kept else row.keeping.discard(broker)
-        key = "|".join(sorted(pair))
         if row.by:
-            REPORTS.put(self._rows, key, row)
+            self._down[link] = row
         else:
-            del self._down[pair]
-            REPORTS.delete(self._rows, key)
+            self._down.pop(link)
         self.flush_at_end()  # others may have lost theirs in the same moment
 
     def flush(self) -> None:
@@ -90,12 +87,12 @@ class LinkReports(Part):
 
     def is_missed(self, broker: str, by: str) -> bool:
         """Whether a neighbour calls its link with a broker down, which does not itself."""
-        row = self._down.get(frozenset((broker, by)))
+        row = self._down.get(_name((broker, by)))
         return row is not None and row.by == {by}
 
     def is_replaced(self, broker: str, by: str) -> bool:
         """Whether a neighbour misses a broker and has all that it may not have passed on."""
-        row = self._down.get(frozenset((broker, by)))
+        row = self._down.get(_name((broker, by)))
         return row is not None and by in row.by & row.keeping
 
     def decide(self) -> None:
@@ -103,9 +100,9 @@ class LinkReports(Part):
         that it can do without now."""
         newest = self._shapes.newest
         declared = {frozenset(link.ends) for link in newest.declared.links}
-        down = {pair for pair in newest.down if pair in self._down}
+        down = {pair for pair in newest.down if _name(pair) in self._down}
         for pair in sorted(declared - down, key=sorted):
-            row = self._down.get(pair)
+            row = self._down.get(_name(pair))
             if (
                 row is not None
                 and pair <= row.by
@@ -121,4 +118,4 @@ class LinkReports(Part):
             self._audit.note(ITSELF, "links", f"version {shape.version}: out of use: {names}")
 
     def statistics(self) -> dict[str, object]:
-        return {"reported_down": ["|".join(sorted(pair)) for pair in self._down]}
+        return {"reported_down": list(self._down)}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
+from overlay.link.durable import StoredValue
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
@@ -26,6 +27,7 @@ from registration.planning.plan_file import PlanError, from_json, plan_id
 from yfilter.errors import ProfileRefused
 
 _CURRENT = "current"
+PLAN_BYTES_MAX = 12 * 1024 * 1024
 
 
 class _PlanRow(Row, frozen=True):
@@ -46,7 +48,7 @@ class PlanPlacement(Part):
         """``away``: brokers that are not chosen where there are others."""
         self._away = away
         self._topology = topology
-        self._rows = rows
+        self._stored: StoredValue[_PlanRow | None] = StoredValue(rows, PLAN, None)
         self._placer: Placer | None = None
         self._counters: Counter[str] = Counter()
         self.plan_id = ""
@@ -54,9 +56,9 @@ class PlanPlacement(Part):
 
     def restore(self, rows: StoredRows) -> None:
         """A stored plan that this version cannot use, or of other brokers, is left aside."""
-        for _, row in rows.take(PLAN):
+        if self._stored.now is not None:
             try:
-                self._install(row.text)
+                self._install(self._stored.now.text)
             except PlanError:
                 self._counters["unusable_plan"] += 1
 
@@ -71,10 +73,10 @@ class PlanPlacement(Part):
         """
         if not text:
             self._placer, self.plan_id, self.plan_text = None, "", b""
-            PLAN.delete(self._rows, _CURRENT)
+            self._stored.put(None)
             return ""
         self._install(text)
-        PLAN.put(self._rows, _CURRENT, _PlanRow(text))
+        self._stored.put(_PlanRow(text))
         return self.plan_id
 
     def choose(

@@ -17,6 +17,7 @@ from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.profiles.hosted_profiles import HostedProfile
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredValue
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.part import Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
@@ -29,7 +30,6 @@ from yfilter.errors import ProfileRefused
 
 REPORT_SECONDS = 10.0  # at least, between two reports
 
-_CURRENT = "current"
 _NOWHERE = -1
 
 
@@ -53,7 +53,7 @@ class MatchShares(Part):
         self._identity = context.identity
         self._profiles = profiles
         self._links = context.links
-        self._rows = context.rows
+        self._stored: StoredValue[_PlanRow | None] = StoredValue(context.rows, PLAN, None)
         self._registration = control.registration
         self._plan, self._text = "", b""
         self.placer: Placer | None = None  # None: nothing is counted
@@ -68,15 +68,12 @@ class MatchShares(Part):
         yield takes(PlanInForce, "registration", self._handle_plan)
 
     def restore(self, rows: StoredRows) -> None:
-        for _, row in rows.take(PLAN):
-            self._install(row.plan, row.text)
+        if self._stored.now is not None:
+            self._install(self._stored.now.plan, self._stored.now.text)
 
     def _handle_plan(self, frame: PlanInForce, arrival: Arrival) -> None:
         """Another plan is in force: what was counted for the one before is no longer asked for."""
-        if frame.plan:
-            PLAN.put(self._rows, _CURRENT, _PlanRow(frame.plan, frame.payload))
-        else:
-            PLAN.delete(self._rows, _CURRENT)
+        self._stored.put(_PlanRow(frame.plan, frame.payload) if frame.plan else None)
         self._install(frame.plan, frame.payload)
 
     def announced(self) -> PlanInForce | None:
