@@ -27,6 +27,7 @@ from msgspec.structs import replace
 from formats.schema import Schema, SchemaKind
 from overlay.backoff import Backoff
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredValue
 from overlay.link.events import AskPlanner, PlannerAnswered
 from overlay.link.part import Hearer, Part, hears
 from overlay.link.request_server import Result
@@ -97,8 +98,6 @@ class SourceSchemas:
 # -------------------------------------------------------------------------------------------------
 
 
-_CURRENT = "current"
-
 RETRY = Backoff(60.0, 3_600.0)  # after a failure
 STORED_EACH = 0.01  # of the profiles that have changed
 
@@ -163,12 +162,11 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._shares = shares
         self._application = application
         self._census = census
-        self._rows = context.rows
+        self._stored = StoredValue(context.rows, DECISION, _DecisionRow())
         self._wall = context.wall
         self._schemas = SourceSchemas(catalog)
         self._no_planner = no_planner
         self._state = PlanningState.WAITING
-        self._row = _DecisionRow()
         self._now = 0.0
         self._base = 0  # of what the catalog has counted: what is in ``changed`` already
         self._why = "it has only begun"
@@ -193,19 +191,16 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._brokers = sorted(broker.id for broker in topology.brokers if broker.capacity > 0)
 
     def restore(self, rows: StoredRows) -> None:
-        for _, row in rows.take(DECISION):
-            self._row = row
         self._base = self._catalog.texts_changed
 
     # --- what is asked for ----------------------------------------------------------------
 
     def turn(self, *, is_on: bool) -> None:
         """From now on, or not any more; the plan that is in force is its own from now on."""
-        self._row = replace(self._row, is_off=not is_on)
         if is_on and self._is_held:
             self._decide("", self._placement.plan_id)
-            self._row = replace(self._row, at=0.0)  # nothing is to be waited for
-        self._store()
+            self._store(at=0.0)  # nothing is to be waited for
+        self._store(is_off=not is_on)
         if not is_on:
             self.happen(None, PlanningEvent.STOPPED)
 
@@ -213,7 +208,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         """``why``: it is on or not, does something or not; ``says``: all of that for people."""
         if not self._never and self._state is PlanningState.WAITING:
             self._why = self._hindrance() or self._why  # as of now, not of the last tick
-        row = self._row
+        row = self._stored.now
         return {
             "is_on": not (self._never or row.is_off or self._is_held),
             "state": self._state.value,
@@ -236,7 +231,8 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._now = now
         if self._never:
             return
-        if self._changed - self._row.changed >= STORED_EACH * max(self._row.profiles, 100):
+        row = self._stored.now
+        if self._changed - row.changed >= STORED_EACH * max(row.profiles, 100):
             self._store()
         if self._state is not PlanningState.WAITING:
             return
@@ -280,7 +276,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         return used
 
     def statistics(self) -> dict[str, object]:
-        row = self._row
+        row = self._stored.now
         return {
             "states": {state.value: int(state is self._state) for state in PlanningState},
             "failures": self._failures,
@@ -294,17 +290,17 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
     @property
     def _is_held(self) -> bool:
         """Whether somebody else has put a plan in force, or this one's out of force."""
-        return self._placement.plan_id != self._row.plan
+        return self._placement.plan_id != self._stored.now.plan
 
     @property
     def _changed(self) -> int:
         """Profiles, since what was decided last."""
-        return self._row.changed + self._catalog.texts_changed - self._base
+        return self._stored.now.changed + self._catalog.texts_changed - self._base
 
     def _hindrance(self) -> str:
         """Why nothing is to be done, whatever has changed; "" if nothing stands in the way."""
         profiles, least = len(self._catalog.profiles), self._options.at_profiles
-        if self._row.is_off:
+        if self._stored.now.is_off:
             return "an operator has switched it off; onyx plan auto switches it on"
         if self._is_held:
             what = f"put plan {self._placement.plan_id} in force"
@@ -326,11 +322,12 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         if self._failures:
             begin, pause = self._failed_at, self._pause
         else:
-            begin, pause = self._row.at, self._options.between_s if self._row.at else 0.0
+            begin = self._stored.now.at
+            pause = self._options.between_s if begin else 0.0
         return min(begin + pause - self._wall(), pause)  # a clock may have been put back
 
     def _due(self) -> tuple[PlanningEvent | None, str]:
-        row, plan = self._row, self._placement.plan
+        row, plan = self._stored.now, self._placement.plan
         if plan is None:
             return PlanningEvent.DUE, "there was no plan"
         for brokers, what in (
@@ -397,7 +394,6 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
 
     def _keep(self, thing: None) -> None:
         self._decide(self._reason, self._placement.plan_id)
-        self._store()
 
     def _use(self, thing: None, made: PlanMade) -> None:
         try:
@@ -440,29 +436,27 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
     def _decide(self, reason: str, plan: str, seconds: float = 0.0) -> None:
         """``plan`` is in force as of now; what was counted so far has been seen."""
         self._failures, self._failure = 0, ""
-        self._base = self._catalog.texts_changed
-        self._row = replace(
-            self._row,
+        self._store(
             plan=plan,
             at=self._wall(),
             reason=reason,
             seconds=round(seconds, 3),
             profiles=len(self._catalog.profiles),
-            changed=0,
             brokers=self._brokers,
             schemas=self._schemas.digests,
             share=self._measured().matched_share or 0.0,
+            changed=0,
         )
 
-    def _store(self) -> None:
-        self._row = replace(self._row, changed=self._changed)
+    def _store(self, **changes: object) -> None:
+        """The profiles that have changed since, and other ``changes`` of what was decided last."""
+        self._stored.put(replace(self._stored.now, **{"changed": self._changed, **changes}))
         self._base = self._catalog.texts_changed
-        DECISION.put(self._rows, _CURRENT, self._row)
 
     def _says(self) -> list[str]:
         if self._never:
             return [f"no plan is made automatically: {self._never}"]
-        row, said = self._row, []
+        row, said = self._stored.now, []
         if self._state is PlanningState.WAITING:
             said.append(f"no plan is being made automatically: {self._why}")
         else:

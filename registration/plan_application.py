@@ -18,7 +18,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
+from msgspec.structs import replace
+
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredValue
 from overlay.link.part import Part
 from overlay.link.request_server import Result
 from overlay.link.stored_rows import StoredRows
@@ -29,7 +32,6 @@ from registration.catalog import Catalog, ProfileEntry
 from registration.moves import Move, Moves, Phase
 from registration.placement_by_plan import PlanPlacement
 
-_CURRENT = "current"
 _AWAY = " is away"
 
 SLICE_PROFILES = 500  # looked at before anything else is done; some 10 ms
@@ -59,6 +61,11 @@ class _ApplicationRow(Row, frozen=True):
 
 
 APPLICATION = Table("application", _ApplicationRow)
+_NEVER = _ApplicationRow(State.NEVER, "", RATE, AT_ONCE, {}, {}, {})
+
+
+def _one_more(counts: Mapping[str, int], key: str) -> dict[str, int]:
+    return {**counts, key: counts.get(key, 0) + 1}
 
 
 class PlanApplication(Part):
@@ -73,7 +80,7 @@ class PlanApplication(Part):
         self._catalog = catalog
         self._placement = placement
         self._moves = moves
-        self._rows = context.rows
+        self._stored = StoredValue(context.rows, APPLICATION, _NEVER)
         self._connected = context.links.connected
         self._state = State.NEVER
         self._plan = ""
@@ -98,12 +105,7 @@ class PlanApplication(Part):
         self._capacity = {broker.id: broker.capacity for broker in topology.brokers}
 
     def restore(self, rows: StoredRows) -> None:
-        for _, row in rows.take(APPLICATION):
-            self._state, self._plan = row.state, row.plan
-            self._rate, self._at_once = row.rate, row.at_once
-            self._counters.update(row.counters)
-            self._came.update(row.came)
-            self._left.update(row.left)
+        if self._stored.now is not _NEVER:
             self._begin_pass()
 
     # --- what is asked for ----------------------------------------------------------------
@@ -111,67 +113,69 @@ class PlanApplication(Part):
     def begin(self, rate: float, at_once: int) -> None:
         """Move everybody home by the plan in force: at most ``rate`` begin in a second and
         ``at_once`` are under way.  Asked again while it runs: only these change."""
-        if not self.is_under_way or self._plan != self._placement.plan_id:
-            for kept in (self._counters, self._came, self._left, self._tries):
-                kept.clear()
-            self._plan = self._placement.plan_id
+        row, plan = self._stored.now, self._placement.plan_id
+        if not self.is_under_way or row.plan != plan:
+            row = replace(_NEVER, plan=plan)
+            self._tries.clear()
             self._begin_pass()
-        self._rate, self._at_once = rate, at_once
-        self._become(State.RUNNING)
+        self._stored.put(replace(row, state=State.RUNNING, rate=rate, at_once=at_once))
         self.work_soon()
 
     def pause(self) -> None:
         """Begin no more moves; those under way go on."""
-        if self._state is State.RUNNING:
-            self._become(State.PAUSED)
+        if self._stored.now.state is State.RUNNING:
+            self._change(state=State.PAUSED)
 
     def resume(self) -> None:
-        if self._state is State.PAUSED:
-            self._become(State.RUNNING)
+        if self._stored.now.state is State.PAUSED:
+            self._change(state=State.RUNNING)
             self.work_soon()
 
     def abort(self) -> None:
         """Begin no more moves, and give up those whose profiles are still at their old host."""
         if self.is_under_way:
-            self._become(State.ABORTED)
+            self._change(state=State.ABORTED)
             for move in self._moves:
                 self._give_up(move)
 
     @property
     def is_under_way(self) -> bool:
         """Or paused."""
-        return self._state in (State.RUNNING, State.PAUSED)
+        return self._stored.now.state in (State.RUNNING, State.PAUSED)
 
     def progress(self) -> Result:
+        row = self._stored.now
         return {
-            "state": self._state.value,
-            "plan": self._plan,
-            "rate": self._rate,
-            "at_once": self._at_once,
-            "moved": self._counters["moved"],
-            "given_up": self._counters["given_up"],
+            "state": row.state.value,
+            "plan": row.plan,
+            "rate": row.rate,
+            "at_once": row.at_once,
+            "moved": row.counters.get("moved", 0),
+            "given_up": row.counters.get("given_up", 0),
             "under_way": len(self._moves),
             "looked_at": self._looked_at,
             "profiles": self._to_look_at,
             "put_off": dict(self._put_off),
-            "came": dict(self._came),
-            "left": dict(self._left),
+            "came": row.came,
+            "left": row.left,
         }
 
     def statistics(self) -> dict[str, int]:
         """``to_look_at``: profiles that may have to move yet."""
         left = self._to_look_at - self._looked_at if self.is_under_way else 0
-        return {"moved": self._counters["moved"], "to_look_at": left}
+        return {"moved": self._stored.now.counters.get("moved", 0), "to_look_at": left}
 
     # --- what happens ---------------------------------------------------------------------
 
     def moved(self, move: Move) -> None:
         """A move is over."""
-        self._counters["moved"] += 1
-        self._came[move.new] += 1
-        self._left[move.old] += 1
+        row = self._stored.now
+        self._change(
+            counters=_one_more(row.counters, "moved"),
+            came=_one_more(row.came, move.new),
+            left=_one_more(row.left, move.old),
+        )
         self._tries.pop(move.profile, None)
-        self._store()
         self.work_soon()
 
     def tick(self, now: float) -> None:
@@ -184,16 +188,18 @@ class PlanApplication(Part):
 
     def _run(self, now: float) -> bool:
         """Whether there is more to do at once."""
-        self._tokens = min(max(1.0, self._rate), self._tokens + (now - self._now) * self._rate)
+        rate = self._stored.now.rate
+        self._tokens = min(max(1.0, rate), self._tokens + (now - self._now) * rate)
         self._now = now
         self._give_up_late()
-        if self._state is not State.RUNNING:
+        row = self._stored.now
+        if row.state is not State.RUNNING:
             return False
-        if self._plan != self._placement.plan_id:  # another plan is in force
+        if row.plan != self._placement.plan_id:  # another plan is in force
             self.abort()
             return False
         for _ in range(SLICE_PROFILES):
-            if self._tokens < 1 or self._under_way() >= self._at_once:
+            if self._tokens < 1 or self._under_way() >= row.at_once:
                 return False
             profile = next(self._scan, None)
             if profile is None:
@@ -218,7 +224,7 @@ class PlanApplication(Part):
             return False
         if not self._begun_in_pass:
             if not any(reason.endswith(_AWAY) for reason in self._put_off):
-                self._become(State.DONE)
+                self._change(state=State.DONE)
                 return False
             if self._now < self._pass_began + RETRY_SECONDS:
                 return False
@@ -271,16 +277,7 @@ class PlanApplication(Part):
 
     def _give_up(self, move: Move) -> None:
         if self._moves.give_up(move.profile):
-            self._counters["given_up"] += 1
-            self._store()
+            self._change(counters=_one_more(self._stored.now.counters, "given_up"))
 
-    def _become(self, state: State) -> None:
-        self._state = state
-        self._store()
-
-    def _store(self) -> None:
-        row = _ApplicationRow(
-            *(self._state, self._plan, self._rate, self._at_once),
-            *(dict(self._counters), dict(self._came), dict(self._left)),
-        )
-        APPLICATION.put(self._rows, _CURRENT, row)
+    def _change(self, **changes: object) -> None:
+        self._stored.put(replace(self._stored.now, **changes))
