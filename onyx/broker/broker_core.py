@@ -80,7 +80,7 @@ class BrokerCore(Core):
         super().__init__(context, around)
         self._archive = archive
         log = DeliveryLog(context.rows, context.limits.link.journal_memory_bytes)
-        hosted, matcher = HostedProfiles(), matcher_of(context)
+        hosted, matcher = HostedProfiles(context.rows), matcher_of(context)
         network = NetworkParts(context, log.kept_between, revoke)
         control = self.control = network.control
         self.taxonomies, self._access = network.taxonomies, network.access

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from overlay.link.durable import StoredMap
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -31,13 +32,17 @@ class HostedProfile(NamedTuple):
         return routing_query_of(parse_accepted(self.text))
 
 
-class HostedProfiles(dict[str, HostedProfile]):
-    """By id; ``suspended``: of those that are not evaluated, why; ``asked``: the source and number
-    of the message that they were asked about last."""
+SUSPENDED = Table("suspended", str)  # by profile: why
 
-    def __init__(self) -> None:
+
+class HostedProfiles(dict[str, HostedProfile]):
+    """By id; ``suspended``: why profiles are not evaluated whose user has spent their processor
+    time, until their text is given again; ``asked``: the source and number of the message that they
+    were asked about last."""
+
+    def __init__(self, rows: RowLog) -> None:
         super().__init__()
-        self.suspended: dict[str, str] = {}
+        self.suspended = StoredMap(rows, SUSPENDED)
         self.asked = "", 0
 
     def text_of(self, profile: str) -> str:

@@ -202,43 +202,6 @@ class ChildRoutes:
 
 
 # -------------------------------------------------------------------------------------------------
-# Suspensions: profiles that are not evaluated, as their user has spent their processor time.
-#
-# They stay where they are, live and with all that waits; but no message meets them until their text
-# is given again.  So it is after a restart.
-
-
-SUSPENDED = Table("suspended", str)  # by profile: why
-
-
-class Suspensions:
-    """Of profiles in the Matcher; ``why`` by profile."""
-
-    def __init__(self, rows: RowLog, matcher: Matcher, why: dict[str, str]) -> None:
-        self._rows = rows
-        self._matcher = matcher
-        self.why = why
-
-    def restore(self, rows: StoredRows) -> None:
-        """When all profiles are in the Matcher."""
-        for profile, why in rows.take(SUSPENDED):
-            self._matcher.remove(profile)
-            self.why[profile] = why
-
-    def suspend(self, profile: str, why: str) -> None:
-        self._matcher.remove(profile)
-        self.why[profile] = why
-        SUSPENDED.put(self._rows, profile, why)
-
-    def take_out(self, profile: str) -> None:
-        """Take a profile out of the Matcher, where it may not be any more."""
-        if self.why.pop(profile, None) is None:
-            self._matcher.remove(profile)
-        else:
-            SUSPENDED.delete(self._rows, profile)
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 class _ToldRow(Row, frozen=True):
@@ -274,7 +237,6 @@ class QueryPlane(Part):
         self.transformation = transformation
         self.table = RoutingTable(matcher)
         self.profiles = profiles
-        self.suspensions = Suspensions(context.rows, matcher, profiles.suspended)
         self._control = control
         self._links = context.links
         self._rows = rows = context.rows
@@ -325,7 +287,8 @@ class QueryPlane(Part):
             self._place(hosted, parsed)
             if self._is_mapping:
                 wanted.append([*map(self.table.pool.share, routing_query_of(parsed))])
-        self.suspensions.restore(rows)
+        for profile in self.profiles.suspended:
+            self.matcher.remove(profile)
         # Most of what was told is in the pool by now, and is not read again.
         for one in rows.counted(INTERESTS, told, len(told)):
             self.table.restore_told(one.branch, self.table.pool.parse(one.disjunct))
@@ -398,7 +361,7 @@ class QueryPlane(Part):
         known = self.profiles.get(profile)
         if known is not None:
             self._mailboxes.keep_text(profile, known.text)
-            self.suspensions.take_out(profile)
+            self._take_out(profile)
         self._add(HostedProfile(profile, user, text, version), parsed, known)
         return not self._wait_for([LiveVersion(wait, version)])
 
@@ -411,7 +374,8 @@ class QueryPlane(Part):
     def suspend(self, profile: str, why: str) -> None:
         """Evaluate a profile no more, until its text is given again; all else of it stays."""
         self._mailboxes.keep_text(profile, self.profiles[profile].text)
-        self.suspensions.suspend(profile, why)
+        self.matcher.remove(profile)
+        self.profiles.suspended[profile] = why
 
     def _hold_back(self, told: OverBudget) -> None:
         """The user is told by a delivery as any other."""
@@ -424,7 +388,7 @@ class QueryPlane(Part):
         """Stop matching and announcing a profile; KeyError when it is not here."""
         hosted = self.profiles.pop(profile)
         self._mailboxes.keep_text(profile, hosted.text)
-        self.suspensions.take_out(profile)
+        self._take_out(profile)
         self.transformation.remove(profile)
         if self._is_mapping:
             self._note(self.table.change_local((), hosted.disjuncts))
@@ -445,7 +409,7 @@ class QueryPlane(Part):
         for profile, parsed in changes:
             old = self.profiles[profile]
             self._mailboxes.keep_text(profile, old.text)
-            self.suspensions.take_out(profile)
+            self._take_out(profile)
             now = HostedProfile(profile, old.user, parsed.text, old.version + 1)
             self._add(now, parsed, old)
             versions.append(LiveVersion(profile, old.version + 1))
@@ -586,6 +550,11 @@ class QueryPlane(Part):
         self.transformation.place(profile, parsed, None if former is None else former.text)
         self.profiles[profile] = hosted
         self._mailboxes.belongs(profile, hosted.user)
+
+    def _take_out(self, profile: str) -> None:
+        """Take a profile out of the Matcher, where it may not be any more."""
+        if self.profiles.suspended.pop(profile) is None:
+            self.matcher.remove(profile)
 
     def _map_if_asked(self) -> None:
         """Where there are neighbours somebody will ask what is wanted here."""

@@ -249,7 +249,7 @@ class BrokerRequests(Part):
             "user": hosted.user,
             "version": hosted.version,
             "text": hosted.text,
-            "suspended": self._query.suspensions.why.get(profile, ""),
+            "suspended": self._query.profiles.suspended.get(profile, ""),
             "routing_query": [str(disjunct) for disjunct in hosted.disjuncts],
         }
 
@@ -301,6 +301,8 @@ class BrokerRequests(Part):
                 self._check_here(profile)
                 is_suspended = profile in self._query.suspensions.why
                 text = self._taxonomies.said_in(wanted)
+                is_suspended = profile in self._query.profiles.suspended
+                text = self._taxonomies.said_in(asked)
                 if hosted is not None and (hosted.text != text or is_suspended):
                     changes.append((place, profile, check_profile(text)))
             except RequestRefused as refusal:

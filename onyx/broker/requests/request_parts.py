@@ -423,7 +423,7 @@ class ClassesAbove(Part):
         if profile in self._moves:
             self._moving[profile] = None
             return None
-        if profile in self._query.suspensions.why:
+        if profile in self._query.profiles.suspended:
             return None
         try:
             text = self._taxonomies.said_in(hosted.text)

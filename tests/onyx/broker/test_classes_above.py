@@ -123,7 +123,7 @@ def test_one_that_is_suspended_follows_when_its_text_is_given_again() -> None:
     setting.core.query.suspend("p1", "too much")
     announce(setting, 1, Cat="Pet")
     assert changed(setting) == []
-    assert setting.core.query.suspensions.why == {"p1": "too much"}
+    assert setting.core.query.profiles.suspended == {"p1": "too much"}
     setting.beside.peer("client", "c").ask("profile.update", profile="p1", text=CAT)
     assert changed(setting) == [("p1", 2, PET_CAT)]
 
