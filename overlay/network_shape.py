@@ -155,6 +155,13 @@ SHAPE = Table("shape", ShapeRow)
 """By version."""
 
 
+class ReachedRow(Row, frozen=True):
+    """How far a broker has come."""
+
+    version: int
+    stage: int
+
+
 def first_shape(topology: Topology) -> NetworkShape:
     """The version that a network starts with."""
     return NetworkShape(0, topology, dict.fromkeys(topology.broker_ids, 0))

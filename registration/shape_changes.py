@@ -24,7 +24,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias
 
-from overlay.link.durable import Member, StoredMap
+from overlay.link.durable import Member, StoredMap, StoredValue
 from overlay.link.events import Flow
 from overlay.link.frame import PACKED_SHAPES, Frame
 from overlay.link.frames import (
@@ -47,6 +47,7 @@ from overlay.network_shape import (
     SHAPE,
     NetworkShape,
     Pair,
+    ReachedRow,
     first_shape,
     is_connected_without,
     next_shape,
@@ -83,13 +84,6 @@ class _StageRow(Row, frozen=True):
     departing: set[str]
 
 
-class _ReachedRow(Row, frozen=True):
-    """Of a broker."""
-
-    version: int
-    stage: int
-
-
 class _LostRow(Row, frozen=True):
     """Its key is the broker; ``version``: of the shape that goes on without it."""
 
@@ -98,8 +92,8 @@ class _LostRow(Row, frozen=True):
 
 LOST = Table("shape-lost", _LostRow)
 STAGE = Table("shape-stage", _StageRow)
-REACHED = Table("shape-reached", _ReachedRow)
-_NOWHERE = _ReachedRow(0, 0)
+REACHED = Table("shape-reached", ReachedRow)
+_NOWHERE = ReachedRow(0, 0)
 WAITING = Table("source-waiting", Member)  # sources
 
 
@@ -141,10 +135,9 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._links = links
         self._rows = rows
         self._shapes = [first_shape(topology)]  # the settled one, then those under way
-        self._agreed = 0
+        self._stage_row = StoredValue(rows, STAGE, _StageRow(0, set()), "stage")
         self._reached = StoredMap(rows, REACHED)  # by broker
-        self._departing: set[str] = set()  # left, and still to be told the last
-        self._waiting_sources: list[str] = []
+        self._waiting = StoredMap(rows, WAITING)
         self._lost = StoredMap(rows, LOST)  # brokers that are gone for good
 
     def restore(self, rows: StoredRows) -> None:
@@ -152,9 +145,6 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             refreshed(NetworkShape.from_row(int(version), row), self._started_with)
             for version, row in rows.take(SHAPE)
         ]
-        for _, stage in rows.take(STAGE):
-            self._agreed, self._departing = stage.agreed, stage.departing
-        self._waiting_sources += [source for source, _ in rows.take(WAITING)]
         if shapes:
             self._shapes = sorted(shapes, key=lambda shape: shape.version)
         else:
@@ -182,12 +172,12 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._shapes = [refreshed(shape, self._started_with) for shape in used]
         for shape in self._shapes:
             self._put(shape)
-        self._agreed = max(each.agreed for each in told.values())
-        self._put_stage()
+        agreed = max(each.agreed for each in told.values())
+        self._stage_row.put(_StageRow(agreed, self._departing))
         forms = {shape.version: _forms(shape) for shape in self._shapes}
         for broker in self._concerned():
             if broker in told:
-                self._reached[broker] = _ReachedRow(told[broker].version, told[broker].stage)
+                self._reached[broker] = ReachedRow(told[broker].version, told[broker].stage)
                 self._bring_up(broker, newest[broker], told[broker], base, forms)
         self._tell_topology()
 
@@ -214,6 +204,14 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._advance()
 
     # --- what there is --------------------------------------------------------------------
+
+    @property
+    def _agreed(self) -> int:
+        return self._stage_row.now.agreed
+
+    @property
+    def _departing(self) -> set[str]:
+        return self._stage_row.now.departing
 
     @property
     def newest(self) -> NetworkShape:
@@ -323,12 +321,12 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         joining = [b for b in declared.broker_ids if not self.knows(b) or b in self._departing]
         gone = [b for b in self.newest.topology.broker_ids if not shape.has_broker(b)]
         for broker in joining:
-            self._departing.discard(broker)
+            self._departed(broker)
             self._reached.pop(broker)
             self._lost.pop(broker)
             for entry in self._catalog.sources.values():
                 source = entry.source
-                if source not in self._waiting_sources and source not in self._roots.told:
+                if source not in self._waiting and source not in self._roots.told:
                     self._links.send(f"broker/{broker}", REGISTRATION_KEY, announcement(entry))
         for broker in shape.lost:
             self._links.forget(f"broker/{broker}")
@@ -349,8 +347,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     def announce_source(self, source: str) -> None:
         """Tell the root broker of a new source, when no change is under way."""
         if not self.is_settled:
-            self._waiting_sources.append(source)
-            WAITING.put(self._rows, source, Member())
+            self._waiting[source] = Member()
             return
         entry = self._catalog.sources[source]
         self._links.send(f"broker/{entry.root}", REGISTRATION_KEY, announcement(entry))
@@ -361,7 +358,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def handle_reached(self, broker: str, frame: ShapeReached) -> bool:
         """A broker is further on; whether the change is settled by that."""
-        self._reached[broker] = _ReachedRow(frame.version, frame.stage)
+        self._reached[broker] = ReachedRow(frame.version, frame.stage)
         return self._advance()
 
     def tick(self, now: float) -> None:
@@ -372,17 +369,21 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         for broker in sorted(self._departing):
             peer = f"broker/{broker}"
             if not self._links.backlog_bytes(peer, Flow.CATALOG, REGISTRATION_KEY):
-                self._departing.remove(broker)
+                self._departed(broker)
                 self._reached.pop(broker)
                 self._links.forget(peer)
-                self._put_stage()
+
+    def _departed(self, broker: str) -> None:
+        """It need not be told the last any more."""
+        if broker in self._departing:
+            self._stage_row.put(_StageRow(self._agreed, self._departing - {broker}))
 
     def statistics(self) -> dict[str, object]:
         return {
             **self.progress(),
             "down": [sorted(pair) for pair in self.newest.down],
             "gone_round": sorted(self.newest.away),
-            "waiting_sources": len(self._waiting_sources),
+            "waiting_sources": len(self._waiting),
         }
 
     # --- helpers --------------------------------------------------------------------------
@@ -407,22 +408,20 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         self._tell_topology()
 
     def _agree(self, shape: NetworkShape) -> None:
-        self._agreed = shape.version
-        self._put_stage()
+        self._stage_row.put(_StageRow(shape.version, self._departing))
         self._tell(ShapeAgreed(version=shape.version))
 
     def _settle(self, shape: NetworkShape) -> None:
         self._tell(ShapeSettled(version=shape.version))
-        self._departing |= {b for b in self._concerned() if not shape.has_broker(b)}
+        gone = {b for b in self._concerned() if not shape.has_broker(b)}
+        self._stage_row.put(_StageRow(self._agreed, self._departing | gone))
         for old in self._shapes[:-1]:
             SHAPE.delete(self._rows, str(old.version))
         self._shapes = self._shapes[-1:]
-        self._put_stage()
         self._tell_topology()
         self._roots.settle()
-        waiting, self._waiting_sources = self._waiting_sources, []
-        for source in waiting:
-            WAITING.delete(self._rows, source)
+        for source in list(self._waiting):
+            del self._waiting[source]
             self.announce_source(source)
 
     def _concerned(self) -> list[str]:
@@ -456,9 +455,6 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def _put(self, shape: NetworkShape) -> None:
         SHAPE.put(self._rows, str(shape.version), shape.row())
-
-    def _put_stage(self) -> None:
-        STAGE.put(self._rows, "stage", _StageRow(self._agreed, self._departing))
 
     # --- the protocol ---------------------------------------------------------------------
 

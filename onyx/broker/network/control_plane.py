@@ -169,7 +169,7 @@ class KnownShapes:
         """The newest as the network was told of it, with its settings."""
         self._shapes = {0: first_shape(topology)}  # in use or to come
         self._origins: dict[int, NetworkShape] = {}  # older ones of which trees are left
-        self._agreed = self._settled = 0
+        self._stages = StoredValue(rows, STAGES, _Stages(0, 0), "versions")
         self._trees: dict[str, BroadcastTree] = {}  # by name, as asked for
         self._links: dict[tuple[str, str], Link] = {}  # by their ends, as asked for
         self.lost: set[str] = set()  # brokers that others may wait for, and nothing comes from
@@ -184,8 +184,6 @@ class KnownShapes:
         stored = {}
         for key, row in rows.take(SHAPE):
             stored[int(key)] = NetworkShape.from_row(int(key), row)
-        for _, stages in rows.take(STAGES):
-            self._agreed, self._settled = stages.agreed, stages.settled
         if not stored:
             # The file may be another one at the next start; what this network began with stays.
             self._put(self._shapes[0])
@@ -193,8 +191,9 @@ class KnownShapes:
         versions = sorted(stored)
         self.told = stored[versions[-1]].declared
         stored = {v: refreshed(shape, self._started_with) for v, shape in stored.items()}
-        self._shapes = {v: stored[v] for v in versions if v >= self._settled}
-        self._origins = {v: stored[v] for v in versions if v < self._settled}
+        settled = self._stages.now.settled
+        self._shapes = {v: stored[v] for v in versions if v >= settled}
+        self._origins = {v: stored[v] for v in versions if v < settled}
         self._find_lost()
 
     @property
@@ -204,7 +203,7 @@ class KnownShapes:
     @property
     def agreed(self) -> NetworkShape:
         """The newest that every broker holds: new trees are those of this one."""
-        return self._shapes[self._agreed]
+        return self._shapes[self._stages.now.agreed]
 
     def is_away(self, broker: str) -> bool:
         """Whether any version that is in use or to come goes round a broker."""
@@ -223,12 +222,12 @@ class KnownShapes:
     @property
     def settled(self) -> int:
         """The version before which nothing is left anywhere."""
-        return self._settled
+        return self._stages.now.settled
 
     @property
     def is_settled(self) -> bool:
         """Whether nothing of before the newest is left anywhere."""
-        return self._settled == self.newest.version
+        return self._stages.now.settled == self.newest.version
 
     @property
     def topology(self) -> Topology:
@@ -244,22 +243,21 @@ class KnownShapes:
 
     def agree(self, version: int) -> None:
         """Every broker holds a version."""
-        if version in self._shapes and version > self._agreed:
-            self._agreed = version
+        if version in self._shapes and version > self._stages.now.agreed:
+            self._stages.put(_Stages(version, self._stages.now.settled))
             self._find_lost()
-            self._put_stages()
 
     def settle(self) -> None:
         """Nothing of before the version that was agreed on is left anywhere."""
-        self._settled = self._agreed
-        self._put_stages()
+        settled = self._stages.now.agreed
+        self._stages.put(_Stages(settled, settled))
         every = self._origins | self._shapes
-        needed = {origin for v in every if v >= self._settled for origin in every[v].origins}
-        for old in [v for v in every if v < self._settled and v not in needed]:
+        needed = {origin for v in every if v >= settled for origin in every[v].origins}
+        for old in [v for v in every if v < settled and v not in needed]:
             SHAPE.delete(self._rows, str(old))
             self._branches.pop(old, None)
-        self._shapes = {v: every[v] for v in every if v >= self._settled}
-        self._origins = {v: every[v] for v in every if v < self._settled and v in needed}
+        self._shapes = {v: every[v] for v in every if v >= settled}
+        self._origins = {v: every[v] for v in every if v < settled and v in needed}
         self._trees.clear()
         self._links.clear()
         self._find_lost()
@@ -330,7 +328,7 @@ class KnownShapes:
         uses = [
             other in shape.topology.neighbours(self._identity)
             for version, shape in self._shapes.items()
-            if version <= self._agreed and shape.has_broker(self._identity)
+            if version <= self._stages.now.agreed and shape.has_broker(self._identity)
         ]
         is_used = self.agreed.has_broker(self._identity) and uses[-1:] == [True]
         return any(uses) and not is_used
@@ -342,7 +340,7 @@ class KnownShapes:
             f"registration/{node.id}": node.links_at for node in self.agreed.declared.registration
         }
         for version, shape in self._shapes.items():
-            if version <= self._agreed and shape.has_broker(self._identity):
+            if version <= self._stages.now.agreed and shape.has_broker(self._identity):
                 for other in shape.declared.neighbours(self._identity):
                     if self._identity < other:
                         where[f"broker/{other}"] = shape.declared.broker(other).links_at
@@ -351,7 +349,7 @@ class KnownShapes:
     def statistics(self) -> dict[str, object]:
         return {
             "shapes": list(self._shapes),
-            "agreed": self._agreed,
+            "agreed": self._stages.now.agreed,
             "down": [sorted(pair) for pair in sorted(self.agreed.down, key=sorted)],
             "gone_round": sorted(self.agreed.away),
         }
@@ -363,7 +361,7 @@ class KnownShapes:
         return shape if shape is not None and shape.has_tree(tree) else None
 
     def _find_lost(self) -> None:
-        agreed = [shape for v, shape in self._shapes.items() if v <= self._agreed]
+        agreed = [shape for v, shape in self._shapes.items() if v <= self._stages.now.agreed]
         self.lost = {broker for shape in agreed[1:] for broker in shape.lost}
 
         self.above_lost.clear()
@@ -401,9 +399,6 @@ class KnownShapes:
         """All that this broker talks to in the place of lost ones."""
         below = {broker for tree in self.below_lost for broker in self.past_lost(tree)}
         return below | set(self.above_lost.values())
-
-    def _put_stages(self) -> None:
-        STAGES.put(self._rows, "versions", _Stages(self._agreed, self._settled))
 
     def _put(self, shape: NetworkShape) -> None:
         SHAPE.put(self._rows, str(shape.version), shape.row())

@@ -16,6 +16,7 @@ from onyx.broker.shape.source_releases import SourceReleases
 from onyx.broker.shape.tree_versions import TreeVersions
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredValue
 from overlay.link.events import DialPeers
 from overlay.link.frames import (
     HELD,
@@ -28,7 +29,8 @@ from overlay.link.frames import (
 )
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Row, Table
+from overlay.link.tables import Table
+from overlay.network_shape import ReachedRow
 from overlay.state_table import StateMachine, StateTable
 from overlay.topology import Topology, TopologyError
 from registration.catalog import REGISTRATION_KEY
@@ -52,12 +54,7 @@ class StageEvent(StrEnum):
     SETTLED = "ShapeSettled"
 
 
-class _ReachedRow(Row, frozen=True):
-    version: int
-    stage: int
-
-
-REACHED = Table("shape-reached", _ReachedRow)
+REACHED = Table("shape-reached", ReachedRow)
 
 
 class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
@@ -82,8 +79,7 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         self._query = query
         self._trees = trees
         self._links = context.links
-        self._rows = context.rows
-        self._reached = _ReachedRow(0, SETTLED)  # as the registration service was told
+        self._reached = StoredValue(context.rows, REACHED, ReachedRow(0, SETTLED), "stage")
 
     def frames(self) -> Iterable[Taker]:
         yield takes(ShapeAnnounced, "registration", self._handle_announced)
@@ -92,8 +88,6 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
 
     def restore(self, rows: StoredRows) -> None:
         """The trees must have been restored before."""
-        for _, self._reached in rows.take(REACHED):
-            pass
         if self._shapes.agreed.version > 0:
             self._dial()
         self.flush_soon()
@@ -101,12 +95,12 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
     @property
     def reached(self) -> tuple[int, int]:
         """Version and stage, as the registration service was told."""
-        return self._reached.version, self._reached.stage
+        return self._reached.now.version, self._reached.now.stage
 
     def flush(self) -> None:
         """Look after every event whether this broker is further, until nothing of before is
         left."""
-        version = self._reached.version
+        version = self._reached.now.version
         if self.state(version) not in (ShapeStage.AGREED, ShapeStage.SWITCHED):
             return
         self.flush_soon()
@@ -124,23 +118,23 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
 
     def _handle_agreed(self, frame: ShapeAgreed, arrival: Arrival) -> None:
         """Everybody knows it."""
-        if frame.version == self._reached.version:
+        if frame.version == self._reached.now.version:
             self.happen(frame.version, StageEvent.AGREED)
 
     def _handle_settled(self, frame: ShapeSettled, arrival: Arrival) -> None:
         """Nothing of before is left anywhere."""
-        if frame.version == self._reached.version:
+        if frame.version == self._reached.now.version:
             self.happen(frame.version, StageEvent.SETTLED)
 
     # --- helpers --------------------------------------------------------------------------
 
     def state(self, version: int) -> ShapeStage:
         """That of the version of before, when there is another."""
-        if self._reached.stage == SETTLED:
+        if self._reached.now.stage == SETTLED:
             return ShapeStage.OVER if self._shapes.is_settled else ShapeStage.SETTLED
-        if self._reached.stage == SWITCHED:
+        if self._reached.now.stage == SWITCHED:
             return ShapeStage.SWITCHED
-        is_agreed = self._shapes.agreed.version == self._reached.version
+        is_agreed = self._shapes.agreed.version == self._reached.now.version
         return ShapeStage.AGREED if is_agreed else ShapeStage.HELD
 
     def _hold(self, version: int, frame: ShapeAnnounced) -> None:
@@ -185,8 +179,7 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         self.ask_shell(DialPeers(self._shapes.dials()))
 
     def _report(self, version: int, stage: int) -> None:
-        self._reached = _ReachedRow(version, stage)
-        REACHED.put(self._rows, "stage", self._reached)
+        self._reached.put(ReachedRow(version, stage))
         frame = ShapeReached(version=version, stage=stage)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)
 
