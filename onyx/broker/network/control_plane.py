@@ -83,11 +83,11 @@ class _GoneRow(Row, frozen=True):
 
     order: int
     base: str
-    former: list[tuple[str, bytes, int]]
+    former: list[FormerSchema]
 
     def waits(self, oldest: int) -> bool:
         """Whether a message may wait, the oldest of all having this position."""
-        return any(position >= oldest for _, _, position in self.former)
+        return any(each.position >= oldest for each in self.former)
 
 
 GONE = Table("source-gone", _GoneRow)
@@ -111,9 +111,7 @@ class GoneSources:
         """What waits for users has positions from ``oldest`` to ``last``."""
         order = 1 + max((row.order for row in self._gone.values()), default=0)
         # Without a schema, too, its messages may wait.
-        kept = [*former, FormerSchema("", b"", last)]
-        row = _GoneRow(order, base, [(each.kind, each.schema, each.position) for each in kept])
-        self._gone[source] = row
+        self._gone[source] = _GoneRow(order, base, [*former, FormerSchema("", b"", last)])
         for place, (name, row) in enumerate(list(self._gone.items())):
             if not row.waits(oldest):
                 if place < len(self._gone) - GONE_MAX:
@@ -133,7 +131,7 @@ class GoneSources:
         """Its schemas."""
         row = self._gone.get(source)
         found = () if row is None else row.former
-        return [FormerSchema(*each) for each in found if each[1]]
+        return [each for each in found if each.schema]
 
 
 # -------------------------------------------------------------------------------------------------
