@@ -20,7 +20,7 @@ import msgpack
 from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext, Surroundings
-from overlay.link.durable import fill
+from overlay.link.durable import StoredValue, fill
 from overlay.link.errors import StoreError
 from overlay.link.events import (
     Action,
@@ -76,22 +76,20 @@ class RunningSettings(Part):
         """``file``: what the process was started with."""
         self.now = file
         self._file = live_values(file)
-        self._rows = rows
-        self._is_stored = False
+        self._stored: StoredValue[_SettingsRow | None] = StoredValue(rows, SETTINGS, None, "live")
 
     def restore(self, rows: StoredRows) -> None:
-        for _, row in rows.take(SETTINGS):
-            self._is_stored = True
-            if row.file == self._file:
-                self._hold(*with_live_settings(self.now, with_values(self.now, row.held))[:2])
-            else:
-                self._forget()
+        row = self._stored.now
+        if row is not None and row.file == self._file:
+            self._hold(*with_live_settings(self.now, with_values(self.now, row.held))[:2])
+        else:
+            self._stored.put(None)
 
     def take_file(self, file: Topology) -> tuple[list[str], list[str]]:
         """The file is read again: what of it is taken, and what takes a new start."""
         wanted, taken, left = with_live_settings(self.now, file)
         self._file = live_values(file)
-        self._forget()
+        self._stored.put(None)
         if taken:
             self._hold(wanted, taken)
         return taken, left
@@ -103,20 +101,13 @@ class RunningSettings(Part):
         wanted, taken, _ = with_live_settings(self.now, with_values(self.now, changed))
         if taken:
             self._hold(wanted, taken)
-            held = live_values(wanted)
-            SETTINGS.put(self._rows, "live", _SettingsRow(self._file, held))
-            self._is_stored = True
+            self._stored.put(_SettingsRow(self._file, live_values(wanted)))
 
     def _hold(self, wanted: Topology, taken: list[str]) -> None:
         self.now = wanted
         if self.agenda is not None:
             self.agenda.take_settings(wanted)
         self.ask_shell(TakeSettings(wanted, tuple(taken)))
-
-    def _forget(self) -> None:
-        if self._is_stored:
-            SETTINGS.delete(self._rows, "live")
-            self._is_stored = False
 
 
 # -------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from onyx.errors import RequestFailed
 from overlay.archive import ArchiveOptions
 from overlay.limits import KIB, MIB, Limits
 from overlay.link.core import SETTINGS, RunningSettings
+from overlay.link.durable import fill
 from overlay.link.events import Put, TimePassed
 from overlay.link.frames import Delivery, Refused, RoutingDelta, ShapeAnnounced
 from overlay.link.limits import LinkLimits
@@ -203,8 +204,10 @@ def test_what_a_broker_is_told_holds_until_its_file_says_otherwise(file_is_the_s
 
 def running(file: Topology, log: RowLog, rows: dict[str, bytes]) -> RunningSettings:
     """As a core is made that has these rows."""
+    log.stored.clear()  # of the process before
     settings = RunningSettings(file, log)
     stored = StoredRows([(SETTINGS.space, key, value) for key, value in rows.items()])
+    fill(log, stored)
     settings.restore(stored)
     stored.check_taken()
     return settings

@@ -22,6 +22,7 @@ from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.silence import Given
 from overlay.delivery_policy import DISCONNECT, DROP_NEWEST, USUAL, DeliveryPolicy
 from overlay.link.dead_letters import DeadLetters
+from overlay.link.durable import StoredMap
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -66,7 +67,7 @@ class Policies:
         self.full: set[Mailbox] = set()
         self.bounded: dict[Mailbox, DeliveryPolicy] = {}
         self.dropped: Counter[tuple[Mailbox, str]] = Counter()
-        self._of: dict[str, DeliveryPolicy] = {}
+        self._of = StoredMap(rows, POLICIES)
         self._expiring: dict[Mailbox, int] = {}  # and the seconds that each keeps something
         self._rows = rows
         self._log = log
@@ -84,7 +85,6 @@ class Policies:
 
     def restore(self, rows: StoredRows) -> None:
         """Ahead of ``begin``, for each mailbox with what it holds."""
-        self._of = dict(rows.take(POLICIES))
         self.untold = dict(rows.take(UNTOLD))
         self._at_least = frozenset(self.untold)
 
@@ -96,7 +96,6 @@ class Policies:
         self._end(profile, box)
         if policy != USUAL:
             self._of[profile] = policy
-            POLICIES.put(self._rows, profile, policy)
             if box is not None:
                 self.begin(box)
                 self.check([box])
@@ -108,8 +107,7 @@ class Policies:
             UNTOLD.delete(self._rows, profile)
 
     def _end(self, profile: str, box: Mailbox | None) -> None:
-        if self._of.pop(profile, None) is not None:
-            POLICIES.delete(self._rows, profile)
+        self._of.pop(profile)
         if box is not None:
             self.bounded.pop(box, None)
             self._expiring.pop(box, None)

@@ -42,6 +42,7 @@ from overlay.delivery_policy import USUAL
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredValue
 from overlay.link.frame import PACKED_SHAPES, Frame
 from overlay.link.frames import (
     CatalogTold,
@@ -183,7 +184,6 @@ class _HighestRow(Row, frozen=True):
 
 WANTED = Table("catalog-wanted", _WantedRow)
 HIGHEST = Table("highest-profile", _HighestRow)
-_CURRENT = "current"
 
 
 class CatalogReport(Part):
@@ -215,7 +215,7 @@ class CatalogReport(Part):
         self._stages = stages
         self._links = context.links
         self._rows = context.rows
-        self._wanted: _WantedRow | None = None
+        self._wanted: StoredValue[_WantedRow | None] = StoredValue(context.rows, WANTED, None)
         self._left: deque[str] = deque()  # profiles that are still to be told
         self._highest = 0
 
@@ -231,21 +231,21 @@ class CatalogReport(Part):
             self._highest = row.number
         for profile in self._query.profiles:
             self._highest = max(self._highest, _number_of(profile))
-        for _, self._wanted in rows.take(WANTED):
+        if self._wanted.now is not None:
             self._begin()
 
     def flush(self) -> None:
-        HIGHEST.put(self._rows, _CURRENT, _HighestRow(self._highest))
+        HIGHEST.put(self._rows, "current", _HighestRow(self._highest))
 
     def work(self) -> None:
         """The next portion; at the end, all else."""
-        if self._wanted is None:
+        wanted = self._wanted.now
+        if wanted is None:
             return
         if not self._left:
-            self._tell_shape(self._wanted)
-            self._tell_moves(self._wanted.rebuild)
-            self._wanted = None
-            WANTED.delete(self._rows, _CURRENT)
+            self._tell_shape(wanted)
+            self._tell_moves(wanted.rebuild)
+            self._wanted.put(None)
             return
         told: list[tuple[str, str, str, int, int, bool]] = []
         size = 0
@@ -267,8 +267,7 @@ class CatalogReport(Part):
     # --- helpers --------------------------------------------------------------------------
 
     def _handle_wanted(self, frame: CatalogWanted, arrival: Arrival) -> None:
-        self._wanted = _WantedRow(frame.lost, frame.rebuild)
-        WANTED.put(self._rows, _CURRENT, self._wanted)
+        self._wanted.put(_WantedRow(frame.lost, frame.rebuild))
         self._begin()
 
     def _begin(self) -> None:

@@ -35,6 +35,7 @@ from onyx.broker.deliveries.mailboxes import (
 from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.packing.parcel import KeptMessage
 from overlay.link.dead_letters import DeadLetters
+from overlay.link.durable import fill
 from overlay.link.errors import ProtocolError, StoreError
 from overlay.link.events import Flow, Put, ReadRows
 from overlay.link.frame import Frame
@@ -228,7 +229,9 @@ class World:
         )
         rows = [(space, key, value) for (space, key), value in self.disk.items()]
         self.agenda = Agenda([self.dead, self.mailboxes])
-        self.agenda.restore(StoredRows(rows, streams=self.agenda.streams()))
+        stored = StoredRows(rows, streams=self.agenda.streams())
+        fill(self._rows, stored)
+        self.agenda.restore(stored)
 
     def check_sums(self) -> None:
         """What is counted as it changes is what there is."""
