@@ -26,7 +26,6 @@ from registration.planning.plan_drift import PlacedProfile, home_of
 from registration.planning.plan_file import PlanError, from_json, plan_id
 from yfilter.errors import ProfileRefused
 
-_CURRENT = "current"
 PLAN_BYTES_MAX = 12 * 1024 * 1024
 
 

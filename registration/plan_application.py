@@ -61,7 +61,7 @@ class _ApplicationRow(Row, frozen=True):
 
 
 APPLICATION = Table("application", _ApplicationRow)
-_NEVER = _ApplicationRow(State.NEVER, "", RATE, AT_ONCE, {}, {}, {})
+_NEVER = _ApplicationRow(State.NEVER, "", PLAN_RATE, PLAN_AT_ONCE, {}, {}, {})
 
 
 def _one_more(counts: Mapping[str, int], key: str) -> dict[str, int]:
@@ -82,13 +82,6 @@ class PlanApplication(Part):
         self._moves = moves
         self._stored = StoredValue(context.rows, APPLICATION, _NEVER)
         self._connected = context.links.connected
-        self._state = State.NEVER
-        self._plan = ""
-        self._rate = PLAN_RATE
-        self._at_once = PLAN_AT_ONCE
-        self._counters: Counter[str] = Counter()
-        self._came: Counter[str] = Counter()  # by broker
-        self._left: Counter[str] = Counter()
         self._scan: Iterator[str] = iter(())
         self._looked_at = 0  # in this pass, of
         self._to_look_at = 0

@@ -299,10 +299,8 @@ class BrokerRequests(Part):
             versions.append(0 if hosted is None else hosted.version)
             try:
                 self._check_here(profile)
-                is_suspended = profile in self._query.suspensions.why
-                text = self._taxonomies.said_in(wanted)
                 is_suspended = profile in self._query.profiles.suspended
-                text = self._taxonomies.said_in(asked)
+                text = self._taxonomies.said_in(wanted)
                 if hosted is not None and (hosted.text != text or is_suspended):
                     changes.append((place, profile, check_profile(text)))
             except RequestRefused as refusal:
