@@ -26,8 +26,6 @@ from registration.planning.plan_drift import PlacedProfile, home_of
 from registration.planning.plan_file import PlanError, from_json, plan_id
 from yfilter.errors import ProfileRefused
 
-PLAN_BYTES_MAX = 12 * 1024 * 1024
-
 
 class _PlanRow(Row, frozen=True):
     text: bytes
