@@ -34,7 +34,6 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import trio
-from msgspec import UNSET, UnsetType
 
 from onyx.background import background_tasks, forever, hold
 from onyx.client_values import Location, ProfileInfo
@@ -237,7 +236,7 @@ class User:
         ``wait`` and ``timeout_seconds`` as with ``add_profile``.
         """
         asked = verbs.ProfileUpdate(
-            profile=profile_id, text=text, wait=wait, timeout=_until(timeout_seconds)
+            profile=profile_id, text=text, wait=wait, timeout=verbs.given(timeout_seconds)
         )
         info, result = await self._ask_host(profile_id, asked)
         # From here on the registration service shows the new text to whoever asks.
@@ -276,7 +275,7 @@ class User:
         await self._registration.profile(profile_id)  # which there must be
         result: Mapping[str, Any] = {}
         try:
-            until = _until(timeout_seconds)
+            until = verbs.given(timeout_seconds)
             asked = verbs.ProfileRemove(profile=profile_id, wait=wait, timeout=until)
             _, result = await self._ask_host(profile_id, asked)
         except RequestFailed as failure:
@@ -390,8 +389,3 @@ class User:
             raise RuntimeError(OUTSIDE)
         entered: _T = await self._nursery.start(hold, manager, use)
         return entered
-
-
-def _until(timeout_seconds: float | None) -> float | UnsetType:
-    """The ``timeout`` of a request that may wait."""
-    return UNSET if timeout_seconds is None else timeout_seconds

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec import convert
+from msgspec.structs import asdict
 
 from formats.errors import MessageRefused
 from formats.media_types import as_published
@@ -38,5 +39,6 @@ async def way_of(
         answers[broker] = answer = await ask(broker, asked)
         for child in (link["link"] for link in answer["links"] if link["taken"]):
             carried = await ask(broker, verbs.TraceCarried(**asdict(asked), link=child))
-            pending.append((child, replace(asked, **carried)))
+            known = {**asdict(asked), **carried}
+            pending.append((child, convert(known, verbs.Trace, builtin_types=(bytes,))))
     return answers

@@ -209,7 +209,7 @@ class RegistrationClient(NetworkClient):
         schema_name, data = (UNSET, b"") if schema is None else await _read_schema(schema)
         asked = verbs.SourceRegister(
             name=name or UNSET,
-            location=UNSET if location is None else location,
+            location=verbs.given(location),
             rate=rate,
             size=size,
             schema_name=schema_name,
@@ -254,12 +254,12 @@ class RegistrationClient(NetworkClient):
             validate = "off"
         asked = verbs.SourceUpdate(
             source=source,
-            location=UNSET if location is None else location,
-            rate=UNSET if rate is None else rate,
-            size=UNSET if size is None else size,
+            location=verbs.given(location),
+            rate=verbs.given(rate),
+            size=verbs.given(size),
             schema_name=schema_name,
             schema=data,
-            validate=UNSET if validate is None else validate,
+            validate=verbs.given(validate),
         )
         return await self.change_source(asked)
 
@@ -313,7 +313,7 @@ class RegistrationClient(NetworkClient):
             location=location,
             near=near,
             wait=wait,
-            timeout=UNSET if timeout_seconds is None else timeout_seconds,
+            timeout=verbs.given(timeout_seconds),
             key=key,
             policy={} if policy == USUAL else policy._asdict(),
         )
@@ -392,7 +392,7 @@ class RegistrationClient(NetworkClient):
 
     async def auto_plan(self, *, on: bool | None = None) -> AutoPlan:
         """Whether and why the service plans by itself; from now on it shall (``on``), or not."""
-        return AutoPlan(**await self.ask(verbs.PlanAuto(on=UNSET if on is None else on)))
+        return AutoPlan(**await self.ask(verbs.PlanAuto(on=verbs.given(on))))
 
     async def pause_plan(self) -> PlanProgress:
         """Begin no more moves until ``resume_plan``; those under way go on."""

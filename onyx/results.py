@@ -117,9 +117,8 @@ class Results:
             self._find = None
         attached = [(place, *await self._attach(place)) for place in self._unconnected]
         for connection in {connection for _, _, connection, _ in attached}:
-            await call(
-                connection, verbs.Sync.verb, {}
-            )  # behind it the broker has said no, or has not
+            # Behind its answer the broker has said no, or has not.
+            await call(connection, verbs.Sync.verb, {})
         for place, host, connection, inbox in attached:
             if inbox.ended is None:
                 self._settle(place, host, connection, inbox)

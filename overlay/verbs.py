@@ -2,28 +2,26 @@
 line of help.
 
 A client asks by making the record; the process that is asked reads the arguments into the same
-record (``read``), and answers by one function (overlay/link/request_server.py).  A field stands
+record, and answers by one function (overlay/link/request_server.py).  A field stands
 here with its bounds and nowhere else; arguments of a newer release are passed over.  Where a broker
 and the registration service have a verb of the same name, each has a record of its own.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar, get_args, get_type_hints
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from formats.schema import SCHEMA_BYTES_MAX
 from overlay.access import ANYTHING, Right
+from overlay.link.frame_fields import NAME_BYTES_MAX, Name
 from overlay.link.principal import Principal
+from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
 
-NAME_BYTES_MAX = 256  # of UTF-8; as of a name in a frame
 BATCH_MAX = 10_000  # profiles in one request
-TEXT_LENGTH_MAX = 262_144  # of a profile, where the operator allows the most
-SCHEMA_BYTES_MAX = 4 * 1024 * 1024
 PLAN_BYTES_MAX = 12 * 1024 * 1024
 TAXONOMY_BYTES_MAX = 8 * 1024 * 1024
 TOPOLOGY_LENGTH_MAX = 2 * 1024 * 1024  # the largest network, every value written out, has 1.4
@@ -36,16 +34,15 @@ PLAN_AT_ONCE, PLAN_AT_ONCE_MAX = 16, 1_024  # moves under way
 FILTER_NAMES_MAX = 64
 PATH_LENGTH_MAX = 4_096
 FOREVER = 1e14  # seconds of the epoch
-_BYTES = "bytes"
+T = TypeVar("T")
 
-Name: TypeAlias = Annotated[str, Meta(max_length=NAME_BYTES_MAX, extra={_BYTES: NAME_BYTES_MAX})]
-"""An id or a name, short enough for any frame."""
 Names: TypeAlias = Annotated[
     list[Annotated[str, Meta(max_length=NAME_BYTES_MAX)]],
     Meta(min_length=1, max_length=BATCH_MAX),
 ]
 Texts: TypeAlias = Annotated[
-    list[Annotated[str, Meta(max_length=TEXT_LENGTH_MAX)]], Meta(max_length=BATCH_MAX)
+    list[Annotated[str, Meta(max_length=DEFAULT_PROFILE_LIMITS.length_max)]],
+    Meta(max_length=BATCH_MAX),
 ]
 Number: TypeAlias = Annotated[float, Meta(ge=0, lt=1e15)]
 Degrees: TypeAlias = tuple[
@@ -701,6 +698,11 @@ class PlanAuto(Asked, frozen=True, kw_only=True):
     on: bool | UnsetType = UNSET
 
 
+def given(value: T | None) -> T | UnsetType:
+    """An argument that is left out where it is None."""
+    return UNSET if value is None else value
+
+
 def profiles_named(asked: Any) -> Sequence[str]:
     """The ids in ``profile`` or ``profiles`` of a record."""
     return asked.profiles if hasattr(asked, "profiles") else [asked.profile]
@@ -709,83 +711,3 @@ def profiles_named(asked: Any) -> Sequence[str]:
 def user_meant(named: str, asker: Principal | None) -> str:
     """The user that is named; a user who names nobody is meant."""
     return asker.name if not named and asker is not None and asker.role == "user" else named
-
-
-# --- reading arguments ------------------------------------------------------------------------
-
-A = TypeVar("A", bound=Asked)
-
-
-class BadArgument(Exception):
-    """Arguments that do not fit a verb; ``code`` is "bad-argument" or "too-long"."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-def read(kind: type[A], arguments: Mapping[str, object]) -> A:
-    """The record of a request's arguments; BadArgument with the argument, its value, and the
-    expected one."""
-    try:
-        asked = msgspec.convert(arguments, kind, builtin_types=(bytes,))
-    except msgspec.ValidationError as error:
-        raise _bad_argument(kind.verb, arguments, str(error)) from None
-    for name in _names(kind):
-        value = getattr(asked, name)
-        if value and len(value.encode()) > NAME_BYTES_MAX:
-            size = len(value.encode())
-            raise BadArgument(
-                "too-long", f"{kind.verb}: {name!r} has {size} bytes, at most {NAME_BYTES_MAX}"
-            )
-    return asked
-
-
-@cache
-def _names(kind: type[Asked]) -> tuple[str, ...]:
-    """The fields that are bounded by their bytes."""
-    hints = get_type_hints(kind, include_extras=True)
-    alternatives = {name: (hint, *get_args(hint)) for name, hint in hints.items()}
-    return tuple(name for name, some in alternatives.items() if Name in some)
-
-
-_WORDS = {
-    "str": "a string",
-    "bytes": "bytes",
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number",
-    "array": "a list",
-    "object": "a map",
-    "null": "nothing",
-}
-_RELATIONS = {">=": "at least", "<=": "at most", "<": "less than", ">": "more than"}
-_LACKS = re.compile(r"Object missing required field `(\w+)`")
-_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got .*?)?(?: - at `\$\.?(.*)`)?")
-
-
-def _bad_argument(verb: str, arguments: Mapping[str, object], said: str) -> BadArgument:
-    """In plain words what msgspec has said."""
-    lacks = _LACKS.match(said)
-    if lacks:
-        return BadArgument("bad-argument", f"{verb}: {lacks[1]!r} is not given")
-    found = _EXPECTED.fullmatch(said)
-    if not found:
-        return BadArgument("bad-argument", f"{verb}: {said}")
-    kinds, bound, path = found.groups()
-    name, *places = re.findall(r"\w+|\[[^]]*\]", path)
-    value: Any = arguments.get(name)
-    for place in places:
-        value = value[int(place[1:-1])] if place != "[...]" else None
-    where = f"{verb}: {name!r}{''.join(places)}"
-    for sign, words in _RELATIONS.items():
-        bound = bound.replace(f" {sign} ", f" {words} ")
-    if " of length " in bound and value is not None:
-        unit = "characters" if isinstance(value, str) else "values"
-        unit = "bytes" if isinstance(value, bytes) else unit
-        code = "too-long" if " <= " in said else "bad-argument"
-        expected = bound.removeprefix(" of length ")
-        return BadArgument(code, f"{where} has {len(value)} {unit}, expected {expected}")
-    expected = " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
-    shown = "" if value is None and places else f", not {repr(value)[:80]}"
-    return BadArgument("bad-argument", f"{where} must be {expected}{bound}{shown}")

@@ -31,6 +31,7 @@ from overlay import verbs
 from overlay.access import AccessTable
 from overlay.link.arrival import Arrival
 from overlay.link.durable import StoredMap
+from overlay.link.frame_fields import NAME_BYTES_MAX
 from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
@@ -44,7 +45,6 @@ from overlay.link.row_log import RowLog
 from overlay.link.slices import never
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
-from overlay.verbs import NAME_BYTES_MAX
 from registration.catalog import Catalog, ProfileEntry
 from registration.ids import number_of
 from registration.new_profiles import Asked, NewProfiles, check
@@ -198,10 +198,8 @@ class BatchRequests(Part):
     def _add_many(
         self, connection: int, request: Request, asked: verbs.ProfileAddMany
     ) -> Result | None:
-        texts = asked.texts
+        texts, location, near = asked.texts, asked.location, asked.near
         users = _users(asked, self._principal(connection))
-        location = asked.location
-        near = asked.near
         digest = sha256("\0".join([*texts, *users, str(location), str(near)]).encode()).digest()
         batch = self._batches.get(request.request)
         if batch is not None and batch.digest != digest:

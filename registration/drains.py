@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
 
+from overlay import verbs
 from overlay.link.durable import StoredMap
 from overlay.link.part import Part
 from overlay.link.request_server import Result
@@ -36,7 +37,7 @@ class DrainState(StrEnum):
 
 
 class DrainEvent(StrEnum):
-    ASKED = "broker.drain"
+    ASKED = verbs.BrokerDrain.verb
     STOPPED = "broker.drain, stop"
     EMPTY = "it hosts nothing"
     GONE = "it has left, or is lost"

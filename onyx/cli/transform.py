@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trio
-from msgspec import UNSET
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import counted, first_of, print_json
@@ -75,7 +74,7 @@ async def _collect(arguments: argparse.Namespace) -> tuple[Answer, Mapping[str, 
         brokers = await registration.brokers()
     if sender not in brokers:
         raise UsageError(f"{quote(sender)} is no broker there{did_you_mean(sender, brokers)}")
-    asked = verbs.TransformShow(link=link, root=UNSET if arguments.root is None else arguments.root)
+    asked = verbs.TransformShow(link=link, root=verbs.given(arguments.root))
     async with NetworkClient(brokers[sender]) as client:
         answer = await client.ask(asked)
     behind = {broker for branch in answer["branches"] for broker in branch["brokers"]}

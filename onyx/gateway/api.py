@@ -401,8 +401,8 @@ async def update_source(call: Call) -> Response:
     size = call.number("size")
     asked = verbs.SourceUpdate(
         source=call.path["source"],
-        location=UNSET if (place := call.location()) is None else place,
-        rate=UNSET if (rate := call.number("rate")) is None else rate,
+        location=verbs.given(call.location()),
+        rate=verbs.given(call.number("rate")),
         size=UNSET if size is None else int(size),
         validate=call.text("validate") if "validate" in said else UNSET,
         schema_name=call.text("schema_name") if has_schema else "" if no_schema else UNSET,

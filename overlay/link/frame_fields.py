@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Annotated, Any, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_origin
 
 from msgspec import Meta, ValidationError
 
@@ -148,25 +148,43 @@ def _holds(name: str, value: object, expected: str) -> ProtocolError:
     )
 
 
-_REFUSAL = re.compile(r"(.*) - at `(key` in `)?\$\.(\w+)([^`]*)`")
+class Unfit(NamedTuple):
+    """A field that msgspec has refused: its ``name``, the ``path`` to the ``value`` inside of it
+    ("[3]"), and ``why`` in msgspec's words, "" for a field that is not there."""
+
+    name: str
+    path: str = ""
+    value: Any = None
+    why: str = ""
+
+
+_REFUSAL = re.compile(r"(.*) - at `(?:key in `)?\$\.(\w+)([^`]*)`")
+
+
+def unfit(error: ValidationError, given: Mapping[str, Any]) -> Unfit:
+    """The refusal of these fields, taken apart."""
+    said = _REFUSAL.fullmatch(str(error))
+    if said is None:
+        return Unfit(str(error).split("`")[1])
+    why, name, path = said.groups()
+    value = given[name]
+    for index in re.findall(r"\[(\d+|\.\.\.)\]", path):
+        value = None if index == "..." else value[int(index)]
+    return Unfit(name, path, value, why)
 
 
 def refusal(error: ValidationError, given: Mapping[str, Any]) -> ProtocolError:
-    """How msgspec's refusal of these fields is told to a peer."""
-    said = _REFUSAL.fullmatch(str(error))
-    if said is None:
-        missing = str(error).split("`")[1]
-        return ProtocolError("missing-field", f"field {missing!r} is not there")
-    why, key, name, path = said.groups()
-    value = given[name]
-    for index in re.findall(r"\[(\d+)\]", path):
-        value = value[int(index)]
+    """The refusal of these fields as a peer is told."""
+    name, path, value, why = unfit(error, given)
+    if not why:
+        return ProtocolError("missing-field", f"field {name!r} is not there")
     if isinstance(value, int | float):
         shown = f"is {value!r:.80}"
     elif isinstance(value, str | bytes | list | tuple) and "of length" in why:
         shown = f"has the length {len(value)}"
     else:
         shown = f"is {type(value).__name__}"
-    expected = why[:1].lower() + why[1:].replace("`", "") + (" as a key" if key else "")
+    key = " as a key" if "`key in `" in str(error) else ""
+    expected = why[:1].lower() + why[1:].replace("`", "") + key
     code = "too-long" if "of length <=" in why else "bad-field"
     return ProtocolError(code, f"field {name + path!r} {shown}; {expected}")

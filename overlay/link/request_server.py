@@ -7,18 +7,26 @@ comes later through ``answer``.  A RequestRefused becomes the error of the respo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import UnsetType
 
 from overlay.access import AccessTable, Right
 from overlay.delivery_policy import DeliveryPolicy, policy_of
+from overlay.link.frame_fields import NAME_BYTES_MAX, Name, unfit
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
-from overlay.verbs import A, BadArgument, read
+from overlay.verbs import Asked
 from yfilter.errors import ProfileRefused
+
+A = TypeVar("A", bound=Asked)
 
 Result: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Callable[[int, Request, A], Result | None]
@@ -106,9 +114,6 @@ class RequestServer:
             if principal is not None and verb.about is not None:
                 self._check(principal, verb, verb.about(asked, principal))
             result = verb.answer(connection, request, asked)
-        except BadArgument as bad:
-            error: Result = {"code": bad.code, "message": str(bad)}
-            self._links.reply(connection, Response(request=request.request, ok=False, result=error))
         except RequestRefused as refusal:
             error = {"code": refusal.code, "message": str(refusal), **refusal.details}
             self._links.reply(connection, Response(request=request.request, ok=False, result=error))
@@ -162,3 +167,68 @@ def policy_argument(verb: str, said: Mapping[str, object]) -> DeliveryPolicy:
         return policy_of(said)
     except ValueError as error:
         raise RequestRefused("bad-argument", f"{verb}: {error}") from None
+
+
+# --- reading arguments ------------------------------------------------------------------------
+
+
+def read(kind: type[A], arguments: Mapping[str, object]) -> A:
+    """The record of a request's arguments; RequestRefused "bad-argument" or "too-long" with the
+    argument, its value, and the expected one."""
+    try:
+        asked = msgspec.convert(arguments, kind, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise _bad_argument(kind.verb, error, arguments) from None
+    for name in _names(kind):
+        value = getattr(asked, name)
+        if value and len(value.encode()) > NAME_BYTES_MAX:
+            size = len(value.encode())
+            raise RequestRefused(
+                "too-long", f"{kind.verb}: {name!r} has {size} bytes, at most {NAME_BYTES_MAX}"
+            )
+    return asked
+
+
+@cache
+def _names(kind: type[Asked]) -> tuple[str, ...]:
+    """The fields that are bounded by their bytes."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(name for name, hint in hints.items() if hint in (Name, Name | UnsetType))
+
+
+_WORDS = {
+    "str": "a string",
+    "bytes": "bytes",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "array": "a list",
+    "object": "a map",
+    "null": "nothing",
+}
+_RELATIONS = {">=": "at least", "<=": "at most", "<": "less than", ">": "more than"}
+_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got .*)?")
+
+
+def _bad_argument(
+    verb: str, error: msgspec.ValidationError, arguments: Mapping[str, object]
+) -> RequestRefused:
+    """The refusal of these arguments in plain words."""
+    name, path, value, why = unfit(error, arguments)
+    where = f"{verb}: {name!r}{path}"
+    found = _EXPECTED.fullmatch(why)
+    if not found:
+        return RequestRefused("bad-argument", f"{where}: {why}" if why else f"{where} is not given")
+    kinds, bound = found.groups()
+    for sign, words in _RELATIONS.items():
+        bound = bound.replace(f" {sign} ", f" {words} ")
+    if " of length " in bound and value is not None:
+        unit = "characters" if isinstance(value, str) else "values"
+        unit = "bytes" if isinstance(value, bytes) else unit
+        code = "too-long" if " <= " in why else "bad-argument"
+        expected = bound.removeprefix(" of length ")
+        return RequestRefused(code, f"{where} has {len(value)} {unit}, expected {expected}")
+    expected = " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
+    shown = "" if value is None and path else f", not {repr(value)[:80]}"
+    bound = bound and f" of{bound}"
+    return RequestRefused("bad-argument", f"{where} must be {expected}{bound}{shown}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from formats import Compression, compress
 from overlay.link.events import Put
@@ -54,7 +55,7 @@ def test_a_shape_with_a_tree_of_no_broker_is_none() -> None:
     said = first_shape(ring(1, 1, 1)).announced(is_packed=True)
     assert NetworkShape.from_announced(said) == first_shape(ring(1, 1, 1))
     with pytest.raises(TopologyError, match="trees are not those"):
-        NetworkShape.from_announced(replace(said, trees=said.trees[1:]))
+        NetworkShape.from_announced(structs.replace(said, trees=said.trees[1:]))
 
 
 def test_a_name_stays_until_the_tree_changes_again() -> None:
@@ -127,5 +128,5 @@ def test_a_shape_comes_back_from_what_brokers_are_told() -> None:
 def test_what_is_no_shape_is_refused(payload: bytes, why: str) -> None:
     frame = first_shape(ring(1, 1, 1)).announced(is_packed=False)
     with pytest.raises(TopologyError, match="version 0 of the network") as caught:
-        NetworkShape.from_announced(replace(frame, payload=payload))
+        NetworkShape.from_announced(structs.replace(frame, payload=payload))
     assert why in str(caught.value)

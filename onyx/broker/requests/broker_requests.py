@@ -66,7 +66,8 @@ class _Waiting:
 class LiveRequests:
     """Requests with ``wait``, and perhaps ``timeout`` in seconds."""
 
-    def __init__(self, waits: LiveWaits, answer: Answer) -> None:
+    def __init__(self, waits: LiveWaits, answer: Answer, now: Callable[[], float]) -> None:
+        self._now = now
         self._waits = waits
         self._answer = answer
         self._waiting: dict[tuple[str, int], list[_Waiting]] = {}  # by profile and version
@@ -92,12 +93,11 @@ class LiveRequests:
         asked: verbs.Waits,
         result: Result,
         live: LiveVersion,
-        now: float,
     ) -> Result | None:
         """The answer to a request about a version if it can be given at once; else it comes when
         the version is live, or the time is over."""
         profile, version = live.profile, live.version
-        deadline = now + (inf if asked.timeout is UNSET else asked.timeout)
+        deadline = self._now() + (inf if asked.timeout is UNSET else asked.timeout)
         is_live = not self._waits.missing(profile, version)
         if is_live or not asked.wait:
             return {**result, "live": is_live}
@@ -172,7 +172,7 @@ class BrokerRequests(Part):
             Verb(verbs.ProfilePolicy, self._policy, self._profiles_of),
             Verb(verbs.ProfileLive, self._await_live, self._profiles_of),
         )
-        self._live = LiveRequests(query.waits, self._server.answer)
+        self._live = LiveRequests(query.waits, self._server.answer, self._now)
 
     def events(self) -> Iterable[Hearer]:
         yield hears(LiveVersion, self._live.answer_live)
@@ -203,16 +203,8 @@ class BrokerRequests(Part):
             if hosted is not None:
                 yield profile, f"user/{hosted.user}"
 
-    def _wait(
-        self,
-        connection: int,
-        request: Request,
-        asked: verbs.Waits,
-        result: Result,
-        live: LiveVersion,
-    ) -> Result | None:
-        now = 0.0 if self.agenda is None else self.agenda.now
-        return self._live.wait(connection, request, asked, result, live, now)
+    def _now(self) -> float:
+        return 0.0 if self.agenda is None else self.agenda.now
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -265,7 +257,7 @@ class BrokerRequests(Part):
         except ProfileRefused as refusal:
             raise profile_refused(refusal) from refusal
         result: Result = {"profile": profile, "version": changed.version}
-        return self._wait(connection, request, asked, result, changed)
+        return self._live.wait(connection, request, asked, result, changed)
 
     def _remove_profile(
         self, connection: int, request: Request, asked: verbs.ProfileRemove
@@ -274,7 +266,7 @@ class BrokerRequests(Part):
         self._data.finish()
         gone = self._query.remove(profile)
         result: Result = {"profile": profile, "removed": True}
-        return self._wait(connection, request, asked, result, gone)
+        return self._live.wait(connection, request, asked, result, gone)
 
     def _update_many(
         self, connection: int, request: Request, asked: verbs.ProfileUpdateMany
@@ -317,7 +309,9 @@ class BrokerRequests(Part):
         for (place, _, _), live in zip(changes, changed, strict=True):
             versions[place] = live.version
         result: Result = {"versions": versions, "refused": refused}
-        return self._wait(connection, request, asked, result, changed[-1]) if changed else result
+        return (
+            self._live.wait(connection, request, asked, result, changed[-1]) if changed else result
+        )
 
     def _remove_many(
         self, connection: int, request: Request, asked: verbs.ProfileRemoveMany
@@ -335,7 +329,7 @@ class BrokerRequests(Part):
         self._data.finish()
         gone = self._query.remove_all(list(going))
         result: Result = {"refused": refused}
-        return self._wait(connection, request, asked, result, gone[-1]) if gone else result
+        return self._live.wait(connection, request, asked, result, gone[-1]) if gone else result
 
     def _policy(self, connection: int, request: Request, asked: verbs.ProfilePolicy) -> Result:
         """How a profile is kept; from now on by ``policy``, if that is said."""
@@ -350,7 +344,7 @@ class BrokerRequests(Part):
         profile = self._here(asked.profile)
         version = self._query.profiles[profile].version
         result: Result = {"profile": profile, "version": version}
-        return self._wait(connection, request, asked, result, LiveVersion(profile, version))
+        return self._live.wait(connection, request, asked, result, LiveVersion(profile, version))
 
     def _here(self, profile: str) -> str:
         self._check_here(profile)
