@@ -19,7 +19,7 @@ from benchmarks.placement.population import PATTERNS, FigureNine
 from benchmarks.placement.real import measure_real
 from benchmarks.placement.scaling import measure_job
 from benchmarks.report import Report
-from onyx.cli.plan import Curve, curves_svg
+from onyx.charts import Curve, curves_svg
 
 _NAMES = {"random": "random", "paper": "PEP as in the paper", "pep": "PEP"}
 

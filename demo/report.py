@@ -16,8 +16,7 @@ from demo.planning import DemoPlan
 from demo.scenario import Scenario
 from demo.traffic import Visit
 from demo.verdict import FAULT_KINDS, Fault
-from onyx.cli.drawing import broker_text
-from onyx.cli.values import columns
+from onyx.drawing import broker_text, columns
 
 FAULTS_SHOWN = 20
 _NAMES_SHOWN = 4

@@ -20,6 +20,7 @@ result is delivered until it is acknowledged, and not again in the same run.
 
 from __future__ import annotations
 
+import getpass
 import uuid
 from collections.abc import (
     Awaitable,
@@ -389,3 +390,11 @@ class User:
             raise RuntimeError(OUTSIDE)
         entered: _T = await self._nursery.start(hold, manager, use)
         return entered
+
+
+def login_name() -> str:
+    """The name under which this process runs; "" where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

@@ -55,6 +55,8 @@ SHELLS = {
     "yfilter/late_process.py",
     "yfilter/system_clock.py",
 }
+# Beside the command line: its entry, and the benchmark that measures it.
+USES_OF_THE_COMMAND_LINE = {"onyx/__main__.py", "benchmarks/operate.py"}
 WORLD = {"trio", "socket", "time", "random", "os", "subprocess", "threading", "sqlite3", "uuid"}
 
 FILES = list(PRODUCT.values())
@@ -68,6 +70,17 @@ def test_imports_point_one_way() -> None:
         above = {*LAYERS, *ON_TOP}.difference(below)
         wrong += [f"{path}: {module}" for module in imports(path) if module.split(".")[0] in above]
     assert not wrong
+
+
+def test_nothing_but_its_entry_imports_the_command_line() -> None:
+    others = [path for path in MODULES.values() if path.parts[:2] != ("onyx", "cli")]
+    users = {
+        str(path)
+        for path in others
+        if path.parts[0] != "tests"
+        and any(f"{module}.".startswith("onyx.cli.") for module in imports(path))
+    }
+    assert users == USES_OF_THE_COMMAND_LINE
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

@@ -22,7 +22,7 @@ import lxml.etree
 
 from benchmarks.delivery.saxon import TimedSaxon
 from benchmarks.rules.stylesheet import stylesheet
-from onyx.cli.profile import folder_reader
+from onyx.rule_sets import folder_reader
 from yfilter import Matcher
 from yfilter.schematron import RuleSet, SchematronRefused, compile_schematron
 from yfilter.schematron.schema_reader import NAMESPACES, read_schema

@@ -9,11 +9,11 @@ from typing import Any
 
 import trio
 
-from onyx.cli.drawing import bandwidth_text
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
 from onyx.cli.store_rebuild import progress_text
 from onyx.cli.values import counted, positive, print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.drawing import bandwidth_text
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay.toml_table import did_you_mean, quote

@@ -13,7 +13,11 @@ from html import escape
 from pathlib import Path
 
 from formats.codec import WireFormat
-from onyx.cli.drawing import (
+from onyx.cli.network_option import add_network_arguments
+from onyx.cli.topology_live import APPLY_EXAMPLES, add_apply, show_live
+from onyx.cli.values import counted
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.drawing import (
     bandwidth_text,
     broker_text,
     draw_network,
@@ -21,12 +25,8 @@ from onyx.cli.drawing import (
     latency_text,
     place_text,
 )
-from onyx.cli.network_layout import Point, network_layout, tree_layout
-from onyx.cli.network_option import add_network_arguments
-from onyx.cli.topology_live import APPLY_EXAMPLES, add_apply, show_live
-from onyx.cli.values import counted
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UnwritableOutput, UsageError, UserError
+from onyx.network_layout import Point, network_layout, tree_layout
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
 from overlay.toml_table import did_you_mean, quote
 from overlay.topology import BrokerNode, Link, Topology, TopologyError, load_topology

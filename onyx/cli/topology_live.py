@@ -11,7 +11,6 @@ from typing import Any
 
 import trio
 
-from onyx.cli.drawing import draw_network, draw_tree
 from onyx.cli.network_option import (
     NETWORK_HELP,
     VARIABLE,
@@ -20,6 +19,7 @@ from onyx.cli.network_option import (
 )
 from onyx.cli.values import not_negative, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.drawing import draw_network, draw_tree
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, UnreadableInput
 from onyx.registration_client import RegistrationClient
 from overlay import verbs

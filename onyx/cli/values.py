@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import io
 import json
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import cast
 
+from onyx.drawing import columns
 from onyx.errors import UnreadableInput, UsageError
 from overlay.toml_table import did_you_mean, quote
 from overlay.topology import Topology
@@ -180,14 +180,6 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return columns(cells, ["<>"[_is_right(body, column)] for column in range(len(heading))])
 
 
-def columns(rows: Sequence[Sequence[str]], alignment: Iterable[str]) -> str:
-    """Two spaces apart, each aligned as ``<`` or ``>`` says; empty ones are left out."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    shown = [each for each in enumerate(zip(alignment, widths, strict=True)) if each[1][1]]
-    lines = ("  ".join(f"{row[at]:{how}{wide}}" for at, (how, wide) in shown) for row in rows)
-    return "\n".join(map(str.rstrip, lines))
-
-
 def _rich_table(heading: Sequence[str], body: list[list[object]]) -> str:
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - costs time, and only terminals need it
     from rich.console import Console  # noqa: PLC0415
@@ -226,14 +218,6 @@ def first_of(names: Sequence[str], count: int) -> str:
     """The first of ``count`` names, and how many more there are."""
     more = count - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def login_name() -> str:
-    """Of who runs this; "" where nobody knows."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
 
 
 def has_terminal() -> bool:

@@ -19,8 +19,8 @@ from msgspec import UNSET
 from starlette.responses import JSONResponse, Response
 
 from formats.media_types import XML
-from onyx.cli.values import login_name
 from onyx.client_values import Delivery, ProfileInfo, SourceInfo
+from onyx.clients import login_name
 from onyx.errors import ProfileNotAccepted, RequestFailed, UserError
 from onyx.gateway.backtests import Backtest
 from onyx.gateway.call import COOKIE, Call

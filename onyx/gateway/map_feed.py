@@ -10,9 +10,9 @@ from typing import Any
 
 import trio
 
-from onyx.cli.network_layout import network_layout
 from onyx.errors import UserError
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, Write, event_text
+from onyx.network_layout import network_layout
 from onyx.registration_client import addresses_of, call, open_connection
 from onyx.shape_follower import follow_shape
 from overlay import verbs

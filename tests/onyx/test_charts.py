@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lxml import etree
 
-from onyx.cli.plan import Curve, columns_svg, curves_svg
+from onyx.charts import Curve, columns_svg, curves_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

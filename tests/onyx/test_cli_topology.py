@@ -17,9 +17,9 @@ import pytest
 import trio
 
 from onyx.cli import main as cli
-from onyx.cli.drawing import bandwidth_text, draw_network, draw_tree, place_text
 from onyx.cli.main import main
 from onyx.cli.topology import network_svg
+from onyx.drawing import bandwidth_text, draw_network, draw_tree, place_text
 from onyx.errors import UserError
 from onyx.release import version
 from overlay.errors import TopologyError

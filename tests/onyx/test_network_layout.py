@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 import trio
 
-from onyx.cli import network_layout as layout
+from onyx import network_layout as layout
 from onyx.gateway import map_feed as map_layout
 from tests.onyx.gateway.test_overlay_map import network
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from onyx import DataSource, User
-from onyx.cli.profile import import_rules, read_rule_set
+from onyx.rule_sets import import_rules, read_rule_set
 from tests.onyx.test_cli_network import Shell, shell, write
 
 __all__ = ["shell"]

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 from formats.text import parse_text
-from onyx.cli.profile import read_rule_set
+from onyx.rule_sets import read_rule_set
 from yfilter import Matcher
 from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import compile_schematron

@@ -1,11 +1,10 @@
-"""A topology as text for a terminal: its brokers and links as tables, broadcast trees as trees."""
+"""Tables and trees as text: the brokers and links of a topology, its broadcast trees."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from onyx.cli.values import columns
 from overlay.topology import BrokerNode, Place, Topology
 
 if TYPE_CHECKING:
@@ -70,6 +69,14 @@ def place_text(place: Place | None) -> str:
     north = "N" if place.latitude >= 0 else "S"
     east = "E" if place.longitude >= 0 else "W"
     return f"{abs(place.latitude):5.2f}° {north}  {abs(place.longitude):6.2f}° {east}"
+
+
+def columns(rows: Sequence[Sequence[str]], alignment: Iterable[str]) -> str:
+    """Two spaces apart, each aligned as ``<`` or ``>`` says; empty ones are left out."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    shown = [each for each in enumerate(zip(alignment, widths, strict=True)) if each[1][1]]
+    lines = ("  ".join(f"{row[at]:{how}{wide}}" for at, (how, wide) in shown) for row in rows)
+    return "\n".join(map(str.rstrip, lines))
 
 
 def _branches(tree: BroadcastTree) -> Iterator[tuple[str, str]]:
