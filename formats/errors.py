@@ -24,11 +24,8 @@ class FormatError(Exception):
         self.reason = reason
 
 
-class MessageRefused(FormatError):
-    """An XML text that is not well-formed, or is beyond a limit.
-
-    ``line`` and ``column`` count from 1; 0 means that the place is not known.
-    """
+class _PlacedError(FormatError):
+    """``line`` and ``column`` count from 1; 0 means that the place is not known."""
 
     def __init__(self, code: str, reason: str, line: int = 0, column: int = 0) -> None:
         super().__init__(code, reason)
@@ -36,7 +33,17 @@ class MessageRefused(FormatError):
         self.column = column
 
     def __str__(self) -> str:
-        return _with_position(self.line, self.column, self)
+        column = f", column {self.column}" if self.column else ""
+        place = f"line {self.line}{column}: " if self.line or column else ""
+        return f"{place}{self.reason} [{self.code}]"
+
+
+class MessageRefused(_PlacedError):
+    """An XML text that is not well-formed, or is beyond a limit."""
+
+
+class SchemaRefused(_PlacedError):
+    """A source's schema that cannot be read."""
 
 
 class DecodeError(FormatError):
@@ -48,20 +55,3 @@ class DecodeError(FormatError):
 
     def __str__(self) -> str:
         return f"byte {self.offset}: {self.reason} [{self.code}]"
-
-
-class SchemaRefused(FormatError):
-    """A source's schema that cannot be read; ``line`` and ``column`` as in MessageRefused."""
-
-    def __init__(self, code: str, reason: str, line: int = 0, column: int = 0) -> None:
-        super().__init__(code, reason)
-        self.line = line
-        self.column = column
-
-    def __str__(self) -> str:
-        return _with_position(self.line, self.column, self)
-
-
-def _with_position(line: int, column: int, refusal: FormatError) -> str:
-    place = f"line {line}, column {column}: " if column else f"line {line}: " if line else ""
-    return f"{place}{refusal.reason} [{refusal.code}]"

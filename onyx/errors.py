@@ -8,7 +8,10 @@ of ``sysexits.h``), so that a script can tell a refused profile from a network t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from yfilter.errors import Fault
 
 EXIT_OK = 0
 EXIT_USAGE = 2  # the command line is wrong
@@ -153,14 +156,14 @@ class ProfileNotAccepted(RequestFailed):
     helpful can be said.
     """
 
-    def __init__(self, code: str, reason: str, facts: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, code: str, reason: str, fault: Fault) -> None:
         super().__init__(code, reason)
         self.args = (reason,)
-        known = facts or {}
-        self.refusal: str = known.get("code", code)
-        self.line: int = known.get("line", 0)
-        self.column: int = known.get("column", 0)
-        self.expected: str = known.get("expected", "")
+        self.fault = fault
+        self.refusal = fault.code
+        self.line = fault.line
+        self.column = fault.column
+        self.expected = fault.expected
 
 
 class ProfilesNotAccepted(RequestFailed):

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import trio
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, convert
 
 from formats.errors import SchemaRefused
 from onyx.background import background_tasks
@@ -46,6 +46,7 @@ from overlay.link.client_connection import (
 from overlay.link.connections import open_stream
 from overlay.nodes import Address, Addresses
 from registration.planning.drift import Drift, drift_of
+from yfilter.errors import Fault
 
 Where: TypeAlias = str | tuple[str, int]
 """An address: "host:port" or (host, port); or those of a node and its standby,
@@ -539,7 +540,10 @@ def request_failed(error: RemoteError) -> RequestFailed:
     if error.code == "not-authenticated":
         return NotAuthenticated(error.message)
     if error.code == "profile-refused":
-        return ProfileNotAccepted(error.code, error.message, error.result.get("refusal"))
+        said = error.result.get("refusal")
+        unplaced = Fault(error.code, error.message, "", 0, 0)
+        fault = convert(said, Fault) if said else unplaced
+        return ProfileNotAccepted(error.code, error.message, fault)
     return RequestFailed(error.code, error.message)
 
 

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+import msgspec
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A fault in a profile text, as the network, the command line and HTTP say it.
+
+    ``code`` is a stable word ("syntax", "undeclared-prefix", "unsupported", "too-long", ...),
+    ``reason`` the sentence for people, ``expected`` says what could stand there ("" if nothing
+    helpful can be said), ``line`` and ``column`` count from 1 (0: not known).
+    """
+
+    code: str
+    reason: str
+    expected: str
+    line: int
+    column: int
+
+    def shown(self, source_line: str) -> str:
+        """The sentence, the line, a caret under the place."""
+        wanted = f"; expected {self.expected}" if self.expected else ""
+        caret = " " * (self.column - 1) + "^"
+        return (
+            f"line {self.line}, column {self.column}: {self.reason}{wanted} [{self.code}]\n"
+            f"    {source_line}\n    {caret}"
+        )
+
 
 class ProfileRefused(Exception):
     """A profile text that is not in the language, or is beyond a limit.
 
-    ``code`` is a stable word ("syntax", "undeclared-prefix", "unsupported", "too-long", ...),
-    ``line`` and ``column`` count from 1, ``expected`` says what could stand there ("" if nothing
-    helpful can be said).  ``str()`` shows the line with a caret under the place.
+    It has the fields of a Fault.  ``str()`` shows the line with a caret under the place.
     """
 
     def __init__(
@@ -29,26 +53,16 @@ class ProfileRefused(Exception):
         lines = text.splitlines() or [""]
         self.source_line = lines[min(self.line, len(lines)) - 1]
 
+    @property
+    def fault(self) -> Fault:
+        return msgspec.convert(self, Fault, from_attributes=True)
+
     def facts(self) -> dict[str, object]:
-        """For machines: ``code``, ``reason``, ``expected``, ``line``, ``column``."""
-        names = ("code", "reason", "expected", "line", "column")
-        return {name: getattr(self, name) for name in names}
+        """The fields of the fault by name, for machines."""
+        return msgspec.structs.asdict(self.fault)
 
     def __str__(self) -> str:
-        return at_place(
-            self.line, self.column, self.source_line, self.reason, self.expected, self.code
-        )
-
-
-def at_place(
-    line: int, column: int, source_line: str, reason: str, expected: str, code: str
-) -> str:
-    """What is said of a place in a profile: the sentence, the line, a caret under the place."""
-    wanted = f"; expected {expected}" if expected else ""
-    caret = " " * (column - 1) + "^"
-    return (
-        f"line {line}, column {column}: {reason}{wanted} [{code}]\n    {source_line}\n    {caret}"
-    )
+        return self.fault.shown(self.source_line)
 
 
 class MatchLimitExceeded(Exception):

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from yfilter.errors import Fault
+
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
     """An object with these fields and no others."""
@@ -158,21 +160,12 @@ class ProfileExported(Line):
     text: str
 
 
-class TextRefused(Line):
-    file: str
-    code: str
-    reason: str
-    expected: str
-    line: int
-    column: int
+_FAULT = [(field.name, field.type) for field in msgspec.structs.fields(Fault)]
+
+TextRefused = msgspec.defstruct("TextRefused", [("file", str), *_FAULT], bases=(Line,))
 
 
-class SchemaWarned(Line):
-    code: str
-    reason: str
-    expected: str
-    line: int
-    column: int
+class SchemaWarned(Fault, frozen=True, forbid_unknown_fields=True):
     hint: str
 
 

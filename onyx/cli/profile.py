@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trio
+from msgspec import structs
 
 from formats.errors import DecodeError, MessageRefused, SchemaRefused
 from formats.media_types import media_type_of
@@ -874,9 +875,8 @@ def _values(profile: ProfileInfo) -> dict[str, object]:
 
 def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> None:
     if as_json:
-        place = {"line": refusal.line, "column": refusal.column, "expected": refusal.expected}
-        facts = {"file": name, "code": refusal.code, "refusal": refusal.refusal, **place}
-        print_json({**facts, "reason": refusal.reason})
+        said = {"code": refusal.code, "refusal": refusal.refusal, "reason": refusal.reason}
+        print_json({"file": name, **structs.asdict(refusal.fault), **said})
     print(f"onyx: {name}: {refusal}", file=sys.stderr)
 
 

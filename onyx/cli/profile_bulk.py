@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 import trio
+from msgspec.structs import replace
 
 from onyx.cli.network_option import registration_address
 from onyx.cli.values import counted, location, print_json, read_text
@@ -21,7 +22,7 @@ from onyx.client_values import Location
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, UsageError, UserError
 from onyx.profile_batches import NewProfile, ProfileBatches
-from yfilter.errors import ProfileRefused, at_place
+from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
 # -------------------------------------------------------------------------------------------------
@@ -144,10 +145,7 @@ def _check(line: Line) -> str | None:
     except ProfileRefused as refusal:
         if refusal.line > 1:
             return f"line {line.number}: in its text, {refusal}"
-        return at_place(
-            *(line.number, refusal.column, refusal.source_line),
-            *(refusal.reason, refusal.expected, refusal.code),
-        )
+        return replace(refusal.fault, line=line.number).shown(refusal.source_line)
     return None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from msgspec.structs import asdict
+
 from formats import SchemaRefused
 from formats.allowed_content import read_allowed_content
 from formats.schema import what_is_unread
@@ -86,11 +88,6 @@ def schema_check(name: str) -> SchemaCheck:
 def warning_object(warning: SchemaWarning | None) -> dict[str, object] | None:
     if warning is None:
         return None
-    return {
-        "code": warning.code,
-        "reason": warning.reason,
-        "expected": warning.expected,
-        "line": warning.line,
-        "column": warning.column,
-        "hint": warning.hint,
-    }
+    facts = asdict(warning)
+    del facts["source_line"]
+    return facts

@@ -20,7 +20,7 @@ from typing import NoReturn, TypeAlias
 
 from formats.allowed_content import AllowedContent
 from formats.schema_model import collapsed
-from yfilter.errors import at_place
+from yfilter.errors import Fault
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.language.checked_text import checked_text
 from yfilter.language.item_kinds import Kinds
@@ -103,23 +103,15 @@ class _LocatingParser(QueryParser):
 PLACES_MAX = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaWarning:
-    """A profile that can match no valid message: ``reason`` and the step, as in ProfileRefused."""
+class SchemaWarning(Fault, frozen=True):
+    """A profile that can match no valid message: the reason and the step."""
 
-    reason: str
-    expected: str
-    line: int
-    column: int
     source_line: str
     hint: str = ""
     """What is there and nearly the same, "" for nothing."""
 
-    code = "never-matches"
-
     def __str__(self) -> str:
-        place = self.line, self.column, self.source_line
-        said = at_place(*place, self.reason, self.expected, self.code)
+        said = self.shown(self.source_line)
         return f"{said}\n    {self.hint}" if self.hint else said
 
 
@@ -142,7 +134,8 @@ class SchemaCheck:
             line, column, source_line = located.place(impossible.step)
             reason, expected = impossible.reason, impossible.expected
             hint = self._hint(impossible.places, impossible.step)
-            return SchemaWarning(reason, expected, line, column, source_line, hint)
+            fault = ("never-matches", reason, expected, line, column)
+            return SchemaWarning(*fault, source_line, hint)
         except (_TooMuch, RecursionError):
             pass
         return None
