@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Any
 
+import msgspec
 import trio
 from msgspec import UNSET
 from starlette.responses import JSONResponse, Response
@@ -32,6 +33,7 @@ from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
 from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy, policy_of
+from yfilter.errors import Fault
 
 # -------------------------------------------------------------------------------------------------
 # Operation: one thing that can be asked of a gateway's API.
@@ -185,9 +187,9 @@ def openapi(operations: Iterable[Operation]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
-    fields = {"code": "string", "reason": "string", "expected": "string"}
-    places = {"line": "integer", "column": "integer"}
-    properties = {name: {"type": kind} for name, kind in {**fields, **places}.items()}
+    properties = {
+        field.name: msgspec.json.schema(field.type) for field in msgspec.structs.fields(Fault)
+    }
     refusal = {"type": "object", "properties": properties, "required": ["code", "reason"]}
     return {
         "openapi": "3.1.0",
