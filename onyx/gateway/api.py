@@ -26,7 +26,7 @@ from onyx.errors import ProfileNotAccepted, RequestFailed, UserError
 from onyx.gateway.backtests import Backtest
 from onyx.gateway.call import COOKIE, Call
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
-from onyx.gateway.refusals import Refused, refusal_of
+from onyx.gateway.refusals import PROBLEM, Refused, refusal_of
 from onyx.gateway.sessions import Session
 from onyx.registration_client import Result
 from onyx.release import version
@@ -168,7 +168,7 @@ BACKTEST_OPERATIONS = (
 
 REFUSAL = {
     "description": "code, reason",
-    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
+    "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Refusal"}}},
 }
 _SCHEMAS: dict[str, dict[str, Any]] = {
     "wait": {"type": "boolean"},
@@ -190,6 +190,8 @@ def openapi(operations: Iterable[Operation]) -> dict[str, Any]:
     properties = {
         field.name: msgspec.json.schema(field.type) for field in msgspec.structs.fields(Fault)
     }
+    text = {"type": "string"}
+    properties |= {"type": text, "title": text, "status": {"type": "integer"}}
     refusal = {"type": "object", "properties": properties, "required": ["code", "reason"]}
     return {
         "openapi": "3.1.0",

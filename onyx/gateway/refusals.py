@@ -1,13 +1,15 @@
-"""What a gateway answers when something is not done: a status, and why, as JSON."""
+"""The problem details (RFC 9457) that a gateway answers when something is not done."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from starlette.responses import JSONResponse
 
 from onyx.errors import NetworkUnreachable, RequestFailed, UsageError, UserError
 
+PROBLEM = "application/problem+json"
 STATUSES = {
     "not-authenticated": 401,
     "not-authorised": 403,
@@ -33,8 +35,10 @@ class Refused(Exception):
 
     def response(self) -> JSONResponse:
         headers = {"WWW-Authenticate": "Bearer"} if self.status == 401 else None
+        title = HTTPStatus(self.status).phrase
+        problem = {"type": "about:blank", "title": title, "status": self.status}
         said: Mapping[str, object] = {"code": self.code, "reason": self.reason, **self.more}
-        return JSONResponse(said, self.status, headers)
+        return JSONResponse({**said, **problem}, self.status, headers, PROBLEM)
 
 
 def refusal_of(error: UserError) -> Refused:

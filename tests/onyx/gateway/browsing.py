@@ -43,7 +43,9 @@ class Client:
         said = {} if body is None else {"content-type": kind}
         with self._asked(method, path, data, {**said, **_named(headers)}) as answer:
             text = answer.read().decode()
-            is_json = (answer.headers["content-type"] or "").startswith("application/json")
+            is_json = (answer.headers["content-type"] or "").startswith(
+                ("application/json", "application/problem+json")
+            )
             found = json.loads(text) if is_json else text
             return Answer(answer.status, dict(answer.headers.items()), found)
 
