@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onyx.client_values import Delivery, Outcome, ProfileInfo, SourceInfo, TaxonomyInfo
+    from onyx.client_values import Delivery, Outcome
     from onyx.clients import User
     from onyx.data_source import DataSource
     from onyx.errors import (
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from onyx.profile_batches import NewProfile, ProfileBatch
     from onyx.registration_client import RegistrationClient
     from onyx.results import Results
+    from overlay.answers import ProfileInfo, SourceInfo, TaxonomyInfo
     from overlay.delivery_policy import DeliveryPolicy
 
 __all__ = [
@@ -60,7 +61,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "onyx.client_values": ("Delivery", "Outcome", "ProfileInfo", "SourceInfo", "TaxonomyInfo"),
+    "onyx.client_values": ("Delivery", "Outcome"),
     "onyx.clients": ("User",),
     "onyx.data_source": ("DataSource",),
     "onyx.errors": (
@@ -73,6 +74,7 @@ _MODULES = {
     "onyx.profile_batches": ("NewProfile", "ProfileBatch"),
     "onyx.registration_client": ("RegistrationClient",),
     "onyx.results": ("Results",),
+    "overlay.answers": ("ProfileInfo", "SourceInfo", "TaxonomyInfo"),
     "overlay.delivery_policy": ("DeliveryPolicy",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

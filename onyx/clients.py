@@ -26,18 +26,16 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Mapping,
 )
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import trio
+from msgspec.structs import replace
 
 from onyx.background import background_tasks, forever, hold
-from onyx.client_values import Location, ProfileInfo
 from onyx.errors import RequestFailed, UsageError
 from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import (
@@ -54,14 +52,14 @@ from onyx.registration_client import (
     PATIENCE_SECONDS,
     NetworkClient,
     RegistrationClient,
-    Result,
     Where,
     addresses_of,
     open_connection,
 )
 from onyx.results import ASK_AGAIN, MOVED, Results
 from overlay import verbs
-from overlay.delivery_policy import USUAL, DeliveryPolicy, policy_of
+from overlay.answers import Location, ProfileInfo
+from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.client_connection import ClientConnection
 from overlay.link.frames import EPHEMERAL, SHARED
 
@@ -150,7 +148,7 @@ class User:
         _, result = await self._ask_host(
             info.id, verbs.ProfileLive(profile=info.id, wait=wait, timeout=0.0)
         )
-        return replace(info, live=result["live"], missing=tuple(result.get("missing", ())))
+        return replace(info, live=result.live, missing=result.missing)
 
     def add_profiles(
         self,
@@ -241,29 +239,29 @@ class User:
         )
         info, result = await self._ask_host(profile_id, asked)
         # From here on the registration service shows the new text to whoever asks.
-        known = verbs.ProfileAwait(profile=profile_id, version=result["version"])
+        known = verbs.ProfileAwait(profile=profile_id, version=result.version)
         shown = await self._registration.ask(known)
         return ProfileInfo(
             id=profile_id,
             user=info.user,
             host=info.host,
             address=info.address,
-            version=result["version"],
-            live=result["live"],
+            version=result.version,
+            live=result.live,
             text=text,
-            missing=tuple(result.get("missing", ())),
-            warnings=tuple(shown.get("warnings", ())),
+            missing=result.missing,
+            warnings=shown.warnings,
         )
 
     async def set_policy(self, profile_id: str, policy: DeliveryPolicy) -> None:
         """How what waits for a profile is kept from now on; RequestFailed "unknown-profile"."""
-        asked = verbs.ProfilePolicy(profile=profile_id, policy=policy._asdict())
+        asked = verbs.ProfilePolicy(profile=profile_id, policy=policy)
         await self._ask_host(profile_id, asked)
 
     async def policy(self, profile_id: str) -> DeliveryPolicy:
         """How it is kept now, as its host broker says; RequestFailed "unknown-profile"."""
         _, result = await self._ask_host(profile_id, verbs.ProfilePolicy(profile=profile_id))
-        return policy_of(result["policy"])
+        return result.policy
 
     async def remove_profile(
         self, profile_id: str, *, wait: bool = False, timeout_seconds: float | None = LIVE_SECONDS
@@ -274,17 +272,17 @@ class User:
         ``timeout_seconds`` with the brokers that do.
         """
         await self._registration.profile(profile_id)  # which there must be
-        result: Mapping[str, Any] = {}
+        missing: tuple[str, ...] = ()
         try:
             until = verbs.given(timeout_seconds)
             asked = verbs.ProfileRemove(profile=profile_id, wait=wait, timeout=until)
-            _, result = await self._ask_host(profile_id, asked)
+            missing = (await self._ask_host(profile_id, asked))[1].missing
         except RequestFailed as failure:
             # Gone already: an answer that got lost, or somebody else was faster.
             if failure.code != "unknown-profile":
                 raise
         await self._registration.ask(verbs.ProfileAwait(profile=profile_id))
-        return tuple(result.get("missing", ()))
+        return missing
 
     async def profiles(self, *, texts: bool = False) -> list[ProfileInfo]:
         """The profiles of this user, ``texts`` with them; of all users when it has no name."""
@@ -360,7 +358,7 @@ class User:
             self._hosts[address] = client
         return self._hosts[address]
 
-    async def _ask_host(self, profile_id: str, asked: verbs.Asked) -> tuple[ProfileInfo, Result]:
+    async def _ask_host(self, profile_id: str, asked: verbs.Asks[_T]) -> tuple[ProfileInfo, _T]:
         """Ask the host broker of a profile, whichever it is by then."""
         give_up_at = trio.current_time() + PATIENCE_SECONDS
         failures = 0

@@ -21,7 +21,7 @@ import trio
 from formats.errors import MessageRefused
 from formats.media_types import XML, as_published
 from onyx.background import background_tasks
-from onyx.client_values import Location, Outcome, Publication, SourceInfo
+from onyx.client_values import Outcome, Publication
 from onyx.errors import RequestFailed, UserError
 from onyx.publisher_journal import JOURNAL_BYTES_MAX, PublisherJournal
 from onyx.registration_client import (
@@ -33,6 +33,7 @@ from onyx.registration_client import (
     request_failed,
 )
 from onyx.results import LOST_SECONDS
+from overlay.answers import Location, SourceInfo
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.errors import ProtocolError
 from overlay.link.frames import AcceptedBefore

@@ -9,11 +9,12 @@ from typing import Generic, Self, TypeVar
 
 from onyx import clients, data_source
 from onyx.client_thread import ClientThread
-from onyx.client_values import Outcome, SourceInfo
+from onyx.client_values import Outcome
 from onyx.positions import PositionOf, Positions
 from onyx.publisher_journal import JOURNAL_BYTES_MAX
 from onyx.registration_client import Where
 from onyx.results import Results
+from overlay.answers import SourceInfo
 
 _Results = TypeVar("_Results")
 _Client = TypeVar("_Client", bound=data_source.DataSource | clients.User)

@@ -18,11 +18,11 @@ from typing import Generic, NamedTuple, Self, TypeAlias, TypeVar
 import trio
 from msgspec import UNSET, UnsetType
 
-from onyx.client_values import Location
 from onyx.errors import ProfilesNotAccepted
-from onyx.registration_client import PATIENCE_SECONDS, NetworkClient, Result
+from onyx.registration_client import PATIENCE_SECONDS, NetworkClient
 from onyx.results import ASK_AGAIN, MOVED
 from overlay import verbs
+from overlay.answers import Location, ProfilesChanged, ProfileVersion
 
 BATCH_PROFILES = 1_000
 BATCH_CHARACTERS = 256 * 1024
@@ -30,7 +30,7 @@ UNDER_WAY = 4  # requests; the next ones are on their way while one is carried o
 
 _T = TypeVar("_T")
 
-AskHost: TypeAlias = Callable[[str, verbs.Asked], Awaitable[tuple[object, Result]]]
+AskHost: TypeAlias = Callable[[str, verbs.ProfileLive], Awaitable[tuple[object, ProfileVersion]]]
 """Of a profile, by a verb with arguments."""
 
 
@@ -179,8 +179,8 @@ async def add_many(
         skip_refused=how.skip_refused,
     )
     result = await registration.ask(asked, request=request)
-    refused = {first + place: why for place, _, why in result["refused"]}
-    left = iter(result["profiles"])
+    refused = {first + place: why for place, _, why in result.refused}
+    left = iter(result.profiles)
     places = range(first, first + len(profiles))
     ids = ["" if place in refused else next(left, "") for place in places]
     warnings = await warnings_of(registration, first, ids)
@@ -210,13 +210,13 @@ async def change_many(
             verbs.ProfileFindMany(profiles=[ids[place] for place in left])
         )
         by_host: dict[str, list[int]] = {}
-        for place, host in zip(left, found["hosts"], strict=True):
+        for place, host in zip(left, found.hosts, strict=True):
             by_host.setdefault(host, []).append(place)
         refused |= dict.fromkeys(by_host.pop("", ()), "there is no such profile")
         moving: list[int] = []
         for name, places in by_host.items():
             some, timeout = [ids[place] for place in places], how.patience.timeout()
-            asked: verbs.Waits = verbs.ProfileRemoveMany(
+            asked: verbs.Asks[ProfilesChanged] = verbs.ProfileRemoveMany(
                 profiles=some, wait=how.wait, timeout=timeout
             )
             if texts:
@@ -227,11 +227,11 @@ async def change_many(
                     wait=how.wait,
                     timeout=timeout,
                 )
-            broker = await host_at(found["addresses"][name])
+            broker = await host_at(found.addresses[name])
             result = await broker.ask(asked)
-            missing |= set(result.get("missing", ()))
+            missing |= set(result.missing)
             await _wait_known(registration, some, result)
-            for at, code, why in result["refused"]:
+            for at, code, why in result.refused:
                 if code in MOVED and trio.current_time() < give_up_at:
                     moving.append(places[at])
                 else:
@@ -255,8 +255,8 @@ async def warnings_of(
     while places:
         asked = verbs.ProfileWarnings(profiles=[ids[place] for place in places])
         result = await registration.ask(asked)
-        found |= {first + places[at]: warnings for at, warnings in result["warnings"]}
-        places = places[result["looked_at"] :]
+        found |= {first + places[at]: warnings for at, warnings in result.warnings}
+        places = places[result.looked_at :]
     return found
 
 
@@ -272,22 +272,24 @@ async def wait_live(
     missing: set[str] = set()
     if profiles:
         found = await registration.ask(verbs.ProfileFindMany(profiles=profiles))
-        by_host = dict(zip(found["hosts"], profiles, strict=True))
+        by_host = dict(zip(found.hosts, profiles, strict=True))
         by_host.pop("", None)  # somebody has removed them
         for last in by_host.values():
             asked = verbs.ProfileLive(profile=last, wait=True, timeout=patience.timeout())
             _, result = await ask_host(last, asked)
-            missing |= set(result.get("missing", ()))
+            missing |= set(result.missing)
     return sorted(missing)
 
 
-async def _wait_known(registration: NetworkClient, profiles: Sequence[str], result: Result) -> None:
+async def _wait_known(
+    registration: NetworkClient, profiles: Sequence[str], result: ProfilesChanged
+) -> None:
     """Until the registration service shows to whoever asks what a host broker has changed; it
     hears of the last change last."""
-    refused = {at for at, *_ in result["refused"]}
+    refused = {at for at, *_ in result.refused}
     changed = [at for at in range(len(profiles)) if at not in refused]
     if changed:
-        version = result["versions"][changed[-1]] if "versions" in result else 0
+        version = result.versions[changed[-1]] if result.versions else 0
         await registration.ask(verbs.ProfileAwait(profile=profiles[changed[-1]], version=version))
 
 

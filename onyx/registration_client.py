@@ -11,21 +11,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import trio
-from msgspec import UNSET, UnsetType, convert
+from msgspec import UNSET, UnsetType, ValidationError, convert
+from msgspec.structs import replace
 
 from formats.errors import SchemaRefused
 from onyx.background import background_tasks
-from onyx.client_values import (
-    AutoPlan,
-    Location,
-    PlanProgress,
-    ProfileInfo,
-    SourceInfo,
-    TaxonomyInfo,
-)
 from onyx.errors import (
     NetworkUnreachable,
     NotAuthenticated,
@@ -35,6 +28,15 @@ from onyx.errors import (
 )
 from onyx.identity.known_networks import credentials_for
 from overlay import verbs
+from overlay.answers import (
+    Answer,
+    AutoPlan,
+    Location,
+    PlanProgress,
+    ProfileInfo,
+    SourceInfo,
+    TaxonomyInfo,
+)
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.client_connection import (
     ClientConnection,
@@ -53,6 +55,7 @@ Where: TypeAlias = str | tuple[str, int]
 "host:port,host:port"."""
 
 Result: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
 
 NO_URL = "Onyx speaks a protocol of its own, and whether by TLS the credentials say"
 OPEN_SECONDS = 3.0
@@ -114,9 +117,21 @@ class NetworkClient:
         connection, arguments = self._open(), arguments or {}
         return await call(connection, verb, arguments, self._patience_seconds, request)
 
-    async def ask(self, asked: verbs.Asked, *, request: str = "") -> Result:
-        """``call`` of a verb by the record of its arguments."""
-        return await self.call(asked.verb, asked.arguments(), request=request)
+    async def ask(self, asked: verbs.Asks[T], *, request: str = "") -> T:
+        """``call`` of a verb by the record of its arguments, for the record of its answer."""
+        result = await self.call(asked.verb, asked.arguments(), request=request)
+        return answer_of(asked, result)
+
+    async def listed(self, asked: verbs.Asked) -> list[Any]:
+        """All entries of a list, page by page."""
+        found: list[Any] = []
+        while True:
+            page = await self.ask(asked)
+            found += page.entries
+            if not getattr(page, "more", False):
+                return found
+            key = page.entries[-1].__struct_fields__[0]
+            asked = replace(asked, after=getattr(page.entries[-1], key))
 
     async def statistics(self) -> Result:
         """What the process at the other end counts, in short (docs/protocol.md)."""
@@ -223,12 +238,12 @@ class RegistrationClient(NetworkClient):
             key=key,
             ensure=ensure,
         )
-        return self._source_that_is(await self.ask(asked))
+        return await self.ask(asked)
 
     async def source(self, source: str) -> SourceInfo:
         """By its id, or its name; RequestFailed "unknown-source" when there is none, and
         "ambiguous-name", with their ids, where several have the name."""
-        return SourceInfo.from_result(await self.ask(verbs.SourceShow(source=source)))
+        return await self.ask(verbs.SourceShow(source=source))
 
     async def update_source(
         self,
@@ -262,11 +277,7 @@ class RegistrationClient(NetworkClient):
             schema=data,
             validate=verbs.given(validate),
         )
-        return await self.change_source(asked)
-
-    async def change_source(self, asked: verbs.SourceUpdate) -> SourceInfo:
-        """``update_source`` by a record, with a schema that was read already."""
-        return self._source_that_is(await self.ask(asked))
+        return await self.ask(asked)
 
     async def remove_source(self, source: str) -> str:
         """Remove a source, given by its id or its name; its id.  Returns when its root broker has
@@ -275,18 +286,11 @@ class RegistrationClient(NetworkClient):
         RequestFailed "unknown-source" when there is none, "not-authorised" unless it is one's own,
         or one operates the network.
         """
-        return str((await self.ask(verbs.SourceRemove(source=source)))["source"])
+        return (await self.ask(verbs.SourceRemove(source=source))).id
 
     async def sources(self) -> list[SourceInfo]:
         """All data sources in the order in which they were registered."""
-        result = await self.ask(verbs.SourceList())
-        return [SourceInfo.from_result(entry) for entry in result["sources"]]
-
-    @staticmethod
-    def _source_that_is(result: Result) -> SourceInfo:
-        if "address" not in result:
-            raise RequestFailed("removed", f"{result['source']} was removed meanwhile")
-        return SourceInfo.from_result(result)
+        return (await self.ask(verbs.SourceList())).sources
 
     async def add_profile(
         self,
@@ -316,18 +320,13 @@ class RegistrationClient(NetworkClient):
             wait=wait,
             timeout=verbs.given(timeout_seconds),
             key=key,
-            policy={} if policy == USUAL else policy._asdict(),
+            policy=policy,
         )
-        result = await self.ask(asked)
-        if result.get("removed"):
-            raise RequestFailed(
-                "removed", f"{result['profile']} was removed before it was in force"
-            )
-        return ProfileInfo.from_result(result)
+        return await self.ask(asked)
 
     async def profile(self, profile_id: str) -> ProfileInfo:
         """With its text; RequestFailed "unknown-profile" when there is none."""
-        return ProfileInfo.from_result(await self.ask(verbs.ProfileShow(profile=profile_id)))
+        return await self.ask(verbs.ProfileShow(profile=profile_id))
 
     async def put_taxonomy(self, name: str, text: bytes, media_type: str) -> TaxonomyInfo:
         """Register a taxonomy, a graph, or another in place of the one of that name.
@@ -335,19 +334,15 @@ class RegistrationClient(NetworkClient):
         RequestFailed says why not: ``taxonomy-cycle`` where it has one, by itself or with others.
         """
         asked = verbs.TaxonomyPut(name=name, text=text, syntax=media_type)
-        return TaxonomyInfo.from_result(await self.ask(asked))
+        return await self.ask(asked)
 
     async def taxonomies(self) -> list[TaxonomyInfo]:
         """All that are registered, by name."""
-        listed = (await self.ask(verbs.TaxonomyList()))["taxonomies"]
-        return [
-            TaxonomyInfo.from_result({"name": name, "version": version, **counts})
-            for name, version, _, _, counts in listed
-        ]
+        return (await self.ask(verbs.TaxonomyList())).taxonomies
 
     async def taxonomy(self, name: str) -> bytes:
         """One as it was put; RequestFailed ``unknown-taxonomy`` when there is none."""
-        return bytes((await self.ask(verbs.TaxonomyShow(name=name)))["text"])
+        return (await self.ask(verbs.TaxonomyShow(name=name))).text
 
     async def remove_taxonomy(self, name: str) -> None:
         """RequestFailed ``unknown-taxonomy`` when there is none."""
@@ -358,7 +353,7 @@ class RegistrationClient(NetworkClient):
 
         RequestFailed "plan-refused" when it is no plan for this network.
         """
-        return str((await self.ask(verbs.PlanUse(plan=text)))["plan"])
+        return (await self.ask(verbs.PlanUse(plan=text))).plan
 
     async def plan(self) -> bytes:
         """The plan in force, as it was given; b"" when there is none."""
@@ -385,37 +380,30 @@ class RegistrationClient(NetworkClient):
             rate=verbs.PLAN_RATE if rate is None else rate,
             at_once=verbs.PLAN_AT_ONCE if at_once is None else at_once,
         )
-        return PlanProgress(**await self.ask(asked))
+        return await self.ask(asked)
 
     async def plan_progress(self) -> PlanProgress:
         """How far that is."""
-        return PlanProgress(**await self.ask(verbs.PlanProgress()))
+        return await self.ask(verbs.PlanProgress())
 
     async def auto_plan(self, *, on: bool | None = None) -> AutoPlan:
         """Whether and why the service plans by itself; from now on it shall (``on``), or not."""
-        return AutoPlan(**await self.ask(verbs.PlanAuto(on=verbs.given(on))))
+        return await self.ask(verbs.PlanAuto(on=verbs.given(on)))
 
     async def pause_plan(self) -> PlanProgress:
         """Begin no more moves until ``resume_plan``; those under way go on."""
-        return PlanProgress(**await self.ask(verbs.PlanPause()))
+        return await self.ask(verbs.PlanPause())
 
     async def resume_plan(self) -> PlanProgress:
-        return PlanProgress(**await self.ask(verbs.PlanResume()))
+        return await self.ask(verbs.PlanResume())
 
     async def abort_plan(self) -> PlanProgress:
         """Begin no more moves, and give up those whose profiles are still at their old host."""
-        return PlanProgress(**await self.ask(verbs.PlanAbort()))
+        return await self.ask(verbs.PlanAbort())
 
     async def profiles(self, user: str = "", texts: bool = False) -> list[ProfileInfo]:
         """The profiles of a user ("": of all), in order of registration; ``texts``: with them."""
-        found: list[ProfileInfo] = []
-        more = True
-        while more:
-            after = found[-1].id if found else ""
-            result = await self.ask(verbs.ProfileList(user=user, after=after, texts=texts))
-            found += [ProfileInfo.from_result(entry) for entry in result["profiles"]]
-            more = result["more"]
-        return found
+        return await self.listed(verbs.ProfileList(user=user, texts=texts))
 
 
 def addresses_of(where: Where) -> Addresses:
@@ -533,6 +521,17 @@ def _unreachable(where: str) -> NetworkUnreachable:
     return NetworkUnreachable(
         f"nobody answers at {where}; is the network running, and is this its address?"
     )
+
+
+def answer_of(asked: verbs.Asks[T], result: Result) -> T:
+    """The record of an answer; RequestFailed "bad-answer" where it is none."""
+    kind = asked.answer
+    if not issubclass(kind, Answer):
+        return cast("T", result)
+    try:
+        return kind.of(result)
+    except (ValidationError, KeyError, TypeError, ValueError) as error:
+        raise RequestFailed("bad-answer", f"{asked.verb}: {error}") from None
 
 
 def request_failed(error: RemoteError) -> RequestFailed:

@@ -17,11 +17,12 @@ from typing import TypeAlias
 import trio
 
 from formats.media_types import XML
-from onyx.client_values import Delivery, ProfileInfo
+from onyx.client_values import Delivery
 from onyx.errors import NetworkUnreachable, RequestFailed, UsageError, UserError
 from onyx.positions import PositionOf, Positions, load_and_save
 from onyx.registration_client import RegistrationClient, call, request_failed
 from overlay import verbs
+from overlay.answers import ProfileInfo
 from overlay.backoff import Backoff
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.frames import SHARED, Contents, Deliveries, contents

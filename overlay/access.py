@@ -20,7 +20,7 @@ from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from overlay.link.principal import NOBODY, Principal
 from overlay.toml_table import TomlTable
@@ -41,6 +41,7 @@ class Right(StrEnum):
     ADMIN = "admin"  # to say who may do what
 
 
+Role: TypeAlias = Literal["publish", "subscribe", "read-archive", "own", "operate", "admin"]
 _OPERATE = frozenset({Right.PUBLISH, Right.SUBSCRIBE, Right.READ_ARCHIVE, Right.OWN, Right.OPERATE})
 ROLES: Mapping[str, frozenset[Right]] = MappingProxyType(
     {

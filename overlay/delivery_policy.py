@@ -17,65 +17,62 @@ A profile without one has ``USUAL``: the network's bounds, of which the oldest g
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-DROP_OLDEST, DROP_NEWEST, DISCONNECT = "drop-oldest", "drop-newest", "disconnect"
-WHEN_FULL = (DROP_OLDEST, DROP_NEWEST, DISCONNECT)
+import msgspec
+from msgspec import Meta
+from msgspec.structs import asdict
+
+from overlay.link.frame_fields import in_words
+
+DROP_OLDEST: Final = "drop-oldest"
+DROP_NEWEST: Final = "drop-newest"
+DISCONNECT: Final = "disconnect"
+WhenFull: TypeAlias = Literal["drop-oldest", "drop-newest", "disconnect"]
+WHEN_FULL = get_args(WhenFull)
 SECONDS_MAX = 10 * 366 * 24 * 3600
 ATTEMPTS_MAX = 1_000
 
 
-class DeliveryPolicy(NamedTuple):
-    """What a user asks for one profile.
+Amount: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+Seconds: TypeAlias = Annotated[int, Meta(ge=0, le=SECONDS_MAX)]
 
-    when_full       what happens to what is too much: the oldest that waits goes, or the newest is
-                    not kept, or whoever takes the profile is sent away, and the oldest goes
-    bytes_max       that may wait; 0: as much as the network allows, which is never exceeded
-    deliveries_max  that may wait; 0: any number
-    ttl_s           seconds that a delivery may wait; 0: as long as the network allows
-    attempts_max    how often a delivery is given out that is rejected each time
-    retry_s         seconds until it is given out again
-    """
 
-    when_full: str = DROP_OLDEST
-    bytes_max: int = 0
-    deliveries_max: int = 0
-    ttl_s: int = 0
-    attempts_max: int = 5
-    retry_s: int = 10
+class DeliveryPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How deliveries of one profile wait, as its user asks."""
+
+    when_full: Annotated[
+        WhenFull,
+        Meta(
+            description="of too many, the oldest goes, the newest is not kept, or the taker is "
+            "sent away and the oldest goes"
+        ),
+    ] = DROP_OLDEST
+    bytes_max: Annotated[
+        Amount, Meta(description="bytes that wait; 0: as much as the network allows")
+    ] = 0
+    deliveries_max: Annotated[Amount, Meta(description="deliveries that wait; 0: any number")] = 0
+    ttl_s: Annotated[
+        Seconds, Meta(description="that a delivery waits; 0: as long as the network allows")
+    ] = 0
+    attempts_max: Annotated[
+        int, Meta(ge=1, le=ATTEMPTS_MAX, description="at giving out a delivery that is rejected")
+    ] = 5
+    retry_s: Annotated[Seconds, Meta(description="until a rejected delivery is given again")] = 10
 
     @property
     def is_bounded(self) -> bool:
-        """Whether what waits is looked at besides the network's bounds."""
-        return self[:3] != USUAL[:3]
+        """Whether there are bounds besides the network's."""
+        bounds = (self.when_full, self.bytes_max, self.deliveries_max)
+        return bounds != (DROP_OLDEST, 0, 0)
+
+    def changed(self, said: Mapping[str, object]) -> DeliveryPolicy:
+        """The policy with these fields; ValueError names the wrong one."""
+        wanted = {**asdict(self), **said}
+        try:
+            return msgspec.convert(wanted, DeliveryPolicy)
+        except msgspec.ValidationError as error:
+            raise ValueError(in_words(DeliveryPolicy, error, wanted)[1]) from None
 
 
 USUAL = DeliveryPolicy()
-
-_MOST: Mapping[str, tuple[int, int]] = {
-    "bytes_max": (0, 2**53),
-    "deliveries_max": (0, 2**53),
-    "ttl_s": (0, SECONDS_MAX),
-    "attempts_max": (1, ATTEMPTS_MAX),
-    "retry_s": (0, SECONDS_MAX),
-}
-
-
-def policy_of(said: object) -> DeliveryPolicy:
-    """The policy with these fields, by name, the others as usual; ValueError says which is not
-    one, and what was expected."""
-    if not isinstance(said, Mapping):
-        raise ValueError(f"a policy is fields by name, not {type(said).__name__}")
-    values: dict[str, Any] = dict(said)
-    unknown = sorted(set(map(str, values)) - set(DeliveryPolicy._fields))
-    if unknown:
-        known = ", ".join(DeliveryPolicy._fields)
-        raise ValueError(f"a policy has no {unknown[0]!r}; it has {known}")
-    found = USUAL._replace(**values)
-    if found.when_full not in WHEN_FULL:
-        raise ValueError(f"when_full is {found.when_full!r}; expected {', '.join(WHEN_FULL)}")
-    for name, (least, most) in _MOST.items():
-        value = getattr(found, name)
-        if type(value) is not int or not least <= value <= most:
-            raise ValueError(f"{name} is {value!r}; expected a whole number, {least} to {most}")
-    return found

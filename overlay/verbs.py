@@ -10,13 +10,15 @@ and the registration service have a verb of the same name, each has a record of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from formats.schema import SCHEMA_BYTES_MAX
-from overlay.access import ANYTHING, Right
+from overlay import answers
+from overlay.access import ANYTHING, Right, Role
+from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.frame_fields import NAME_BYTES_MAX, Name
 from overlay.link.principal import Principal
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
@@ -35,7 +37,9 @@ FILTER_NAMES_MAX = 64
 PATH_LENGTH_MAX = 4_096
 FOREVER = 1e14  # seconds of the epoch
 T = TypeVar("T")
+A_co = TypeVar("A_co", covariant=True)
 
+SourceRef: TypeAlias = Annotated[Name, Meta(description="its id or its name")]
 Names: TypeAlias = Annotated[
     list[Annotated[str, Meta(max_length=NAME_BYTES_MAX)]],
     Meta(min_length=1, max_length=BATCH_MAX),
@@ -50,25 +54,47 @@ Degrees: TypeAlias = tuple[
 ]
 """(latitude, longitude)."""
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=TIMEOUT_SECONDS_MAX)]
-Policy: TypeAlias = dict[str, Any]
-"""Fields of a DeliveryPolicy by name (overlay/delivery_policy.py checks them)."""
 Schema: TypeAlias = Annotated[bytes, Meta(max_length=SCHEMA_BYTES_MAX)]
 PlanText: TypeAlias = Annotated[bytes, Meta(max_length=PLAN_BYTES_MAX)]
 Filter: TypeAlias = Annotated[list[str], Meta(max_length=FILTER_NAMES_MAX)]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The arguments of a request.  ``adds``: the verb may make the store larger by as much as the
-    asker likes."""
+    """The arguments of a request.
+
+    ``adds``: the verb may make the store larger by as much as the asker likes.  ``answer``: the
+    record of its answer.  ``route``: its method and path at a gateway, with the arguments that
+    stand in it.  ``is_command``: ``onyx NOUN VERB`` asks it with these arguments, and prints the
+    answer.
+    """
 
     verb: ClassVar[str] = ""
     right: ClassVar[Right] = Right.OPERATE
     adds: ClassVar[bool] = False
+    answer: ClassVar[type[Any]] = dict
+    route: ClassVar[str] = ""
+    is_command: ClassVar[bool] = False
 
     def arguments(self) -> dict[str, object]:
         """As they travel, without those that have their default."""
         said: dict[str, object] = msgspec.to_builtins(self, builtin_types=(bytes,))
         return said
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first sentence about it, without its full stop."""
+        return " ".join((cls.__doc__ or "").split(".")[0].split(";")[0].split())
+
+
+class Asks(Protocol[A_co]):
+    """A request with an answer of a certain kind, for the checker of types."""
+
+    verb: ClassVar[str]
+
+    @property
+    def answer(self) -> type[A_co]: ...
+
+    def arguments(self) -> dict[str, object]: ...
 
 
 # --- sources ----------------------------------------------------------------------------------
@@ -91,6 +117,7 @@ class SourceRegister(SourceSaid, frozen=True, kw_only=True):
     verb = "source.register"
     right = Right.PUBLISH
     adds = True
+    answer: ClassVar = answers.SourceInfo
 
     name: Name | UnsetType = UNSET
     compression: dict[str, bytes] = {}
@@ -100,9 +127,7 @@ class SourceRegister(SourceSaid, frozen=True, kw_only=True):
 
 
 class SourceNamed(Asked, frozen=True, kw_only=True):
-    """``source``: its id or its name."""
-
-    source: Name
+    source: SourceRef
 
 
 class SourceUpdate(SourceSaid, frozen=True, kw_only=True):
@@ -110,6 +135,7 @@ class SourceUpdate(SourceSaid, frozen=True, kw_only=True):
 
     verb = "source.update"
     right = Right.PUBLISH
+    answer: ClassVar = answers.SourceInfo
 
     source: Name
 
@@ -119,6 +145,8 @@ class SourceRemove(SourceNamed, frozen=True, kw_only=True):
 
     verb = "source.remove"
     right = Right.PUBLISH
+    answer: ClassVar = answers.SourceGone
+    route = "DELETE /v1/sources/{source}"
 
 
 class SourceShow(SourceNamed, frozen=True, kw_only=True):
@@ -126,6 +154,8 @@ class SourceShow(SourceNamed, frozen=True, kw_only=True):
 
     verb = "source.show"
     right = Right.KNOWN
+    answer: ClassVar = answers.SourceInfo
+    route = "GET /v1/sources/{source}"
 
 
 class SourceSchema(SourceNamed, frozen=True, kw_only=True):
@@ -133,6 +163,7 @@ class SourceSchema(SourceNamed, frozen=True, kw_only=True):
 
     verb = "source.schema"
     right = Right.KNOWN
+    answer: ClassVar = answers.SourceSchema
 
 
 class SourceList(Asked, frozen=True, kw_only=True):
@@ -140,6 +171,8 @@ class SourceList(Asked, frozen=True, kw_only=True):
 
     verb = "source.list"
     right = Right.KNOWN
+    answer: ClassVar = answers.Sources
+    route = "GET /v1/sources"
 
 
 # --- profiles, at the registration service ----------------------------------------------------
@@ -157,6 +190,7 @@ class ProfileAdd(OfUser, frozen=True, kw_only=True):
     verb = "profile.add"
     right = Right.OWN
     adds = True
+    answer: ClassVar = answers.ProfileInfo
 
     text: str
     location: Degrees | None = None
@@ -164,7 +198,7 @@ class ProfileAdd(OfUser, frozen=True, kw_only=True):
     wait: bool = False
     timeout: Number | UnsetType = UNSET
     key: Name = ""
-    policy: Policy = {}
+    policy: DeliveryPolicy = USUAL
 
 
 class ProfileAddMany(OfUser, frozen=True, kw_only=True):
@@ -173,6 +207,7 @@ class ProfileAddMany(OfUser, frozen=True, kw_only=True):
     verb = "profile.add_many"
     right = Right.OWN
     adds = True
+    answer: ClassVar = answers.ProfilesAdded
 
     texts: Annotated[Texts, Meta(min_length=1)]
     users: Names | UnsetType = UNSET
@@ -202,6 +237,7 @@ class ProfileAwait(ProfileNamed, frozen=True, kw_only=True):
     """Answered when the service has ``version`` of a profile; 0: when it is gone."""
 
     verb = "profile.await"
+    answer: ClassVar = answers.ProfileAwaited
 
     version: Number = 0
 
@@ -210,6 +246,8 @@ class ProfileShow(ProfileNamed, frozen=True, kw_only=True):
     """Show a profile with its text."""
 
     verb = "profile.show"
+    answer: ClassVar = answers.ProfileInfo
+    route = "GET /v1/profiles/{profile}"
 
 
 class ProfileList(OfUser, frozen=True, kw_only=True):
@@ -217,6 +255,7 @@ class ProfileList(OfUser, frozen=True, kw_only=True):
 
     verb = "profile.list"
     right = Right.OWN
+    answer: ClassVar = answers.Profiles
 
     after: Name = ""
     texts: bool = False
@@ -226,12 +265,14 @@ class ProfileFindMany(ProfilesNamed, frozen=True, kw_only=True):
     """The host broker of each profile."""
 
     verb = "profile.find_many"
+    answer: ClassVar = answers.Hosts
 
 
 class ProfileWarnings(ProfilesNamed, frozen=True, kw_only=True):
     """The warnings that schemas give for the profiles."""
 
     verb = "profile.warnings"
+    answer: ClassVar = answers.Warnings
 
 
 # --- profiles, at their host broker -----------------------------------------------------------
@@ -250,6 +291,7 @@ class ProfileUpdate(Waits, frozen=True, kw_only=True):
     """Replace the text of a profile."""
 
     verb = "profile.update"
+    answer: ClassVar = answers.ProfileVersion
 
     profile: Name
     text: str
@@ -259,6 +301,7 @@ class ProfileRemove(Waits, frozen=True, kw_only=True):
     """Remove a profile with all that was not delivered."""
 
     verb = "profile.remove"
+    answer: ClassVar = answers.ProfileGone
 
     profile: Name
 
@@ -267,6 +310,7 @@ class ProfileLive(Waits, frozen=True, kw_only=True):
     """Whether all brokers have a profile as it is now."""
 
     verb = "profile.live"
+    answer: ClassVar = answers.ProfileVersion
 
     profile: Name
 
@@ -275,6 +319,7 @@ class ProfileUpdateMany(Waits, frozen=True, kw_only=True):
     """Replace the texts of many profiles."""
 
     verb = "profile.update_many"
+    answer: ClassVar = answers.ProfilesChanged
 
     profiles: Names
     texts: Texts = []
@@ -285,6 +330,7 @@ class ProfileRemoveMany(Waits, frozen=True, kw_only=True):
     """Remove many profiles."""
 
     verb = "profile.remove_many"
+    answer: ClassVar = answers.ProfilesChanged
 
     profiles: Names
 
@@ -293,20 +339,23 @@ class ProfilePolicy(ProfileNamed, frozen=True, kw_only=True):
     """The delivery policy of a profile; from now on ``policy``, where it is given."""
 
     verb = "profile.policy"
+    answer: ClassVar = answers.PolicyInfo
 
-    policy: Policy | UnsetType = UNSET
+    policy: DeliveryPolicy | UnsetType = UNSET
 
 
 class HostedList(Asked, frozen=True, kw_only=True):
     """The ids of all profiles that a broker hosts."""
 
     verb = "profile.list"
+    answer: ClassVar = answers.HostedIds
 
 
 class HostedShow(ProfileNamed, frozen=True, kw_only=True):
     """A profile as its host broker has it."""
 
     verb = "profile.show"
+    answer: ClassVar = answers.HostedProfile
 
 
 class ProfileDearest(Asked, frozen=True, kw_only=True):
@@ -524,12 +573,18 @@ class TopologyProcesses(Asked, frozen=True, kw_only=True):
 
 
 class AuditList(Asked, frozen=True, kw_only=True):
-    """A page of the audit log, the oldest first, behind the number ``after``."""
+    """List the audit log, the oldest entry first.
+
+    One page of it, behind the number ``after``.
+    """
 
     verb = "audit.list"
     right = Right.ADMIN
+    answer: ClassVar = answers.AuditPage
+    route = "GET /v1/audit"
+    is_command = True
 
-    after: Number = 0
+    after: Annotated[Number, Meta(description="only entries behind this number")] = 0
 
 
 # --- access -----------------------------------------------------------------------------------
@@ -540,40 +595,56 @@ class Whoami(Asked, frozen=True, kw_only=True):
 
     verb = "access.whoami"
     right = Right.KNOWN
+    answer: ClassVar = answers.Asker
+    route = "GET /v1/whoami"
 
 
 class AccessList(Asked, frozen=True, kw_only=True):
-    """All rules of access."""
+    """List the rules of access."""
 
     verb = "access.list"
     right = Right.ADMIN
+    answer: ClassVar = answers.Rules
+    route = "GET /v1/access"
+    is_command = True
 
 
 class AccessRule(Asked, frozen=True, kw_only=True):
     right = Right.ADMIN
 
-    principal: Name
-    role: Name
-    scope: Name = ANYTHING
+    principal: Annotated[Name, Meta(description="as user/ann, user/* or *")]
+    role: Role
+    scope: Annotated[
+        Name, Meta(description="an id, own, or * for anything", extra={"positional": True})
+    ] = ANYTHING
 
 
 class AccessGrant(AccessRule, frozen=True, kw_only=True):
     """Give a principal a role."""
 
     verb = "access.grant"
+    answer: ClassVar = answers.RuleChanged
+    route = "POST /v1/access/grant"
+    is_command = True
 
 
 class AccessRevoke(AccessRule, frozen=True, kw_only=True):
     """Take a role from a principal."""
 
     verb = "access.revoke"
+    answer: ClassVar = answers.RuleChanged
+    route = "POST /v1/access/revoke"
+    is_command = True
 
 
 class TokenList(Asked, frozen=True, kw_only=True):
-    """All tokens, without their secrets."""
+    """List the tokens, without their secrets."""
 
     verb = "token.list"
     right = Right.ADMIN
+    answer: ClassVar = answers.Tokens
+    route = "GET /v1/tokens"
+    is_command = True
 
 
 class TokenIssue(Asked, frozen=True, kw_only=True):
@@ -581,6 +652,7 @@ class TokenIssue(Asked, frozen=True, kw_only=True):
 
     verb = "token.issue"
     right = Right.ADMIN
+    answer: ClassVar = answers.TokenIssued
 
     principal: Name
     digest: Annotated[bytes, Meta(min_length=TOKEN_DIGEST_BYTES, max_length=TOKEN_DIGEST_BYTES)]
@@ -593,8 +665,11 @@ class TokenRevoke(Asked, frozen=True, kw_only=True):
 
     verb = "token.revoke"
     right = Right.ADMIN
+    answer: ClassVar = answers.TokenRevoked
+    route = "DELETE /v1/tokens/{token}"
+    is_command = True
 
-    token: Name
+    token: Annotated[Name, Meta(description="its id, as onyx token list prints it")]
 
 
 # --- taxonomies and plans ---------------------------------------------------------------------
@@ -609,16 +684,20 @@ class TaxonomyPut(TaxonomyNamed, frozen=True, kw_only=True):
 
     verb = "taxonomy.put"
     adds = True
+    answer: ClassVar = answers.TaxonomyPut
 
     syntax: Name
     text: Annotated[bytes, Meta(max_length=TAXONOMY_BYTES_MAX)]
 
 
 class TaxonomyList(Asked, frozen=True, kw_only=True):
-    """All taxonomies by name."""
+    """List the taxonomies by name."""
 
     verb = "taxonomy.list"
     right = Right.KNOWN
+    answer: ClassVar = answers.Taxonomies
+    route = "GET /v1/taxonomies"
+    is_command = True
 
 
 class TaxonomyShow(TaxonomyNamed, frozen=True, kw_only=True):
@@ -626,18 +705,23 @@ class TaxonomyShow(TaxonomyNamed, frozen=True, kw_only=True):
 
     verb = "taxonomy.show"
     right = Right.KNOWN
+    answer: ClassVar = answers.TaxonomyText
 
 
 class TaxonomyRemove(TaxonomyNamed, frozen=True, kw_only=True):
     """Remove a taxonomy."""
 
     verb = "taxonomy.remove"
+    answer: ClassVar = answers.TaxonomyGone
+    route = "DELETE /v1/taxonomies/{name}"
+    is_command = True
 
 
 class PlanUse(Asked, frozen=True, kw_only=True):
     """Place all profiles to come by the text of a plan; empty: by no plan."""
 
     verb = "plan.use"
+    answer: ClassVar = answers.PlanUsed
 
     plan: PlanText
 
@@ -661,6 +745,7 @@ class PlanApply(Asked, frozen=True, kw_only=True):
     are under way."""
 
     verb = "plan.apply"
+    answer: ClassVar = answers.PlanProgress
 
     rate: Annotated[float, Meta(gt=0, le=PLAN_RATE_MAX)] = PLAN_RATE
     at_once: Annotated[float, Meta(ge=1, le=PLAN_AT_ONCE_MAX)] = PLAN_AT_ONCE
@@ -670,30 +755,43 @@ class PlanProgress(Asked, frozen=True, kw_only=True):
     """How far the moves to the plan are."""
 
     verb = "plan.progress"
+    answer: ClassVar = answers.PlanProgress
+    route = "GET /v1/plan/progress"
 
 
 class PlanPause(Asked, frozen=True, kw_only=True):
     """Begin no more moves for now."""
 
     verb = "plan.pause"
+    answer: ClassVar = answers.PlanProgress
+    route = "POST /v1/plan/pause"
+    is_command = True
 
 
 class PlanResume(Asked, frozen=True, kw_only=True):
-    """Go on with the moves."""
+    """Go on with moves that were paused."""
 
     verb = "plan.resume"
+    answer: ClassVar = answers.PlanProgress
+    route = "POST /v1/plan/resume"
+    is_command = True
 
 
 class PlanAbort(Asked, frozen=True, kw_only=True):
-    """End the moves; profiles stay where they are."""
+    """Begin no more moves, and leave profiles where they are."""
 
     verb = "plan.abort"
+    answer: ClassVar = answers.PlanProgress
+    route = "POST /v1/plan/abort"
+    is_command = True
 
 
 class PlanAuto(Asked, frozen=True, kw_only=True):
     """Whether the network plans by itself; ``on``: whether it shall from now on."""
 
     verb = "plan.auto"
+    answer: ClassVar = answers.AutoPlan
+    route = "POST /v1/plan/auto"
 
     on: bool | UnsetType = UNSET
 
@@ -711,3 +809,11 @@ def profiles_named(asked: Any) -> Sequence[str]:
 def user_meant(named: str, asker: Principal | None) -> str:
     """The user that is named; a user who names nobody is meant."""
     return asker.name if not named and asker is not None and asker.role == "user" else named
+
+
+TABLE: tuple[type[Asked], ...] = tuple(
+    kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, Asked) and kind.verb
+)
+"""All verbs."""

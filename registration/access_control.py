@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.access import Access, Right, Rule, Token, check_rule
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import REVOKED_MAX, SERIAL_BYTES, AccessAnnounced, Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
-from overlay.link.request_server import RequestRefused, Result, Verb
+from overlay.link.request_server import RequestRefused, Verb
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
@@ -114,26 +114,30 @@ class AccessControl(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _whoami(self, connection: int, request: Request, asked: verbs.Whoami) -> Result:
+    def _whoami(self, connection: int, request: Request, asked: verbs.Whoami) -> answers.Asker:
         asker = self._links.principal(connection)
-        said = "" if asker is None else str(asker)
-        return {"principal": said, "operates": self.table.now.may(asker, Right.OPERATE)}
+        operates = self.table.now.may(asker, Right.OPERATE)
+        return answers.Asker("" if asker is None else str(asker), operates)
 
-    def _list(self, connection: int, request: Request, asked: verbs.AccessList) -> Result:
-        rules = [[*rule, True] for rule in self._fixed]
-        return {"rules": rules + [[*rule, False] for rule in self._granted.values()]}
+    def _list(self, connection: int, request: Request, asked: verbs.AccessList) -> answers.Rules:
+        fixed = [answers.Rule(*rule, from_topology=True) for rule in self._fixed]
+        return answers.Rules(fixed + [answers.Rule(*rule) for rule in self._granted.values()])
 
-    def _grant(self, connection: int, request: Request, asked: verbs.AccessGrant) -> Result:
+    def _grant(
+        self, connection: int, request: Request, asked: verbs.AccessGrant
+    ) -> answers.RuleChanged:
         rule = _rule(asked)
         if rule in self._fixed or _key(rule) in self._granted:
-            return {"changed": False}
+            return answers.RuleChanged(*rule, changed=False)
         if len(self._granted) >= GRANTS_MAX:
             raise RequestRefused("too-many", f"{GRANTS_MAX} rules are granted already")
         self._granted[_key(rule)] = rule
         self._changed(connection, request, " ".join(rule))
-        return {"changed": True}
+        return answers.RuleChanged(*rule, changed=True)
 
-    def _revoke(self, connection: int, request: Request, asked: verbs.AccessRevoke) -> Result:
+    def _revoke(
+        self, connection: int, request: Request, asked: verbs.AccessRevoke
+    ) -> answers.RuleChanged:
         rule = _rule(asked)
         if rule in self._fixed:
             raise RequestRefused(
@@ -142,15 +146,20 @@ class AccessControl(Part):
                 "and start the network again",
             )
         if self._granted.pop(_key(rule), None) is None:
-            return {"changed": False}
+            return answers.RuleChanged(*rule, changed=False)
         self._changed(connection, request, " ".join(rule))
-        return {"changed": True}
+        return answers.RuleChanged(*rule, changed=True)
 
-    def _list_tokens(self, connection: int, request: Request, asked: verbs.TokenList) -> Result:
+    def _list_tokens(
+        self, connection: int, request: Request, asked: verbs.TokenList
+    ) -> answers.Tokens:
         found = self._tokens.items()
-        return {"tokens": [[name, t.principal, t.expires, list(t.only)] for name, t in found]}
+        listed = [answers.TokenInfo(name, t.principal, t.expires, [*t.only]) for name, t in found]
+        return answers.Tokens(listed)
 
-    def _issue(self, connection: int, request: Request, asked: verbs.TokenIssue) -> Result:
+    def _issue(
+        self, connection: int, request: Request, asked: verbs.TokenIssue
+    ) -> answers.TokenIssued:
         token = _token(asked, self._wall())
         if token.id not in self._tokens:
             over = [name for name, each in self._tokens.items() if each.expires <= self._wall()]
@@ -162,16 +171,18 @@ class AccessControl(Part):
             bound = "".join(f", only {role} {scope}" for role, scope in token.only)
             said = f"{token.id} of {token.principal} until {token.expires}{bound}"
             self._changed(connection, request, said)
-        return {"token": token.id, "expires": self._tokens[token.id].expires}
+        return answers.TokenIssued(token.id, self._tokens[token.id].expires)
 
-    def _revoke_token(self, connection: int, request: Request, asked: verbs.TokenRevoke) -> Result:
+    def _revoke_token(
+        self, connection: int, request: Request, asked: verbs.TokenRevoke
+    ) -> answers.TokenRevoked:
         name = asked.token
         token = self._tokens.get(name)
         if token is None:
             raise RequestRefused("unknown-token", f"there is no token {name!r}")
         del self._tokens[name]
         self._changed(connection, request, f"{name} of {token.principal}")
-        return {"token": name}
+        return answers.TokenRevoked(name)
 
     # --- helpers --------------------------------------------------------------------------
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 
+from msgspec.structs import astuple
+
 from overlay import verbs
+from overlay.answers import AuditEntry, AuditPage
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import Result, Verb
+from overlay.link.request_server import Verb
 from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -68,10 +71,7 @@ class AuditLog(Part):
     def statistics(self) -> dict[str, int]:
         return {"entries": len(self._entries)}
 
-    def _list(self, connection: int, request: Request, asked: verbs.AuditList) -> Result:
-        """A page, the oldest first: [number, second, who, what, detail] of those behind the number
-        ``after``."""
-        after = int(asked.after)
-        found = [(int(key), entry) for key, entry in self._entries if int(key) > after]
-        page = [[n, e.second, e.who, e.what, e.detail] for n, e in found[:PAGE]]
-        return {"entries": page, "more": len(found) > len(page)}
+    def _list(self, connection: int, request: Request, asked: verbs.AuditList) -> AuditPage:
+        found = [(int(key), entry) for key, entry in self._entries if int(key) > asked.after]
+        page = [AuditEntry(n, *astuple(entry)) for n, entry in found[:PAGE]]
+        return AuditPage(page, more=len(found) > len(page))

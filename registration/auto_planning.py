@@ -25,12 +25,12 @@ import msgspec
 from msgspec.structs import replace
 
 from formats.schema import Schema, SchemaKind
+from overlay.answers import AutoPlan
 from overlay.backoff import Backoff
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredValue
 from overlay.link.events import AskPlanner, PlannerAnswered
 from overlay.link.part import Hearer, Part, hears
-from overlay.link.request_server import Result
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
@@ -204,26 +204,26 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         if not is_on:
             self.happen(None, PlanningEvent.STOPPED)
 
-    def status(self) -> Result:
+    def status(self) -> AutoPlan:
         """``why``: it is on or not, does something or not; ``says``: all of that for people."""
         if not self._never and self._state is PlanningState.WAITING:
             self._why = self._hindrance() or self._why  # as of now, not of the last tick
         row = self._stored.now
-        return {
-            "is_on": not (self._never or row.is_off or self._is_held),
-            "state": self._state.value,
-            "why": self._never or self._why,
-            "plan": row.plan,
-            "at": row.at,
-            "reason": row.reason,
-            "seconds": row.seconds,
-            "profiles": len(self._catalog.profiles),
-            "changed": self._changed,
-            "failures": self._failures,
-            "failure": self._failure,
-            "next_in": max(0.0, self._wait_seconds()),
-            "says": self._says(),
-        }
+        return AutoPlan(
+            is_on=not (self._never or row.is_off or self._is_held),
+            state=self._state.value,
+            why=self._never or self._why,
+            plan=row.plan,
+            at=row.at,
+            reason=row.reason,
+            seconds=row.seconds,
+            profiles=len(self._catalog.profiles),
+            changed=self._changed,
+            failures=self._failures,
+            failure=self._failure,
+            next_in=max(0.0, self._wait_seconds()),
+            says=self._says(),
+        )
 
     # --- what happens ---------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from hashlib import sha256
 from msgspec import UNSET
 
 from formats import Schema
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.access import AccessTable
 from overlay.link.arrival import Arrival
 from overlay.link.durable import StoredMap
@@ -38,7 +38,6 @@ from overlay.link.principal import Principal
 from overlay.link.request_server import (
     Failing,
     RequestRefused,
-    Result,
     Verb,
 )
 from overlay.link.row_log import RowLog
@@ -76,7 +75,7 @@ class _Wait:
     request: str
     live: bool
     left: set[str]
-    result: Result
+    result: answers.ProfilesAdded
 
 
 @dataclass(slots=True)
@@ -86,7 +85,7 @@ class _Check:
     connection: int
     request: Request
     left: Iterator[tuple[int, str]]
-    refused: list[list[object]] = field(default_factory=list)
+    refused: list[tuple[int, str, str]] = field(default_factory=list)
 
 
 class BatchRequests(Part):
@@ -119,7 +118,8 @@ class BatchRequests(Part):
         self._failed = failed
         self._is_over = is_over
         self._checks: deque[_Check] = deque()
-        self._checked: list[list[object]] | None = None  # of the request that is asked again
+        # Of the request that is asked again.
+        self._checked: list[tuple[int, str, str]] | None = None
         # By request id, the oldest first.
         self._batches = StoredMap(rows, BATCHES, lambda batch: batch.first)
         self._waits: list[_Wait] = []
@@ -160,7 +160,7 @@ class BatchRequests(Part):
                     self._check_length(text)
                     check(text)
                 except RequestRefused as refusal:
-                    first.refused.append([place, refusal.code, str(refusal)])
+                    first.refused.append((place, refusal.code, str(refusal)))
                 except Exception as error:  # nothing was changed
                     self._checks.popleft()
                     self._failed(first.connection, first.request, error)
@@ -183,7 +183,7 @@ class BatchRequests(Part):
                 "(profile_length_max)",
             )
 
-    def take_settled(self) -> list[tuple[int, str, Result]]:
+    def take_settled(self) -> list[tuple[int, str, answers.ProfilesAdded]]:
         """Those who need not wait any more: connection, request, answer."""
         over = [wait for wait in self._waits if not wait.left]
         if over:
@@ -197,7 +197,7 @@ class BatchRequests(Part):
 
     def _add_many(
         self, connection: int, request: Request, asked: verbs.ProfileAddMany
-    ) -> Result | None:
+    ) -> answers.ProfilesAdded | None:
         texts, location, near = asked.texts, asked.location, asked.near
         users = _users(asked, self._principal(connection))
         digest = sha256("\0".join([*texts, *users, str(location), str(near)]).encode()).digest()
@@ -215,7 +215,7 @@ class BatchRequests(Part):
             return None
         if batch is None:
             if refused and not asked.skip_refused:
-                return {"profiles": [], "refused": refused}
+                return answers.ProfilesAdded([], refused)
             gone = {place for place, *_ in refused}
             new = [
                 Asked(text, user)
@@ -230,7 +230,7 @@ class BatchRequests(Part):
             self._remember(request.request, batch)
         numbers = range(batch.first, batch.first + batch.count)
         profiles = [self._catalog.ids.name("p", number) for number in numbers]
-        result: Result = {"profiles": profiles, "refused": refused}
+        result = answers.ProfilesAdded(profiles, refused)
         wait = asked.wait
         found = map(self._catalog.profiles.get, profiles)
         left = {
@@ -243,19 +243,21 @@ class BatchRequests(Part):
         self._waits.append(_Wait(connection, request.request, wait, left, result))
         return None
 
-    def _find_many(self, connection: int, request: Request, asked: verbs.ProfileFindMany) -> Result:
-        """``hosts``: for each profile the id of its host broker, "" if there is no such profile."""
+    def _find_many(
+        self, connection: int, request: Request, asked: verbs.ProfileFindMany
+    ) -> answers.Hosts:
         profiles = asked.profiles
         found = map(self._catalog.profiles.get, profiles)
         hosts = ["" if entry is None else entry.host for entry in found]
         addresses = {host: str(self._topology.address(host)) for host in set(hosts) - {""}}
-        return {"hosts": hosts, "addresses": addresses}
+        return answers.Hosts(hosts, addresses)
 
-    def _warnings(self, connection: int, request: Request, asked: verbs.ProfileWarnings) -> Result:
-        """``looked_at``: the first so many; ``warnings``: (place, texts) of those that have any."""
+    def _warnings(
+        self, connection: int, request: Request, asked: verbs.ProfileWarnings
+    ) -> answers.Warnings:
         profiles = asked.profiles
         seen: dict[str, list[Schema]] = {}  # schemas, by user
-        found: list[list[object]] = []
+        found: list[tuple[int, list[str]]] = []
         looked = 0
         for place, profile in enumerate(profiles):
             entry = self._catalog.profiles.get(profile)
@@ -265,12 +267,12 @@ class BatchRequests(Part):
                 seen[entry.user] = schemas_seen(self._catalog, self._access.now, entry.user)
             if seen[entry.user]:
                 if looked == WARNED_AT_ONCE:
-                    return {"looked_at": place, "warnings": found}
+                    return answers.Warnings(place, found)
                 looked += 1
                 warnings = schema_warnings(entry.text, seen[entry.user])
                 if warnings:
-                    found.append([place, warnings])
-        return {"looked_at": len(profiles), "warnings": found}
+                    found.append((place, warnings))
+        return answers.Warnings(len(profiles), found)
 
     # --- helpers --------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from overlay import verbs
 from overlay.delivery_policy import USUAL, DeliveryPolicy
@@ -61,7 +62,9 @@ class ProfilePolicies:
         """What whoever hosts some profiles is told ahead of them: one frame, or none."""
         if not self._of:
             return []
-        there = [(profile, *self._of[profile]) for profile in profiles if profile in self._of]
+        there = [
+            (profile, *astuple(self._of[profile])) for profile in profiles if profile in self._of
+        ]
         return [DeliveryPolicies(there)] if there else []
 
 

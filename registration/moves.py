@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.link.durable import StoredMap, StoredValue
@@ -170,7 +170,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         """A host keeps a profile otherwise; the one that stands by will, too."""
         move = self._moves.get(profile)
         if move is not None:
-            self._send(move.new, DeliveryPolicies([(profile, *policy)]))
+            self._send(move.new, DeliveryPolicies([(profile, *astuple(policy))]))
 
     def removed(self, profile: str) -> None:
         """Its host has removed a profile."""

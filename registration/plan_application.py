@@ -20,10 +20,10 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
+from overlay.answers import PlanProgress
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredValue
 from overlay.link.part import Part
-from overlay.link.request_server import Result
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
@@ -136,22 +136,22 @@ class PlanApplication(Part):
         """Or paused."""
         return self._stored.now.state in (State.RUNNING, State.PAUSED)
 
-    def progress(self) -> Result:
+    def progress(self) -> PlanProgress:
         row = self._stored.now
-        return {
-            "state": row.state.value,
-            "plan": row.plan,
-            "rate": row.rate,
-            "at_once": row.at_once,
-            "moved": row.counters.get("moved", 0),
-            "given_up": row.counters.get("given_up", 0),
-            "under_way": len(self._moves),
-            "looked_at": self._looked_at,
-            "profiles": self._to_look_at,
-            "put_off": dict(self._put_off),
-            "came": row.came,
-            "left": row.left,
-        }
+        return PlanProgress(
+            state=row.state.value,
+            plan=row.plan,
+            rate=row.rate,
+            at_once=row.at_once,
+            moved=row.counters.get("moved", 0),
+            given_up=row.counters.get("given_up", 0),
+            under_way=len(self._moves),
+            looked_at=self._looked_at,
+            profiles=self._to_look_at,
+            put_off=dict(self._put_off),
+            came=row.came,
+            left=row.left,
+        )
 
     def statistics(self) -> dict[str, int]:
         """``to_look_at``: profiles that may have to move yet."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from overlay import verbs
+from overlay.answers import AutoPlan, PlanProgress, PlanUsed
 from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.request_server import RequestRefused, Result, Verb
@@ -56,14 +57,14 @@ class PlanRequests(Part):
             Verb(verbs.PlanAuto, self._plan_by_itself),
         )
 
-    def _use(self, connection: int, request: Request, asked: verbs.PlanUse) -> Result:
+    def _use(self, connection: int, request: Request, asked: verbs.PlanUse) -> PlanUsed:
         """``plan``: the text of a plan, for all profiles to come; empty to have none."""
         text = asked.plan
         try:
             used = self._auto.use(text)
         except PlanError as error:
             raise RequestRefused("plan-refused", str(error)) from error
-        return {"plan": used}
+        return PlanUsed(used)
 
     def _show(self, connection: int, request: Request, asked: verbs.PlanShow) -> Result:
         measured = self._shares.measured()
@@ -82,29 +83,31 @@ class PlanRequests(Part):
         self._census.ask(connection, request.request, plan)
         return None
 
-    def _apply(self, connection: int, request: Request, asked: verbs.PlanApply) -> Result:
+    def _apply(self, connection: int, request: Request, asked: verbs.PlanApply) -> PlanProgress:
         """``rate``: moves that begin in a second; ``at_once``: that are under way."""
         if not self._placement.plan_id:
             raise _no_plan()
         self._application.begin(asked.rate, int(asked.at_once))
         return self._application.progress()
 
-    def _progress(self, connection: int, request: Request, asked: verbs.PlanProgress) -> Result:
+    def _progress(
+        self, connection: int, request: Request, asked: verbs.PlanProgress
+    ) -> PlanProgress:
         return self._application.progress()
 
-    def _pause(self, connection: int, request: Request, asked: verbs.PlanPause) -> Result:
+    def _pause(self, connection: int, request: Request, asked: verbs.PlanPause) -> PlanProgress:
         self._application.pause()
         return self._application.progress()
 
-    def _resume(self, connection: int, request: Request, asked: verbs.PlanResume) -> Result:
+    def _resume(self, connection: int, request: Request, asked: verbs.PlanResume) -> PlanProgress:
         self._application.resume()
         return self._application.progress()
 
-    def _abort(self, connection: int, request: Request, asked: verbs.PlanAbort) -> Result:
+    def _abort(self, connection: int, request: Request, asked: verbs.PlanAbort) -> PlanProgress:
         self._application.abort()
         return self._application.progress()
 
-    def _plan_by_itself(self, connection: int, request: Request, asked: verbs.PlanAuto) -> Result:
+    def _plan_by_itself(self, connection: int, request: Request, asked: verbs.PlanAuto) -> AutoPlan:
         """``on``: whether it shall from now on, whoever has put which plan in force; absent: as it
         is."""
         if asked.on is not UNSET:

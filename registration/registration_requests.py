@@ -21,19 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.access import Right
-from overlay.delivery_policy import USUAL
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.events import DiskRoom
 from overlay.link.frames import Request
 from overlay.link.part import Hearer, Part, Taker, hears, takes
-from overlay.link.request_server import RequestRefused, Result, Verb, check_length, policy_argument
+from overlay.link.request_server import RequestRefused, Verb, check_length
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
@@ -134,10 +133,10 @@ class RegistrationRequests(Part):
         """Profiles are gone: tell who waits for that, and who waited for them to come."""
         for profile in profiles:
             for connection, request, _ in self._awaiting.pop(profile, ()):
-                self._server.answer(connection, request, {"gone": True})
+                self._server.answer(connection, request, answers.ProfileAwaited(gone=True))
             for waiting in self._waiting.pop(profile, ()):
-                removed: Result = {"profile": profile, "removed": True}
-                self._server.answer(waiting.connection, waiting.request, removed)
+                removed = RequestRefused("removed", f"{profile} was removed before it was in force")
+                self._server.refuse(waiting.connection, waiting.request, removed)
         self._batches.removed(set(profiles))
         self._answer_batches()
 
@@ -178,7 +177,7 @@ class RegistrationRequests(Part):
 
     def _register_source(
         self, connection: int, request: Request, asked: verbs.SourceRegister
-    ) -> Result | None:
+    ) -> answers.SourceInfo | None:
         principal = self._server.principal(connection)
         owner = "" if principal is None else str(principal)
         content = ["name", "schema_name", "schema", "validate", "compression"]
@@ -244,7 +243,7 @@ class RegistrationRequests(Part):
 
     def _add_profile(
         self, connection: int, request: Request, asked: verbs.ProfileAdd
-    ) -> Result | None:
+    ) -> answers.ProfileInfo | None:
         user = verbs.user_meant(asked.user, self._server.principal(connection))
         key = _key(asked.key, request, "profile", user, "text")
         entry = self._catalog.profiles.get(self._find(request, key))
@@ -268,7 +267,7 @@ class RegistrationRequests(Part):
     ) -> ProfileEntry:
         text = asked.text
         check_length(asked.verb, text, self._topology.limits.profile_length_max)
-        new = Asked(text, user, request.request, policy_argument(asked.verb, asked.policy))
+        new = Asked(text, user, request.request, asked.policy)
         check(text)
         return self._news.add([new], asked.location, asked.near, is_bounded)[0]
 
@@ -297,44 +296,45 @@ class RegistrationRequests(Part):
 
     def _await_profile(
         self, connection: int, request: Request, asked: verbs.ProfileAwait
-    ) -> Result | None:
+    ) -> answers.ProfileAwaited | None:
         profile = asked.profile
         version = int(asked.version)
         entry = self._catalog.profiles.get(profile)
         if entry is None:
-            return {"gone": True}
+            return answers.ProfileAwaited(gone=True)
         if 0 < version <= entry.version:
             return self._changed_result(entry)
         self._awaiting.setdefault(profile, []).append((connection, request.request, version))
         return None
 
-    def _profile_result(self, entry: ProfileEntry) -> Result:
-        policy = self._catalog.policies.of(entry.profile)
-        return {
-            **({} if policy == USUAL else {"policy": policy._asdict()}),
-            "profile": entry.profile,
-            "user": entry.user,
-            "host": entry.host,
-            "address": self._topology.where(entry.host),
-            "version": entry.version,
-            "placed": entry.placed,
-            "live": entry.live >= entry.version,
-            "near": entry.near,
-        }
+    def _profile_result(self, entry: ProfileEntry, **more: Any) -> answers.ProfileInfo:
+        return answers.ProfileInfo(
+            id=entry.profile,
+            user=entry.user,
+            host=entry.host,
+            address=self._topology.where(entry.host),
+            version=entry.version,
+            live=entry.live >= entry.version,
+            near=entry.near,
+            policy=self._catalog.policies.of(entry.profile),
+            **more,
+        )
 
-    def _added_result(self, entry: ProfileEntry) -> Result:
-        """Also with what the schemas of the sources say about the profile."""
-        return {**self._profile_result(entry), "warnings": self._warnings(entry)}
+    def _added_result(self, entry: ProfileEntry) -> answers.ProfileInfo:
+        """Also with the warnings that the schemas of the sources give for the profile."""
+        return self._profile_result(entry, warnings=tuple(self._warnings(entry)))
 
-    def _changed_result(self, entry: ProfileEntry) -> Result:
-        return {"gone": False, "warnings": self._warnings(entry)}
+    def _changed_result(self, entry: ProfileEntry) -> answers.ProfileAwaited:
+        return answers.ProfileAwaited(gone=False, warnings=tuple(self._warnings(entry)))
 
     def _warnings(self, entry: ProfileEntry) -> list[str]:
         access = self._server.access.now
         seen = schemas_seen(self._catalog, access, entry.user)
         return [*map(str, unbound_variables(entry.text)), *schema_warnings(entry.text, seen)]
 
-    def _list_profiles(self, connection: int, request: Request, asked: verbs.ProfileList) -> Result:
+    def _list_profiles(
+        self, connection: int, request: Request, asked: verbs.ProfileList
+    ) -> answers.Profiles:
         """One page in order of registration: those after the id ``after``.
 
         ``texts``: with what they say, and fewer to a page.
@@ -347,18 +347,20 @@ class RegistrationRequests(Part):
             entries = entries[ids.index(after) + 1 :] if after in ids else []
         if asked.texts:
             page = entries[:LIST_TEXTS_MAX]
-            results = [{**self._profile_result(entry), "text": entry.text} for entry in page]
+            found = [self._profile_result(entry, text=entry.text) for entry in page]
         else:
             page = entries[:LIST_MAX]
-            results = [self._profile_result(entry) for entry in page]
-        return {"profiles": results, "more": len(entries) > len(page)}
+            found = [self._profile_result(entry) for entry in page]
+        return answers.Profiles(found, more=len(entries) > len(page))
 
-    def _show_profile(self, connection: int, request: Request, asked: verbs.ProfileShow) -> Result:
+    def _show_profile(
+        self, connection: int, request: Request, asked: verbs.ProfileShow
+    ) -> answers.ProfileInfo:
         profile = asked.profile
         entry = self._catalog.profiles.get(profile)
         if entry is None:
             raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")
-        return {**self._profile_result(entry), "text": entry.text}
+        return self._profile_result(entry, text=entry.text)
 
     def _find(self, request: Request, key: Key | None) -> str:
         """What the request, or an earlier one with its key, has made already; "" if nothing."""

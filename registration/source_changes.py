@@ -27,18 +27,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
 from formats import Schema
 from overlay import verbs
+from overlay.answers import SourceGone, SourceInfo
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap
 from overlay.link.frame import SOURCE_CHANGES
 from overlay.link.frames import SourceRemoved
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result
+from overlay.link.request_server import RequestRefused
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
@@ -70,11 +72,10 @@ class _Census:
     left: Iterator[str]
     before: list[SourceEntry]
     now: list[SourceEntry]
-    profiles: int
     looked_at: int = 0
     is_over: bool = False
     warned: int = 0
-    warnings: list[list[object]] = field(default_factory=list)
+    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of the first
     schemas: dict[str, tuple[list[Schema], list[Schema]]] = field(default_factory=dict)
 
 
@@ -109,7 +110,7 @@ class SourceChanges(Part):
         self._roots = roots
         self._links = context.links
         self._access = context.access
-        self._answer = context.server.answer
+        self._server = context.server
         self._is_over = context.slice.is_over
         self._updates: dict[str, _Update] = {}  # by request, the oldest first
         # By request, the oldest first.
@@ -125,39 +126,40 @@ class SourceChanges(Part):
         """The shape of the network may be settled."""
         self.flush_soon()
 
-    def result(self, entry: SourceEntry) -> Result:
-        """What people are told of a source."""
-        return {
-            "source": entry.source,
-            "name": entry.name,
-            "root": entry.root,
-            "address": self._shapes.address(entry.root),
-            "location": list(entry.location) if entry.location else None,
-            "rate": entry.rate,
-            "size": entry.size,
-            "schema_name": entry.schema_name,
-            "schema_kind": entry.schema_kind,
-            "schema_unread": list(entry.schema_unread),
-            "validation": entry.validation,
-            "compression": [*entry.compression],
-            "base": entry.base,
-            "ready": entry.ready and not entry.is_removed,
-            "version": entry.version,
-            "owner": entry.owner,
-            "removed": entry.is_removed,
-        }
+    def result(self, entry: SourceEntry, **of_update: Any) -> SourceInfo:
+        """``of_update``: the fields about an update."""
+        return SourceInfo(
+            id=entry.source,
+            name=entry.name,
+            root=entry.root,
+            address=self._shapes.address(entry.root),
+            location=entry.location,
+            rate=entry.rate,
+            size=entry.size,
+            schema_name=entry.schema_name,
+            schema_kind=entry.schema_kind,
+            validation=entry.validation,
+            compression=[*entry.compression],
+            ready=entry.ready and not entry.is_removed,
+            base=entry.base,
+            version=entry.version,
+            owner=entry.owner,
+            removed=entry.is_removed,
+            schema_unread=entry.schema_unread,
+            **of_update,
+        )
 
     # --- what is asked for ----------------------------------------------------------------
 
     def update(
         self, entry: SourceEntry, wanted: SourceEntry, connection: int, request: str
-    ) -> Result | None:
+    ) -> SourceInfo | None:
         """``wanted``: the entry as it is to be.  None: answered when it is in force."""
         known = self._updates.get(request)
         if known is None:
             changed = [name for name in CHANGEABLE if _differs(entry, wanted, name)]
             if not changed:
-                return {**self.result(entry), **_said([], None)}
+                return self.result(entry)
             self._check_brokers()
             wanted = replace(wanted, version=entry.version + 1)
             census = self._census(entry, wanted) if "schema" in changed else None
@@ -204,7 +206,7 @@ class SourceChanges(Part):
                 self._tell(entry)
         for source in [each for each in self._waiting if each not in self._catalog.sources]:
             for connection, request in self._waiting.pop(source):
-                self._answer(connection, request, {"source": source})
+                self._server.answer(connection, request, SourceGone(source))
         for update in list(self._updates.values()):
             if update.waits and self._is_done(update):
                 self._answer_update(update)
@@ -278,13 +280,21 @@ class SourceChanges(Part):
     def _answer_update(self, update: _Update) -> None:
         waits, update.waits = update.waits, []
         for connection, request in waits:
-            self._answer(connection, request, self._updated(update))
+            try:
+                self._server.answer(connection, request, self._updated(update))
+            except RequestRefused as refusal:
+                self._server.refuse(connection, request, refusal)
 
-    def _updated(self, update: _Update) -> Result:
+    def _updated(self, update: _Update) -> SourceInfo:
+        """RequestRefused "removed" where the source is gone."""
         entry = self._catalog.sources.get(update.source)
         if entry is None:
-            return {"source": update.source, "removed": True}
-        return {**self.result(entry), **_said(update.changed, update.census)}
+            raise RequestRefused("removed", f"{update.source} was removed meanwhile")
+        said: dict[str, Any] = {"changed": tuple(update.changed)}
+        if (census := update.census) is not None:
+            said |= {"looked_at": census.looked_at, "warned": census.warned}
+            said["warnings"] = census.warnings
+        return self.result(entry, **said)
 
     def _remember(self, request: str, update: _Update) -> None:
         self._updates[request] = update
@@ -297,9 +307,8 @@ class SourceChanges(Part):
 
     def _census(self, entry: SourceEntry, wanted: SourceEntry) -> _Census:
         others = [e for e in self._catalog.sources.values() if e.source != entry.source]
-        profiles = list(self._catalog.profiles)
-        left = iter(profiles[-PROFILES_MAX:])
-        return _Census(left, [*others, entry], [*others, wanted], len(profiles))
+        left = iter(list(self._catalog.profiles)[-PROFILES_MAX:])
+        return _Census(left, [*others, entry], [*others, wanted])
 
     def _count_next(self, census: _Census) -> bool:
         """The next profile; False: there is none."""
@@ -322,7 +331,7 @@ class SourceChanges(Part):
         if warnings:
             census.warned += 1
             if len(census.warnings) < WARNED_MAX:
-                census.warnings.append([profile, warnings])
+                census.warnings[profile] = tuple(warnings)
         return True
 
     def _seen(self, sources: list[SourceEntry], user: str) -> list[Schema]:
@@ -336,16 +345,3 @@ CHANGEABLE = ("location", "rate", "size", "schema", "validation")
 def _differs(entry: SourceEntry, wanted: SourceEntry, name: str) -> bool:
     names = ("schema", "schema_name", "schema_kind") if name == "schema" else (name,)
     return any(getattr(entry, each) != getattr(wanted, each) for each in names)
-
-
-def _said(changed: list[str], census: _Census | None) -> Result:
-    """``looked_at`` of how many ``profiles`` there are, the newest; ``warned`` of them can match no
-    message any more or need what none has any more, and could before; ``warnings``: of the first
-    of these, (profile, texts)."""
-    return {
-        "changed": changed,
-        "profiles": 0 if census is None else census.profiles,
-        "looked_at": 0 if census is None else census.looked_at,
-        "warned": 0 if census is None else census.warned,
-        "warnings": [] if census is None else census.warnings,
-    }

@@ -32,7 +32,7 @@ from formats import (
     read_compression_dictionary,
 )
 from formats.graph.iris import find_bad_character, has_scheme
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.part import Part
@@ -40,7 +40,6 @@ from overlay.link.principal import Principal
 from overlay.link.request_server import (
     RequestRefused,
     RequestServer,
-    Result,
     Verb,
 )
 from registration.catalog import Catalog, SourceEntry
@@ -135,7 +134,7 @@ class SourceRequests(Part):
 
     def ensure(
         self, entry: SourceEntry, settings: SourceSettings, connection: int, request: Request
-    ) -> Result | None:
+    ) -> answers.SourceInfo | None:
         """A source that is there has these settings from now on."""
         wanted = replace(entry, **settings._asdict())
         fixed = [name for name in FOREVER if getattr(entry, name) != getattr(wanted, name)]
@@ -149,21 +148,23 @@ class SourceRequests(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _list(self, connection: int, request: Request, asked: verbs.SourceList) -> Result:
-        """Those that whoever asks may see, or publish as."""
-        seen = [self.result(entry) for entry in self._seen(connection)]
-        return {"sources": seen}
+    def _list(self, connection: int, request: Request, asked: verbs.SourceList) -> answers.Sources:
+        return answers.Sources([self.result(entry) for entry in self._seen(connection)])
 
-    def _show(self, connection: int, request: Request, asked: verbs.SourceShow) -> Result:
+    def _show(
+        self, connection: int, request: Request, asked: verbs.SourceShow
+    ) -> answers.SourceInfo:
         return self.result(self._named(connection, asked))
 
-    def _show_schema(self, connection: int, request: Request, asked: verbs.SourceSchema) -> Result:
+    def _show_schema(
+        self, connection: int, request: Request, asked: verbs.SourceSchema
+    ) -> answers.SourceSchema:
         entry = self._named(connection, asked)
-        return {"name": entry.schema_name, "kind": entry.schema_kind, "schema": entry.schema}
+        return answers.SourceSchema(entry.schema_name, entry.schema_kind, entry.schema)
 
     def _update(
         self, connection: int, request: Request, asked: verbs.SourceUpdate
-    ) -> Result | None:
+    ) -> answers.SourceInfo | None:
         entry = self._mine(connection, asked)
         wanted = entry
         if asked.location is not UNSET:
@@ -189,10 +190,10 @@ class SourceRequests(Part):
 
     def _remove(
         self, connection: int, request: Request, asked: verbs.SourceRemove
-    ) -> Result | None:
+    ) -> answers.SourceGone | None:
         removed = self._changes.removed_by(request.request)
         if removed is not None and removed not in self._catalog.sources:
-            return {"source": removed}
+            return answers.SourceGone(removed)
         entry = self._mine(connection, asked)
         self._changes.remove(entry, connection, request.request)
         return None

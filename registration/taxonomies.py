@@ -15,16 +15,18 @@ on (onyx/broker/network/taxonomies.py).
 
 from __future__ import annotations
 
+from typing import Any
+
 from formats import Compression, FormatError, compress, decompress
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.syntaxes import GraphSyntax, by_media_type
 from formats.graph.taxonomy import Taxonomy, check_taxonomy, read_taxonomy, union
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import Request, TaxonomiesAnnounced
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result, Verb
+from overlay.link.request_server import RequestRefused, Verb
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
@@ -118,7 +120,9 @@ class Taxonomies(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _put(self, connection: int, request: Request, asked: verbs.TaxonomyPut) -> Result:
+    def _put(
+        self, connection: int, request: Request, asked: verbs.TaxonomyPut
+    ) -> answers.TaxonomyPut:
         name = asked.name
         if not name:
             raise RequestRefused("bad-argument", "a taxonomy has a name")
@@ -129,7 +133,7 @@ class Taxonomies(Part):
             raise RequestRefused("bad-argument", f"'syntax' must be one of {known}")
         former = self._of_name.get(name)
         if former is not None and (former.syntax, _unpacked(former.text)) == (syntax, text):
-            return self._shown(name, changed=False)
+            return answers.TaxonomyPut(**self._facts(name))
         if former is None and len(self._of_name) == TAXONOMIES_MAX:
             raise RequestRefused("too-many", f"there are {TAXONOMIES_MAX} taxonomies already")
         try:
@@ -150,33 +154,30 @@ class Taxonomies(Part):
         )
         self._of_name[name] = row
         self._changed(connection, request, f"{name}, {len(text)} bytes", all_of_them)
-        return self._shown(name, changed=True)
+        return answers.TaxonomyPut(**self._facts(name), changed=True)
 
-    def _list(self, connection: int, request: Request, asked: verbs.TaxonomyList) -> Result:
-        return {
-            "version": self._version.now.version,
-            "taxonomies": [
-                [name, row.version, row.syntax.value, row.size, self._read[name].statistics()]
-                for name, row in sorted(self._of_name.items())
-            ],
-        }
+    def _list(
+        self, connection: int, request: Request, asked: verbs.TaxonomyList
+    ) -> answers.Taxonomies:
+        listed = [answers.TaxonomyInfo(**self._facts(name)) for name in sorted(self._of_name)]
+        return answers.Taxonomies(listed, self._version.now.version)
 
-    def _show(self, connection: int, request: Request, asked: verbs.TaxonomyShow) -> Result:
+    def _show(
+        self, connection: int, request: Request, asked: verbs.TaxonomyShow
+    ) -> answers.TaxonomyText:
         name = asked.name
         row = self._known(name)
-        return {
-            "name": name,
-            "version": row.version,
-            "syntax": row.syntax.value,
-            "text": _unpacked(row.text),
-        }
+        text = _unpacked(row.text)
+        return answers.TaxonomyText(name, row.version, row.syntax.value, text)
 
-    def _remove(self, connection: int, request: Request, asked: verbs.TaxonomyRemove) -> Result:
+    def _remove(
+        self, connection: int, request: Request, asked: verbs.TaxonomyRemove
+    ) -> answers.TaxonomyGone:
         name = asked.name
         self._known(name)
         del self._of_name[name], self._read[name]
         self._changed(connection, request, name, union(self._read.values()))
-        return {"name": name, "version": self._version.now.version}
+        return answers.TaxonomyGone(name, self._version.now.version)
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -185,13 +186,10 @@ class Taxonomies(Part):
             raise RequestRefused("unknown-taxonomy", f"there is no taxonomy {name!r}")
         return self._of_name[name]
 
-    def _shown(self, name: str, *, changed: bool) -> Result:
-        return {
-            "name": name,
-            "version": self._of_name[name].version,
-            "changed": changed,
-            **self._read[name].statistics(),
-        }
+    def _facts(self, name: str) -> dict[str, Any]:
+        row = self._of_name[name]
+        facts = {"version": row.version, "syntax": row.syntax.value, "bytes": row.size}
+        return {"name": name, **facts, **self._read[name].statistics()}
 
     def _changed(
         self, connection: int, request: Request, detail: str, all_of_them: Taxonomy

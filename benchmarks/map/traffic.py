@@ -27,8 +27,8 @@ import trio
 from benchmarks.benchmark import BenchmarkError
 from benchmarks.network.helper import questions, say
 from onyx import DataSource, User
-from onyx.client_values import Location
 from onyx.identity.known_networks import INSECURE, use_credentials
+from overlay.answers import Location
 from overlay.topology import Topology, load_topology
 
 PROBE_SECONDS = 4.0

@@ -107,7 +107,7 @@ async def _unread_schemas(registration: RegistrationClient) -> dict[str, str]:
     sources = [source for source in await registration.sources() if source.schema_name]
     for source in sources[:SCHEMAS_MAX]:
         said = await registration.ask(verbs.SourceSchema(source=source.id))
-        if why := await trio.to_thread.run_sync(why_unread, said["name"], said["schema"]):
+        if why := await trio.to_thread.run_sync(why_unread, said.name, said.schema):
             found[source.id] = why
     return found
 

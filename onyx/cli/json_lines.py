@@ -15,14 +15,16 @@ import msgspec
 from onyx.cli import json_live_types as live
 from onyx.cli import json_store_types as stores
 from onyx.cli import json_types as types
+from overlay import answers, verbs
+from overlay.answers import as_shown
 
-_PLAN_MOVES = (types.PlanProgress, types.PlanMoves)
+_SOURCE = (as_shown(answers.SourceInfo),)
 
 LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
-    "source register": (types.Source,),
-    "source list": (types.Source,),
-    "source show": (types.Source,),
-    "source update": (types.Source,),
+    "source register": _SOURCE,
+    "source list": _SOURCE,
+    "source show": _SOURCE,
+    "source update": _SOURCE,
     "source remove": (types.SourceRemoved,),
     "source publish": (types.MessagePublished, types.PublicationDone),
     "source resume": (types.MessagePublished, types.PublicationDone),
@@ -39,7 +41,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "profile check": (types.TextChecked, types.TextRefused),
     "profile explain": (types.ProfileExplained, types.TextRefused),
     "profile why-not": (types.WhyNot,),
-    "profile policy": (types.ProfilePolicy,),
+    "profile policy": (as_shown(answers.PolicyInfo),),
     "profile plan": (types.ProfilesPlan,),
     "profile import": (types.AssertionRead, types.AssertionImported),
     "up": (types.NetworkUp, types.ProcessEvent, types.SettingsTaken, types.Event),
@@ -58,13 +60,8 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "topology check": (types.TopologyChecked,),
     "topology show": (types.TopologyShown,),
     "topology apply": (types.ShapeChange, types.VersionSettled),
-    "access list": (types.Rule,),
-    "access grant": (types.RuleChanged,),
-    "access revoke": (types.RuleChanged,),
     "token issue": (types.TokenIssued,),
     "token oidc": (types.TokenIssued,),
-    "token list": (types.TokenListed,),
-    "token revoke": (types.TokenRevoked,),
     "audit list": (types.Audited,),
     "cert issue": (types.CertificateIssued,),
     "cert list": (types.Certificate,),
@@ -75,10 +72,8 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "context remove": (types.ContextChanged,),
     "context list": (types.ContextListed,),
     "completion": (types.Completion,),
-    "taxonomy put": (types.Taxonomy,),
-    "taxonomy list": (types.Taxonomy,),
-    "taxonomy show": (types.Taxonomy,),
-    "taxonomy remove": (types.Taxonomy,),
+    "taxonomy put": (as_shown(answers.TaxonomyPut),),
+    "taxonomy show": (types.TaxonomyText,),
     "make-results": (types.ResultsMade,),
     "store verify": (stores.StoreState,),
     "store repair": (stores.StoreState,),
@@ -89,18 +84,18 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "plan make": (types.Plan,),
     "plan show": (types.Plan,),
     "plan place": (types.Placement,),
-    "plan use": (types.PlanInForce,),
-    "plan apply": _PLAN_MOVES,
-    "plan pause": _PLAN_MOVES,
-    "plan resume": _PLAN_MOVES,
-    "plan abort": _PLAN_MOVES,
-    "plan auto": (types.AutoPlan,),
+    "plan use": (as_shown(answers.PlanUsed),),
+    "plan apply": (as_shown(answers.PlanProgress), types.PlanMoves),
+    "plan auto": (as_shown(answers.AutoPlan),),
     "plan status": (types.PlanStatus,),
     "plan diff": (types.PlanDifference,),
     "backtest": (types.Backtest,),
     "archive read": (types.ArchivedMessage,),
 }
 """By the words of a command; a line is one of these."""
+
+for _kind in (kind for kind in verbs.TABLE if kind.is_command):
+    LINES.setdefault(_kind.verb.replace(".", " "), (as_shown(answers.line_of(_kind.answer)),))
 
 
 def decode_line(command: str, line: str) -> msgspec.Struct:
@@ -126,7 +121,7 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What the commands of onyx print with --json, one object a line",
         "commands": commands,
-        "$defs": definitions,
+        "$defs": msgspec.json.decode(msgspec.json.encode(definitions)),  # no tuples
     }
 
 

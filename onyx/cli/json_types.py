@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from overlay.answers import AutoPlan, ProfileInfo, as_shown
 from yfilter.errors import Fault
 
 
@@ -18,30 +19,6 @@ class OpenLine(msgspec.Struct):
 
 
 # --- sources and messages ---------------------------------------------------------------------
-
-
-class Source(Line):
-    id: str
-    name: str
-    root: str
-    address: str
-    location: tuple[float, float] | None
-    rate: float
-    size: int
-    schema_name: str
-    schema_kind: str
-    validation: str
-    compression: list[str]
-    ready: bool
-    base: str
-    version: int
-    owner: str
-    removed: bool
-    changed: list[str] = []
-    looked_at: int = 0
-    warned: int = 0
-    schema_unread: list[str] = []
-    warnings: dict[str, list[str]] = {}
 
 
 class SourceRemoved(Line):
@@ -113,19 +90,9 @@ class LinkTransformation(OpenLine):
 # --- profiles ---------------------------------------------------------------------------------
 
 
-class Profile(Line):
-    id: str
-    user: str
-    host: str
-    address: str
-    version: int
-    live: bool
-    near: bool
-    warnings: list[str]
-    missing: list[str]
-    policy: dict[str, Any]
-    text: str | None = None
-    file: str = ""
+Profile = msgspec.defstruct(
+    "Profile", [("file", str, "")], bases=(as_shown(ProfileInfo),), forbid_unknown_fields=True
+)
 
 
 class ProfileRefused(Line):
@@ -200,11 +167,6 @@ class WhyNot(Line):
     profile: str
     matched: bool
     failure: Failed | None
-
-
-class ProfilePolicy(Line):
-    profile: str
-    policy: dict[str, Any]
 
 
 class ProfilesPlan(Line):
@@ -342,36 +304,11 @@ class TopologyShown(OpenLine):
     """Of a file, or live."""
 
 
-class Rule(Line):
-    principal: str
-    role: str
-    scope: str
-    from_topology: bool
-
-
-class RuleChanged(Line):
-    principal: str
-    role: str
-    scope: str
-    changed: bool
-
-
 class TokenIssued(Line):
     principal: str
     file: str
     token: str = ""
     expires: int = 0
-
-
-class TokenListed(Line):
-    token: str
-    principal: str
-    expires: int
-    only: list[tuple[str, str]]
-
-
-class TokenRevoked(Line):
-    token: str
 
 
 class Audited(Line):
@@ -422,9 +359,11 @@ class Completion(Line):
     script: str
 
 
-class Taxonomy(OpenLine):
+class TaxonomyText(Line):
     name: str
     version: int
+    syntax: str
+    text: str
 
 
 class ResultsMade(Line):
@@ -457,45 +396,10 @@ class Placement(Line):
     pattern: str | None
 
 
-class PlanInForce(Line):
-    plan: str | None
-
-
-class PlanProgress(Line):
-    state: str
-    plan: str
-    rate: float
-    at_once: int
-    moved: int
-    given_up: int
-    under_way: int
-    looked_at: int
-    profiles: int
-    put_off: dict[str, int]
-    came: dict[str, int]
-    left: dict[str, int]
-
-
 class PlanMoves(Line):
     profiles: int
     would_move: int
     moves: list[dict[str, Any]]
-
-
-class AutoPlan(Line):
-    is_on: bool
-    state: str
-    why: str
-    plan: str
-    at: float
-    reason: str
-    seconds: float
-    profiles: int
-    changed: int
-    failures: int
-    failure: str
-    next_in: float
-    says: list[str]
 
 
 class PlanStatus(OpenLine):
@@ -503,7 +407,7 @@ class PlanStatus(OpenLine):
 
     plan: str
     applied: dict[str, Any]
-    auto: AutoPlan
+    auto: as_shown(AutoPlan)  # type: ignore[valid-type]
     profiles: int = 0
     misplaced: int = 0
     coverage: float = 1.0

@@ -10,8 +10,8 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 from importlib import import_module, util
 from math import isinf
@@ -22,12 +22,12 @@ import trio
 from formats.errors import SchemaRefused
 from formats.schema import Schema, what_is_unread
 from onyx.charts import Curve, columns_svg, curves_svg
+from onyx.cli.asking import Told, add_commands, tell
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan, read_plan_text
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import not_negative, positive, print_json, read_text, say_unread, table
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
-from onyx.client_values import AutoPlan, PlanProgress
 from onyx.errors import (
     EXIT_BUSY,
     EXIT_CANNOT_CREATE,
@@ -40,6 +40,8 @@ from onyx.errors import (
 )
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.schema_path import load_schema
+from overlay import verbs
+from overlay.answers import AutoPlan, PlanProgress
 from overlay.topology import load_topology
 from registration.planning.drift import Drift, Measured
 from registration.planning.plan import Placer, Plan, Rule
@@ -88,9 +90,9 @@ APPLY_EXAMPLES = """\
 """
 
 
-def add_apply_verbs(verbs: Subparsers) -> None:
+def add_apply_verbs(subverbs: Subparsers) -> None:
     apply = add_verb(
-        verbs,
+        subverbs,
         "apply",
         "move profiles to where a plan has them, live",
         details=APPLY_DETAILS,
@@ -113,7 +115,7 @@ def add_apply_verbs(verbs: Subparsers) -> None:
     add_client_arguments(apply)
     set_run(apply, run_apply)
     auto = add_verb(
-        verbs,
+        subverbs,
         "auto",
         "have the registration service plan by itself, or not",
         details=AUTO_DETAILS,
@@ -122,14 +124,9 @@ def add_apply_verbs(verbs: Subparsers) -> None:
     auto.add_argument("--off", action="store_true", help="make no plans until it is asked again")
     add_client_arguments(auto)
     set_run(auto, run_auto)
-    for name, summary, run in (
-        ("pause", "begin no more moves for now", run_pause),
-        ("resume", "go on with a plan that was paused", run_resume),
-        ("abort", "begin no more moves, and leave profiles where they are", run_abort),
-    ):
-        verb = add_verb(verbs, name, summary, examples=f"  onyx plan {name}")
-        add_client_arguments(verb)
-        set_run(verb, run)
+    told = Told(said)
+    steering = dict.fromkeys((verbs.PlanPause, verbs.PlanResume, verbs.PlanAbort), told)
+    add_commands(subverbs, "plan", told=steering)
 
 
 def said(progress: PlanProgress) -> str:
@@ -188,11 +185,7 @@ def run_auto(arguments: argparse.Namespace) -> int:
         async with RegistrationClient(registration_address(arguments)) as registration:
             return await registration.auto_plan(on=not arguments.off)
 
-    auto = trio.run(turn)
-    if arguments.json:
-        print_json(asdict(auto))
-    else:
-        print("\n".join(auto.says))
+    tell(arguments, trio.run(turn), Told(lambda auto: "\n".join(auto.says)))
     return EXIT_OK
 
 
@@ -211,7 +204,7 @@ def _print_drift_of_plan(drift: Drift, *, as_json: bool) -> int:
 def _print_outcome(progress: PlanProgress, arguments: argparse.Namespace) -> int:
     stay = sum(progress.put_off.values())
     if arguments.json:
-        print_json(asdict(progress))
+        print_json(progress.shown())
     elif not progress.is_over:
         print(f"plan {progress.plan}: {said(progress)}")
         print("the registration service goes on with it; see onyx plan status")
@@ -228,36 +221,6 @@ def _print_outcome(progress: PlanProgress, arguments: argparse.Namespace) -> int
 
 
 _ENDS = {"done": "applied", "aborted": "aborted", "never": "not applied"}
-
-
-# --- pause, resume, abort ---------------------------------------------------------------------
-
-
-def run_pause(arguments: argparse.Namespace) -> int:
-    return _steer(arguments, RegistrationClient.pause_plan)
-
-
-def run_resume(arguments: argparse.Namespace) -> int:
-    return _steer(arguments, RegistrationClient.resume_plan)
-
-
-def run_abort(arguments: argparse.Namespace) -> int:
-    return _steer(arguments, RegistrationClient.abort_plan)
-
-
-def _steer(
-    arguments: argparse.Namespace, ask: Callable[[RegistrationClient], Awaitable[PlanProgress]]
-) -> int:
-    async def asked() -> PlanProgress:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            return await ask(registration)
-
-    progress = trio.run(asked)
-    if arguments.json:
-        print_json(asdict(progress))
-    else:
-        print(said(progress))
-    return EXIT_OK
 
 
 # -------------------------------------------------------------------------------------------------
@@ -441,9 +404,9 @@ in force in a network, and what onyx plan apply would move there.
 {NETWORK_HELP}"""
 
 
-def add_network_verbs(verbs: Subparsers) -> None:
+def add_network_verbs(subverbs: Subparsers) -> None:
     use = add_verb(
-        verbs,
+        subverbs,
         "use",
         "place new profiles by a plan",
         details=USE_DETAILS,
@@ -455,7 +418,7 @@ def add_network_verbs(verbs: Subparsers) -> None:
     add_client_arguments(use)
     set_run(use, run_use)
     status = add_verb(
-        verbs,
+        subverbs,
         "status",
         "say how far a network has drifted from its plan",
         details=STATUS_DETAILS,
@@ -464,7 +427,7 @@ def add_network_verbs(verbs: Subparsers) -> None:
     add_client_arguments(status)
     set_run(status, run_status)
     diff = add_verb(
-        verbs,
+        subverbs,
         "diff",
         "compare two plans",
         details=DIFF_DETAILS,
@@ -508,7 +471,7 @@ def run_status(arguments: argparse.Namespace) -> int:
     if arguments.json:
         applied = {"state": progress.state, "moved": progress.moved}
         facts = _drift_facts(*measured) if measured else {"plan": ""}
-        print_json({**facts, "applied": applied, "auto": asdict(auto)})
+        print_json({**facts, "applied": applied, "auto": auto.shown()})
         return EXIT_OK
     if measured:
         _print_drift(*measured)
@@ -718,14 +681,14 @@ def add_parser(subparsers: Subparsers) -> None:
         "partitions, so that it need not visit all brokers (the paper's PEP, section 4.4).",
         examples=MAKE_EXAMPLES + OTHER_EXAMPLES,
     )
-    verbs = add_subverbs(verb)
-    _add_make(verbs)
-    show = add_verb(verbs, "show", "sum up a plan", examples="  onyx plan show plan")
+    subverbs = add_subverbs(verb)
+    _add_make(subverbs)
+    show = add_verb(subverbs, "show", "sum up a plan", examples="  onyx plan show plan")
     show.add_argument("plan", metavar="PLAN", help="a directory that onyx plan make has written")
     show.add_argument("--json", action="store_true", help="print one JSON object")
     set_run(show, run_show)
     place = add_verb(
-        verbs,
+        subverbs,
         "place",
         "say where a plan places profiles",
         examples="  onyx plan place plan storms.xq\n  echo '//item' | onyx plan place plan -",
@@ -734,13 +697,13 @@ def add_parser(subparsers: Subparsers) -> None:
     place.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     place.add_argument("--json", action="store_true", help="print an object a profile")
     set_run(place, run_place)
-    add_network_verbs(verbs)
-    add_apply_verbs(verbs)
+    add_network_verbs(subverbs)
+    add_apply_verbs(subverbs)
 
 
-def _add_make(verbs: Subparsers) -> None:
+def _add_make(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "make",
         "make a plan of a population of profiles",
         details="Writes into the directory of --out: plan.json (the rules), assignment.parquet\n"

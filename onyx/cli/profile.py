@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trio
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from formats.errors import DecodeError, MessageRefused, SchemaRefused
 from formats.media_types import media_type_of
@@ -48,7 +48,6 @@ from onyx.cli.values import (
     table,
 )
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
-from onyx.client_values import ProfileInfo
 from onyx.clients import LIVE_SECONDS, User, login_name
 from onyx.errors import (
     EXIT_DATA,
@@ -60,7 +59,8 @@ from onyx.errors import (
 )
 from onyx.registration_client import RegistrationClient
 from onyx.rule_sets import ImportedRules, import_rules, read_rule_set
-from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy, policy_of
+from overlay.answers import ProfileInfo
+from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy
 from yfilter import (
     Conjunction,
     LinkTarget,
@@ -442,7 +442,7 @@ def policy_said(arguments: argparse.Namespace, base: DeliveryPolicy = USUAL) -> 
         if getattr(arguments, option) is not None
     }
     try:
-        return policy_of({**base._asdict(), **said})
+        return base.changed(said)
     except ValueError as error:
         raise UsageError(f"no policy: {error}") from None
 
@@ -458,7 +458,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     policy = trio.run(change)
     if arguments.json:
-        print_json({"profile": arguments.profile, "policy": policy._asdict()})
+        print_json({"profile": arguments.profile, "policy": to_builtins(policy)})
     else:
         print(sentence(policy))
     return EXIT_OK
@@ -777,7 +777,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
     profile = _ask(arguments, show)
     if arguments.json:
-        print_json(_values(profile))
+        print_json(profile.shown())
         return EXIT_OK
     said = _sentence(profile)
     if profile.policy != USUAL:
@@ -794,7 +794,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     found = _ask(arguments, profiles)
     if arguments.json:
         for profile in found:
-            print_json({key: value for key, value in _values(profile).items() if key != "text"})
+            print_json({key: value for key, value in profile.shown().items() if key != "text"})
     elif not found:
         print("no profiles", file=sys.stderr)
     else:
@@ -861,16 +861,12 @@ def _ask(
 def _report_profile(name: str, profile: ProfileInfo, as_json: bool) -> None:
     """The id alone on standard output, so that a script can take it."""
     if as_json:
-        print_json({"file": name, **_values(profile)})
+        print_json({"file": name, **profile.shown()})
     else:
         print(profile.id, flush=True)
         print(f"onyx: {_sentence(profile)}", file=sys.stderr)
         for warning in profile.warnings:
             print(f"onyx: {name}: warning: {warning}", file=sys.stderr)
-
-
-def _values(profile: ProfileInfo) -> dict[str, object]:
-    return {**asdict(profile), "policy": profile.policy._asdict()}
 
 
 def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> None:

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from onyx.cli.network_option import registration_address
 from onyx.cli.values import counted, location, print_json, read_text
-from onyx.client_values import Location
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, UsageError, UserError
 from onyx.profile_batches import NewProfile, ProfileBatches
+from overlay.answers import Location
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 

@@ -21,10 +21,10 @@ from onyx.cli.values import (
     table,
 )
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
-from onyx.client_values import SourceInfo
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_OK
 from onyx.registration_client import RegistrationClient
+from overlay.answers import SourceInfo
 
 REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
@@ -137,7 +137,7 @@ def run_register(arguments: argparse.Namespace) -> int:
     source = trio.run(_register, arguments)
     say_unread(arguments.schema, source.info.schema_unread)
     if arguments.json:
-        print_json(source_changes.source_facts(source.info))
+        print_json(source.info.shown())
     else:
         print(source.id)
         if source.info.changed:
@@ -157,7 +157,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     sources = trio.run(_list, arguments)
     if arguments.json:
         for source in sources:
-            print_json(source_changes.source_facts(source))
+            print_json(source.shown())
     elif not sources:
         print("no sources", file=sys.stderr)
     else:

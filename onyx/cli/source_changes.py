@@ -8,6 +8,7 @@ from pathlib import Path
 
 import trio
 
+from onyx.cli.asking import Told, add_command
 from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import (
     LOCATION_HELP,
@@ -18,9 +19,10 @@ from onyx.cli.values import (
     say_unread,
 )
 from onyx.cli.verb import Subparsers, add_verb, set_run
-from onyx.client_values import SourceInfo
 from onyx.errors import EXIT_OK, UsageError
 from onyx.registration_client import RegistrationClient
+from overlay.answers import SourceInfo
+from overlay.verbs import SourceShow
 
 EXAMPLES = """\
   onyx source show weather                       by its id, or its name
@@ -37,10 +39,7 @@ VALIDATE_HELP = (
 
 def add_parser(verbs: Subparsers) -> None:
     """All three."""
-    show = add_verb(verbs, "show", "show one data source", examples=EXAMPLES)
-    show.add_argument("source", metavar="SOURCE", help="its id or its name")
-    set_run(show, run_show)
-    add_client_arguments(show)
+    add_command(verbs, SourceShow, Told(_sentences), examples=EXAMPLES)
     _add_update(verbs)
     remove = add_verb(
         verbs,
@@ -86,15 +85,7 @@ def _add_update(verbs: Subparsers) -> None:
     add_client_arguments(parser)
 
 
-def run_show(arguments: argparse.Namespace) -> int:
-    async def show() -> SourceInfo:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            return await registration.source(arguments.source)
-
-    source = trio.run(show)
-    if arguments.json:
-        print_json(source_facts(source))
-        return EXIT_OK
+def _sentences(source: SourceInfo) -> str:
     schema = f"{source.schema_name} ({source.schema_kind}, {source.validation})"
     facts = {
         "id": source.id,
@@ -110,9 +101,7 @@ def run_show(arguments: argparse.Namespace) -> int:
         "base": source.base or "-",
         "ready": state_of(source),
     }
-    for name, value in facts.items():
-        print(f"{name + ':':<14}{value}")
-    return EXIT_OK
+    return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items())
 
 
 def run_update(arguments: argparse.Namespace) -> int:
@@ -156,7 +145,7 @@ def run_remove(arguments: argparse.Namespace) -> int:
 def report_changes(source: SourceInfo, *, as_json: bool) -> None:
     """What an update has changed; what it takes from profiles goes to standard error."""
     if as_json:
-        print_json(source_facts(source))
+        print_json(source.shown())
         return
     changed = ", ".join(source.changed) or "nothing"
     print(f"{source.id} is in version {source.version}, changed: {changed}")
@@ -165,13 +154,6 @@ def report_changes(source: SourceInfo, *, as_json: bool) -> None:
     if source.warned:
         warned = f"{counted(source.warned, 'profile')} of {source.looked_at:,} looked at"
         print(f"onyx: {warned} match no message any more, or need what none has", file=sys.stderr)
-
-
-def source_facts(source: SourceInfo) -> dict[str, object]:
-    """As ``--json`` says it; what is about an update only behind one."""
-    of_update = ("changed", "looked_at", "warned", "warnings")
-    names = [name for name in SourceInfo.__slots__ if source.changed or name not in of_update]
-    return {name: getattr(source, name) for name in names}
 
 
 def state_of(source: SourceInfo) -> str:

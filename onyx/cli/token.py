@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_urlsafe
 
-import trio
-
-from onyx.cli.access import ask
+from onyx.cli.asking import Told, add_commands, ask, moment
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import print_json, table
+from onyx.cli.values import print_json
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UsageError
@@ -21,6 +17,7 @@ from onyx.identity.known_networks import credentials_for
 from onyx.registration_client import addresses_of
 from overlay import verbs
 from overlay.access import ANYTHING, ROLES, Token
+from overlay.answers import TokenRevoked
 from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
 
@@ -53,8 +50,8 @@ ONLY_HELP = f"bind it to a role, one of {', '.join(ROLES)}; about SCOPE alone, o
 def add_parser(subparsers: Subparsers) -> None:
     summary = "let clients in without a certificate"
     verb = add_verb(subparsers, "token", summary, details=DETAILS, examples=EXAMPLES)
-    verbs = add_subverbs(verb)
-    issue = add_verb(verbs, "issue", "write a new one", details=DETAILS, examples=EXAMPLES)
+    subverbs = add_subverbs(verb)
+    issue = add_verb(subverbs, "issue", "write a new one", details=DETAILS, examples=EXAMPLES)
     issue.add_argument("principal", metavar="PRINCIPAL", type=_principal, help="as user/ann")
     issue.add_argument("--out", metavar="FILE", type=Path, required=True, help="where it goes")
     issue.add_argument("--days", metavar="N", type=float, default=DAYS, help="(default 30)")
@@ -64,7 +61,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )  # fmt: skip
     set_run(issue, run_issue)
     oidc = add_verb(
-        verbs, "oidc", "write a file that shows an OpenID Connect token", details=DETAILS
+        subverbs, "oidc", "write a file that shows an OpenID Connect token", details=DETAILS
     )
     oidc.add_argument("principal", metavar="PRINCIPAL", type=_principal, help="as user/ann")
     oidc.add_argument(
@@ -72,13 +69,13 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     oidc.add_argument("--out", metavar="FILE", type=Path, required=True, help="where it goes")
     set_run(oidc, run_oidc)
-    listing = add_verb(verbs, "list", "list those that there are", details=DETAILS)
-    set_run(listing, run_list)
-    revoke = add_verb(verbs, "revoke", "let nobody in by one any more", details=DETAILS)
-    revoke.add_argument("token", metavar="ID", help="as onyx token list prints it")
-    set_run(revoke, run_revoke)
-    for parser in (issue, oidc, listing, revoke):
+    for parser in (issue, oidc):
         add_client_arguments(parser)
+    add_commands(subverbs, "token", details=DETAILS, told={verbs.TokenRevoke: Told(_revoked)})
+
+
+def _revoked(answer: TokenRevoked) -> str:
+    return f"{answer.token} is revoked"
 
 
 def run_issue(arguments: argparse.Namespace) -> int:
@@ -90,13 +87,15 @@ def run_issue(arguments: argparse.Namespace) -> int:
         seconds=arguments.days * DAY_SECONDS,
         only=arguments.only,
     )
-    answer = trio.run(ask, arguments, asked)
+    answer = ask(arguments, asked)
     _write(arguments, credentials, f"token {secret}")
     if arguments.json:
-        print_json({**answer, "principal": str(arguments.principal), "file": str(arguments.out)})
+        print_json(
+            {**answer.shown(), "principal": str(arguments.principal), "file": str(arguments.out)}
+        )
     else:
-        print(answer["token"])
-        ends = _day(answer["expires"])
+        print(answer.token)
+        ends = moment(answer.expires)
         print(f"onyx: {arguments.out} is {arguments.principal} until {ends}", file=sys.stderr)
     return EXIT_OK
 
@@ -107,32 +106,6 @@ def run_oidc(arguments: argparse.Namespace) -> int:
         print_json({"principal": str(arguments.principal), "file": str(arguments.out)})
     else:
         print(f"{arguments.out}: {arguments.principal}, as long as {arguments.jwt} says so")
-    return EXIT_OK
-
-
-def run_list(arguments: argparse.Namespace) -> int:
-    tokens = trio.run(ask, arguments, verbs.TokenList())["tokens"]
-    now = time.time()
-    if arguments.json:
-        for name, principal, expires, only in tokens:
-            print_json({"token": name, "principal": principal, "expires": expires, "only": only})
-    elif tokens:
-        rows = [
-            (name, principal, _day(expires) if now < expires else "over", _shown(only))
-            for name, principal, expires, only in tokens
-        ]
-        print(table(("TOKEN", "PRINCIPAL", "UNTIL", "ONLY"), rows))
-    else:
-        print("There is no token.")
-    return EXIT_OK
-
-
-def run_revoke(arguments: argparse.Namespace) -> int:
-    answer = trio.run(ask, arguments, verbs.TokenRevoke(token=arguments.token))
-    if arguments.json:
-        print_json(answer)
-    else:
-        print(f"{arguments.token} is revoked")
     return EXIT_OK
 
 
@@ -162,11 +135,3 @@ def _role_and_scope(text: str) -> tuple[str, str]:
     if role not in ROLES:
         raise argparse.ArgumentTypeError(f"{role!r} is no role; expected one of {', '.join(ROLES)}")
     return role, scope or ANYTHING
-
-
-def _shown(only: list[list[str]]) -> str:
-    return ", ".join(":".join(pair) for pair in only) or "-"
-
-
-def _day(second: float) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -81,7 +81,7 @@ async def _collect(arguments: argparse.Namespace) -> tuple[Answer, Mapping[str, 
     profiles = {}
     for broker in sorted(behind):
         async with NetworkClient(brokers[broker]) as client:
-            profiles[broker] = list((await client.ask(verbs.HostedList()))["profiles"])
+            profiles[broker] = (await client.ask(verbs.HostedList())).profiles
     return answer, profiles
 
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 import re
 import time
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
-from typing import Any
+from typing import Any, Union, get_args
 
 import msgspec
 import trio
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 from starlette.responses import JSONResponse, Response
 
 from formats.media_types import XML
-from onyx.client_values import Delivery, ProfileInfo, SourceInfo
+from onyx.client_values import Delivery
 from onyx.clients import login_name
 from onyx.errors import ProfileNotAccepted, RequestFailed, UserError
 from onyx.gateway.backtests import Backtest
@@ -32,7 +32,9 @@ from onyx.registration_client import Result
 from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
-from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy, policy_of
+from overlay.answers import Answer, ProfileInfo, Profiles, as_shown
+from overlay.delivery_policy import USUAL, DeliveryPolicy
+from overlay.link.request_server import RequestRefused, read
 from yfilter.errors import Fault
 
 # -------------------------------------------------------------------------------------------------
@@ -42,7 +44,8 @@ from yfilter.errors import Fault
 @dataclass(frozen=True, slots=True)
 class Operation:
     """``query``, ``headers`` and ``body`` say of each name what it means, ``required`` which are of
-    the body; ``media_type`` of the body, "" for none; ``answers``: by status, what it means."""
+    the body; ``media_type`` of the body, "" for none; ``answers``: by status, what it means;
+    ``schemas``: of names that are no texts; ``gives``: the record of the answer."""
 
     method: str
     path: str
@@ -54,9 +57,61 @@ class Operation:
     required: tuple[str, ...] = ()
     media_type: str = ""
     answers: Mapping[int, str] = field(default_factory=dict)
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    gives: type[Answer] | None = None
 
 
 # -------------------------------------------------------------------------------------------------
+
+
+# -------------------------------------------------------------------------------------------------
+# Verbs with a route, out of their table (overlay/verbs.py).
+
+
+def operation_of(kind: type[verbs.Asked]) -> Operation:
+    """The arguments that stand not in the path are in the query, or in a JSON body; an answer of
+    DELETE is empty."""
+    method, path = kind.route.split()
+    in_path = set(re.findall(r"\{(\w+)\}", path))
+    others = [each for each in msgspec.structs.fields(kind) if each.name not in in_path]
+    schemas = {each.name: argument_schema(each.type) for each in others}
+    takes_body = method != "GET" and bool(others)
+
+    async def answer(call: Call) -> Response:
+        said = call.said if takes_body else dict(call.request.query_params)
+        if unknown := sorted(said.keys() - schemas.keys()):
+            reason = f"{unknown[0]!r}: expected some of {', '.join(schemas) or 'nothing'}"
+            raise Refused(400, "bad-argument", reason)
+        try:
+            asked = read(kind, {**said, **call.path}, strict=takes_body)
+        except RequestRefused as refusal:
+            raise Refused(400, refusal.code, str(refusal)) from None
+        found: Answer = await call.session.client.ask(asked)
+        return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
+
+    answer.__name__ = kind.verb.replace(".", "_")
+    gives = " ".join((kind.answer.__doc__ or "the answer").split())
+    return Operation(
+        *(method, path, kind.summary(), answer),
+        query={} if takes_body else {name: _said(schema) for name, schema in schemas.items()},
+        body={name: _said(schema) for name, schema in schemas.items()} if takes_body else {},
+        schemas=schemas,
+        required=tuple(each.name for each in others if each.required),
+        media_type="application/json" if takes_body else "",
+        answers={204: "it is done"} if method == "DELETE" else {200: gives},
+        gives=None if method == "DELETE" else kind.answer,
+    )
+
+
+def argument_schema(hint: Any) -> dict[str, Any]:
+    """The JSON Schema of an argument that may be left out."""
+    parts = [each for each in get_args(hint) if each is not msgspec.UnsetType]
+    is_optional = msgspec.UnsetType in get_args(hint)
+    return msgspec.json.schema(Union[tuple(parts)] if is_optional else hint)  # noqa: UP007
+
+
+def _said(schema: Mapping[str, Any]) -> str:
+    return str(schema.get("description", ""))
 
 
 # -------------------------------------------------------------------------------------------------
@@ -176,13 +231,13 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "size": {"type": "integer"},
     "schema": {"type": ["string", "null"]},
     "policy": {"type": "object"},
-    **{name: {"type": "integer"} for name in DeliveryPolicy._fields[1:]},
+    **{name: {"type": "integer"} for name in DeliveryPolicy.__struct_fields__[1:]},
     "location": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
 }
 """Of the fields that are no texts."""
 
 
-def openapi(operations: Iterable[Operation]) -> dict[str, Any]:
+def openapi(operations: Collection[Operation]) -> dict[str, Any]:
     """OpenAPI 3.1."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
@@ -193,23 +248,32 @@ def openapi(operations: Iterable[Operation]) -> dict[str, Any]:
     text = {"type": "string"}
     properties |= {"type": text, "title": text, "status": {"type": "integer"}}
     refusal = {"type": "object", "properties": properties, "required": ["code", "reason"]}
+    given = [as_shown(each.gives) for each in operations if each.gives is not None]
+    _, schemas = msgspec.json.schema_components(given, ref_template="#/components/schemas/{name}")
     return {
         "openapi": "3.1.0",
         "info": {"title": "Onyx gateway", "version": version()},
         "paths": paths,
         "components": {
-            "schemas": {"Refusal": refusal},
+            "schemas": {"Refusal": refusal, **schemas},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],
     }
 
 
+def _schema_of(operation: Operation, name: str) -> Mapping[str, Any]:
+    return operation.schemas.get(name) or _SCHEMAS.get(name, {"type": "string"})
+
+
 def _described(operation: Operation) -> dict[str, Any]:
-    answers = {
+    answers: dict[str, dict[str, Any]] = {
         str(status): REFUSAL | {"description": said} if status >= 400 else {"description": said}
         for status, said in operation.answers.items()
     }
+    if operation.gives is not None:
+        given = {"$ref": f"#/components/schemas/{operation.gives.__name__}"}
+        answers["200"]["content"] = {"application/json": {"schema": given}}
     described: dict[str, Any] = {
         "operationId": operation.answer.__name__,
         "summary": operation.summary,
@@ -222,7 +286,7 @@ def _described(operation: Operation) -> dict[str, Any]:
             schema = {
                 "type": "object",
                 "properties": {
-                    name: {**_SCHEMAS.get(name, {"type": "string"}), "description": said}
+                    name: {**_schema_of(operation, name), "description": said}
                     for name, said in operation.body.items()
                 },
                 "required": list(operation.required),
@@ -239,7 +303,8 @@ def _parameters(operation: Operation) -> Iterator[dict[str, Any]]:
     for name in re.findall(r"\{(\w+)\}", operation.path):
         yield {"name": name, "in": "path", "required": True, "schema": text}
     for name, said in operation.query.items():
-        yield {"name": name, "in": "query", "description": said, "schema": text}
+        schema = operation.schemas.get(name, text)
+        yield {"name": name, "in": "query", "description": said, "schema": schema}
     for name, said in operation.headers.items():
         if name != "Authorization":  # is a scheme of security
             yield {"name": name, "in": "header", "description": said, "schema": text}
@@ -384,14 +449,6 @@ _CHANGES = {
 }
 
 
-async def list_sources(call: Call) -> Response:
-    return JSONResponse({"sources": [asdict(each) for each in await call.session.client.sources()]})
-
-
-async def show_source(call: Call) -> Response:
-    return _answer(await call.session.client.source(call.path["source"]))
-
-
 async def update_source(call: Call) -> Response:
     said = call.said
     unknown = sorted(set(said) - set(_CHANGES))
@@ -412,7 +469,7 @@ async def update_source(call: Call) -> Response:
         schema_name=call.text("schema_name") if has_schema else "" if no_schema else UNSET,
         schema=call.text("schema").encode() if has_schema else b"",
     )
-    return _answer(await call.session.client.change_source(asked))
+    return JSONResponse((await call.session.client.ask(asked)).shown())
 
 
 async def put_schema(call: Call) -> Response:
@@ -428,28 +485,11 @@ async def put_schema(call: Call) -> Response:
         schema_name=read["schema_name"],
         schema=b64decode(read["schema"]),
     )
-    return _answer(await call.session.client.change_source(asked))
-
-
-async def remove_source(call: Call) -> Response:
-    await call.session.client.remove_source(call.path["source"])
-    return Response(status_code=204)
-
-
-def _answer(source: SourceInfo) -> Response:
-    return JSONResponse(asdict(source))
+    return JSONResponse((await call.session.client.ask(asked)).shown())
 
 
 _WHOSE = {404: "there is none", 409: "several have the name", 403: "it is another's"}
 SOURCE_OPERATIONS = (
-    Operation("GET", "/v1/sources", "List sources", list_sources, answers={200: "sources"}),
-    Operation(
-        "GET",
-        "/v1/sources/{source}",
-        "Show a source, by its id or its name",
-        show_source,
-        answers={200: "the source", 404: _WHOSE[404], 409: _WHOSE[409]},
-    ),
     Operation(
         "PATCH",
         "/v1/sources/{source}",
@@ -476,13 +516,6 @@ SOURCE_OPERATIONS = (
             415: "no application/zip",
             422: "refused: no zip file, or a document that cannot be read, with its place",
         },
-    ),
-    Operation(
-        "DELETE",
-        "/v1/sources/{source}",
-        "Remove a source; what was accepted is still delivered",
-        remove_source,
-        answers={204: "its root broker has let go of it", **_WHOSE},
     ),
 )
 
@@ -560,9 +593,8 @@ async def list_profiles(call: Call) -> Response:
     query = call.request.query_params
     user = query.get("user", call.session.user_name)
     page = await call.session.client.ask(verbs.ProfileList(user=user, after=query.get("after", "")))
-    found = [ProfileInfo.from_result(entry) for entry in page["profiles"][:PAGE_MAX]]
-    more = page["more"] or len(page["profiles"]) > PAGE_MAX
-    return JSONResponse({"profiles": [_profile(info) for info in found], "more": more})
+    found = page.profiles[:PAGE_MAX]
+    return JSONResponse(Profiles(found, page.more or len(page.profiles) > PAGE_MAX).shown())
 
 
 async def add_profile(call: Call) -> Response:
@@ -580,17 +612,13 @@ async def add_profile(call: Call) -> Response:
         ),
     )
     headers = {"Location": f"/v1/profiles/{info.id}"}
-    return JSONResponse(_profile(info), 201, headers)
-
-
-async def show_profile(call: Call) -> Response:
-    return JSONResponse(_profile(await call.session.client.profile(call.path["profile"])))
+    return JSONResponse(info.shown(), 201, headers)
 
 
 async def update_profile(call: Call) -> Response:
     text, profile = call.text("text"), call.path["profile"]
     change = call.session.user.update_profile(profile, text, wait=call.flag("wait", True))
-    return JSONResponse(_profile(await _checked(call, text, change)))
+    return JSONResponse((await _checked(call, text, change)).shown())
 
 
 async def remove_profile(call: Call) -> Response:
@@ -599,7 +627,7 @@ async def remove_profile(call: Call) -> Response:
 
 
 async def show_policy(call: Call) -> Response:
-    return JSONResponse((await call.session.user.policy(call.path["profile"]))._asdict())
+    return JSONResponse(to_builtins(await call.session.user.policy(call.path["profile"])))
 
 
 async def put_policy(call: Call) -> Response:
@@ -613,12 +641,14 @@ async def change_policy(call: Call) -> Response:
 async def _set_policy(call: Call, base: DeliveryPolicy) -> Response:
     policy = _policy(call.said, base)
     await call.session.user.set_policy(call.path["profile"], policy)
-    return JSONResponse(policy._asdict())
+    return JSONResponse(to_builtins(policy))
 
 
 def _policy(said: object, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
     try:
-        return policy_of({**base._asdict(), **said} if isinstance(said, Mapping) else said)
+        if not isinstance(said, Mapping):
+            raise ValueError("expected its fields by name")
+        return base.changed(said)
     except ValueError as error:
         raise Refused(400, "bad-argument", f"no policy: {error}") from None
 
@@ -630,10 +660,6 @@ async def _checked(call: Call, text: str, asked: Awaitable[ProfileInfo]) -> Prof
     except ProfileNotAccepted as refusal:
         await call.gateway.trials.ask({"profile": text})  # Refused, by the same parser
         raise refusal from None
-
-
-def _profile(info: ProfileInfo) -> dict[str, Any]:
-    return {**asdict(info), "policy": info.policy._asdict()}
 
 
 # --- explaining -------------------------------------------------------------------------------
@@ -704,12 +730,8 @@ _MEDIA_TYPE = {"media_type": "of the message (default: application/xml)"}
 _REFUSED = {422: "refused: code, reason, line, column and, of a profile, what was expected"}
 _POLICY_PATH = "/v1/profiles/{profile}/policy"
 _POLICY = {
-    "when_full": f"what happens to what is too much: {', '.join(WHEN_FULL)}",
-    "bytes_max": "that wait; 0: as much as the network allows",
-    "deliveries_max": "that wait; 0: any number",
-    "ttl_s": "seconds that a delivery waits; 0: as long as the network allows",
-    "attempts_max": "how often what is rejected is given out",
-    "retry_s": "seconds until it is given out again",
+    field.name: msgspec.json.schema(field.type)["description"]
+    for field in msgspec.structs.fields(DeliveryPolicy)
 }
 
 OPERATIONS = (
@@ -761,13 +783,6 @@ OPERATIONS = (
         required=("text",),
         media_type="application/json",
         answers={201: "the profile", **_REFUSED},
-    ),
-    Operation(
-        "GET",
-        "/v1/profiles/{profile}",
-        "Show a profile",
-        show_profile,
-        answers={200: "the profile, with its text", **_NONE},
     ),
     Operation(
         "PUT",
@@ -835,6 +850,7 @@ OPERATIONS = (
             **_REFUSED,
         },
     ),
+    *map(operation_of, (kind for kind in verbs.TABLE if kind.route)),
     *SOURCE_OPERATIONS,
     *BACKTEST_OPERATIONS,
     Operation(

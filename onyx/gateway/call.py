@@ -10,13 +10,13 @@ from typing import Any
 
 from starlette.requests import Request
 
-from onyx.client_values import Location
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import Refused
 from onyx.gateway.sessions import Session, Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
+from overlay.answers import Location
 
 COOKIE = "onyx-token"
 

@@ -39,7 +39,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from onyx.background import background_tasks
-from onyx.client_values import ProfileInfo
 from onyx.errors import EXIT_CONFIG, EXIT_OK, RequestFailed, UserError, leaves
 from onyx.gateway.api import OPERATIONS, status_of
 from onyx.gateway.call import Call, Gateway, json_of
@@ -398,8 +397,8 @@ async def show_profiles(call: Call) -> Context:
     user = query.get("user", call.session.user_name)
     asked = verbs.ProfileList(user=user, after=query.get("after", ""), texts=True)
     page = await call.session.client.ask(asked)
-    found = [ProfileInfo.from_result(entry) for entry in page["profiles"][:PROFILES_SHOWN]]
-    more = page["more"] or len(page["profiles"]) > PROFILES_SHOWN
+    found = page.profiles[:PROFILES_SHOWN]
+    more = page.more or len(page.profiles) > PROFILES_SHOWN
     return {"profiles": found, "user": user, "after": found[-1].id if more else ""}
 
 

@@ -29,6 +29,7 @@ from onyx.gateway.refusals import Refused
 from onyx.identity.known_networks import INSECURE, credentials_for, use_credentials
 from onyx.registration_client import NetworkClient, RegistrationClient, Result, addresses_of
 from overlay import verbs
+from overlay.answers import Asker
 from overlay.link.credentials import Credentials, TokenCredentials
 from overlay.link.lone_error import lone_error
 from overlay.link.principal import Principal
@@ -44,6 +45,7 @@ Answers = dict[str, Result | None]
 """By node; None: it does not answer."""
 
 _T = TypeVar("_T")
+_A = TypeVar("_A")
 
 
 class Session:
@@ -56,9 +58,9 @@ class Session:
         client: RegistrationClient,
         user: User,
         nursery: trio.Nursery,
-        who: Result,
+        who: Asker,
     ) -> None:
-        self.principal, self.operates = str(who["principal"]), bool(who["operates"])
+        self.principal, self.operates = who.principal, who.operates
         self.client, self.user = client, user
         self.users = 0
         self.used_at = trio.current_time()
@@ -77,7 +79,7 @@ class Session:
         role, _, name = self.principal.partition("/")
         return name if role == "user" else ""
 
-    async def ask(self, address: str, asked: verbs.Asked) -> Result:
+    async def ask(self, address: str, asked: verbs.Asks[_A]) -> _A:
         """Of the process at an address."""
         return await (await self._node(address)).ask(asked)
 
@@ -166,7 +168,7 @@ class Session:
                 await self.ended.wait()
                 return
             who = await self.client.ask(verbs.Whoami())
-            self.operates = bool(who["operates"])
+            self.operates = who.operates
 
     async def _node(self, address: str) -> NetworkClient:
         async with self._opening:
@@ -316,7 +318,7 @@ class Sessions:
                 client = await stack.enter_async_context(RegistrationClient(self.registration))
                 who = await client.ask(verbs.Whoami())
                 if isinstance(credentials, TokenCredentials):
-                    credentials.principal = Principal.parse(str(who["principal"]))
+                    credentials.principal = Principal.parse(who.principal)
                 user = await stack.enter_async_context(User(self.registration))
                 nursery = await stack.enter_async_context(background_tasks())
                 session = Session(self.registration, credentials, client, user, nursery, who)

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, ValidationError
 
@@ -168,9 +168,63 @@ def unfit(error: ValidationError, given: Mapping[str, Any]) -> Unfit:
         return Unfit(str(error).split("`")[1])
     why, name, path = said.groups()
     value = given[name]
-    for index in re.findall(r"\[(\d+|\.\.\.)\]", path):
-        value = None if index == "..." else value[int(index)]
+    for index, key in re.findall(r"\[(\d+|\.\.\.)\]|\.(\w+)", path):
+        value = value.get(key) if key else None if index == "..." else value[int(index)]
     return Unfit(name, path, value, why)
+
+
+_WORDS = {
+    "str": "a string",
+    "bytes": "bytes",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "array": "a list",
+    "object": "a map",
+    "null": "nothing",
+}
+_RELATIONS = {">=": "at least", "<=": "at most", "<": "less than", ">": "more than"}
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?")
+_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got .*)?")
+
+
+def _below(kind: Any, path: Iterable[str]) -> Any:
+    """The type at a path of names below a record."""
+    for name in path:
+        hint = get_type_hints(kind)[name]
+        kind = next((each for each in get_args(hint) if hasattr(each, "__struct_fields__")), hint)
+    return kind
+
+
+def in_words(kind: Any, error: ValidationError, given: Mapping[str, Any]) -> tuple[str, str]:
+    """The refusal of these fields of a record in plain words: ("bad-argument" or "too-long", the
+    sentence)."""
+    if unknown := _UNKNOWN.fullmatch(str(error)):
+        name, above = unknown[1], unknown[2].split(".") if unknown[2] else []
+        known = ", ".join(_below(kind, above).__struct_fields__)
+        where = "".join(f"{each!r}: " for each in above)
+        return "bad-argument", f"{where}there is no {name!r}; there are {known}"
+    name, path, value, why = unfit(error, given)
+    where = f"{name!r}{path}"
+    found = _EXPECTED.fullmatch(why)
+    if why.startswith("Invalid enum value"):
+        choices = ", ".join(get_args(_below(kind, (name, *path.split(".")[1:]))))
+        return "bad-argument", f"{where} must be one of {choices}, not {value!r}"
+    if not found:
+        return "bad-argument", f"{where}: {why}" if why else f"{where} is not given"
+    kinds, bound = found.groups()
+    for sign, words in _RELATIONS.items():
+        bound = bound.replace(f" {sign} ", f" {words} ")
+    if " of length " in bound and value is not None:
+        unit = "characters" if isinstance(value, str) else "values"
+        unit = "bytes" if isinstance(value, bytes) else unit
+        code = "too-long" if " <= " in why else "bad-argument"
+        expected = bound.removeprefix(" of length ")
+        return code, f"{where} has {len(value)} {unit}, expected {expected}"
+    expected = " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
+    shown = "" if value is None and path else f", not {repr(value)[:80]}"
+    bound = bound and f" of{bound}"
+    return "bad-argument", f"{where} must be {expected}{bound}{shown}"
 
 
 def refusal(error: ValidationError, given: Mapping[str, Any]) -> ProtocolError:

@@ -19,11 +19,12 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Annotated, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, TypeAlias, cast
 
 from msgspec import Meta, field
+from msgspec.structs import asdict
 
-from overlay.delivery_policy import DeliveryPolicy, policy_of
+from overlay.delivery_policy import USUAL, DeliveryPolicy, WhenFull
 from overlay.link.carried_message import CarriedMessage
 from overlay.link.errors import ProtocolError
 from overlay.link.events import Flow
@@ -577,12 +578,12 @@ class DeliveryPolicies(QueryFrame, frozen=True):
 
     def by_profile(self) -> Iterator[tuple[str, DeliveryPolicy]]:
         for profile, when_full, *numbers in self.policies:
-            yield profile, DeliveryPolicy(when_full, *numbers)
+            yield profile, DeliveryPolicy(cast("WhenFull", when_full), *numbers)
 
     def check(self) -> None:
         for _, policy in self.by_profile():
             try:
-                policy_of(policy._asdict())
+                USUAL.changed(asdict(policy))
             except ValueError as error:
                 raise ProtocolError("bad-field", f"a policy is none: {error}") from None
 

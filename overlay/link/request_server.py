@@ -1,25 +1,24 @@
 """RequestServer: requests in, responses out, for any core.
 
 A verb is the record of its arguments (overlay/verbs.py), which has its name and the right that it
-takes, and a function ``(connection, request, asked) -> result or None``; None means that the answer
+takes, and a function ``(connection, request, asked) -> answer or None``; None means that the answer
 comes later through ``answer``.  A RequestRefused becomes the error of the response.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Generic, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import UnsetType
 
 from overlay.access import AccessTable, Right
-from overlay.delivery_policy import DeliveryPolicy, policy_of
-from overlay.link.frame_fields import NAME_BYTES_MAX, Name, unfit
+from overlay.answers import Answer
+from overlay.link.frame_fields import NAME_BYTES_MAX, Name, in_words
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
@@ -29,7 +28,7 @@ from yfilter.errors import ProfileRefused
 A = TypeVar("A", bound=Asked)
 
 Result: TypeAlias = dict[str, Any]
-Answer: TypeAlias = Callable[[int, Request, A], Result | None]
+Answering: TypeAlias = Callable[[int, Request, A], Result | Answer | None]
 About: TypeAlias = Callable[[A, Principal], Iterable[tuple[str, str]]]
 Failing: TypeAlias = Callable[[int, Request, Exception], None]
 """(connection, request, what it has raised)."""
@@ -43,7 +42,7 @@ class Verb(Generic[A]):
     """
 
     asked: type[A]
-    answer: Answer[A]
+    answer: Answering[A]
     about: About[A] | None = None
 
 
@@ -115,8 +114,7 @@ class RequestServer:
                 self._check(principal, verb, verb.about(asked, principal))
             result = verb.answer(connection, request, asked)
         except RequestRefused as refusal:
-            error = {"code": refusal.code, "message": str(refusal), **refusal.details}
-            self._links.reply(connection, Response(request=request.request, ok=False, result=error))
+            self.refuse(connection, request.request, refusal)
         except Exception as unexpected:
             is_changed = request.verb in self._unsafe or self._changes() != before
             if is_changed:
@@ -149,7 +147,13 @@ class RequestServer:
                     "shows who may",
                 )
 
-    def answer(self, connection: int, request: str, result: Result) -> None:
+    def refuse(self, connection: int, request: str, refusal: RequestRefused) -> None:
+        error = {"code": refusal.code, "message": str(refusal), **refusal.details}
+        self._links.reply(connection, Response(request=request, ok=False, result=error))
+
+    def answer(self, connection: int, request: str, result: Result | Answer) -> None:
+        if isinstance(result, Answer):
+            result = result.result()
         self._links.reply(connection, Response(request=request, ok=True, result=result))
 
 
@@ -161,24 +165,17 @@ def check_length(verb: str, text: str, length_max: int) -> None:
         )
 
 
-def policy_argument(verb: str, said: Mapping[str, object]) -> DeliveryPolicy:
-    """``policy``: the fields of a DeliveryPolicy by name."""
-    try:
-        return policy_of(said)
-    except ValueError as error:
-        raise RequestRefused("bad-argument", f"{verb}: {error}") from None
-
-
 # --- reading arguments ------------------------------------------------------------------------
 
 
-def read(kind: type[A], arguments: Mapping[str, object]) -> A:
+def read(kind: type[A], arguments: Mapping[str, object], *, strict: bool = True) -> A:
     """The record of a request's arguments; RequestRefused "bad-argument" or "too-long" with the
-    argument, its value, and the expected one."""
+    argument, its value, and the expected one.  Not ``strict``: numbers may be texts."""
     try:
-        asked = msgspec.convert(arguments, kind, builtin_types=(bytes,))
+        asked = msgspec.convert(arguments, kind, strict=strict, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        raise _bad_argument(kind.verb, error, arguments) from None
+        code, why = in_words(kind, error, arguments)
+        raise RequestRefused(code, f"{kind.verb}: {why}") from None
     for name in _names(kind):
         value = getattr(asked, name)
         if value and len(value.encode()) > NAME_BYTES_MAX:
@@ -193,42 +190,12 @@ def read(kind: type[A], arguments: Mapping[str, object]) -> A:
 def _names(kind: type[Asked]) -> tuple[str, ...]:
     """The fields that are bounded by their bytes."""
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(name for name, hint in hints.items() if hint in (Name, Name | UnsetType))
+    return tuple(name for name, hint in hints.items() if _is_name(hint))
 
 
-_WORDS = {
-    "str": "a string",
-    "bytes": "bytes",
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number",
-    "array": "a list",
-    "object": "a map",
-    "null": "nothing",
-}
-_RELATIONS = {">=": "at least", "<=": "at most", "<": "less than", ">": "more than"}
-_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got .*)?")
-
-
-def _bad_argument(
-    verb: str, error: msgspec.ValidationError, arguments: Mapping[str, object]
-) -> RequestRefused:
-    """The refusal of these arguments in plain words."""
-    name, path, value, why = unfit(error, arguments)
-    where = f"{verb}: {name!r}{path}"
-    found = _EXPECTED.fullmatch(why)
-    if not found:
-        return RequestRefused("bad-argument", f"{where}: {why}" if why else f"{where} is not given")
-    kinds, bound = found.groups()
-    for sign, words in _RELATIONS.items():
-        bound = bound.replace(f" {sign} ", f" {words} ")
-    if " of length " in bound and value is not None:
-        unit = "characters" if isinstance(value, str) else "values"
-        unit = "bytes" if isinstance(value, bytes) else unit
-        code = "too-long" if " <= " in why else "bad-argument"
-        expected = bound.removeprefix(" of length ")
-        return RequestRefused(code, f"{where} has {len(value)} {unit}, expected {expected}")
-    expected = " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
-    shown = "" if value is None and path else f", not {repr(value)[:80]}"
-    bound = bound and f" of{bound}"
-    return RequestRefused("bad-argument", f"{where} must be {expected}{bound}{shown}")
+def _is_name(hint: Any) -> bool:
+    """Also where it may be left out, and with a line of help."""
+    if UnsetType in get_args(hint):
+        return any(map(_is_name, get_args(hint)))
+    (bound,) = get_args(Name)[1:]
+    return bound in getattr(hint, "__metadata__", ())

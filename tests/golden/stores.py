@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -95,6 +95,8 @@ def _is_needed(kind: Any, name: str) -> bool:
 def _said(hint: Any) -> str:
     """A type by its name, without the module, which is no matter of what is stored."""
     arguments = get_args(hint)
+    if get_origin(hint) is Literal:
+        return "str"
     if isinstance(hint, type) and not arguments:
         return hint.__name__
     if get_origin(hint) is UnionType or NoneType in arguments:
@@ -111,6 +113,8 @@ def _sample(hint: Any, name: str = "") -> Any:
         return hint(**{field: _sample(of, field) for field, of in _fields(hint)})
     if hint is object:
         return ["anything", 1]
+    if origin is Literal:
+        return arguments[0]
     if isinstance(hint, type) and issubclass(hint, Enum):
         return next(iter(hint))
     if origin is UnionType or NoneType in arguments:

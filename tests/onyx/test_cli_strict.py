@@ -13,9 +13,9 @@ from onyx.cli import profile as profile_import
 from onyx.cli import profile as profile_verb
 from onyx.cli import profile_bulk
 from onyx.cli.main import main
-from onyx.client_values import ProfileInfo
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.profile_batches import ProfileBatch
+from overlay.answers import ProfileInfo
 
 
 class WarningUser:

@@ -26,4 +26,5 @@ def test_a_taxonomy_is_put_listed_shown_and_removed(shell: Shell, tmp_path: Path
     assert shell.run("taxonomy", "put", "other", file) == EXIT_DATA
     assert shell.err.endswith("urn:t:A → urn:t:B → urn:t:A [taxonomy-cycle]\n")
     assert shell.lines("taxonomy", "remove", "topics") == ["topics is removed"]
-    assert shell.lines("taxonomy", "list") == ["There is no taxonomy."]
+    assert shell.lines("taxonomy", "list") == []
+    assert shell.err == "There are none.\n"

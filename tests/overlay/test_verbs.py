@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import fields
 
 from overlay import verbs
 from overlay.link.request_server import RequestRefused, read
 
-KINDS = [
-    kind
-    for kind in vars(verbs).values()
-    if isinstance(kind, type) and issubclass(kind, verbs.Asked) and kind.verb
-]
+KINDS = verbs.TABLE
 WRONG: tuple[object, ...] = (7.5, -1, True, "a word", b"bytes", [3], {"a": 3}, [["x"]], {"a": "b"})
 
 
@@ -28,6 +24,10 @@ def sample(hint: Any) -> Any:
     origin, inside = get_origin(inner), get_args(inner)
     if origin in (Union, UnionType):
         return sample(next(each for each in inside if each is not UnsetType))
+    if origin is Literal:
+        return inside[0]
+    if isinstance(inner, type) and issubclass(inner, Struct):
+        return inner()
     if origin is list:
         return [sample(inside[0])]
     if origin is tuple:

@@ -163,8 +163,8 @@ def test_what_is_granted_is_in_force_at_once_told_to_brokers_and_survives_a_rest
         broker.take(AccessAnnounced)
     grant = {"principal": "user/ann", "role": "operate", "scope": "*"}
     assert refused(setting.ann.ask("topology.show")) == "not-authorised"
-    assert result(setting.root.ask("access.grant", **grant)) == {"changed": True}
-    assert result(setting.root.ask("access.grant", **grant)) == {"changed": False}
+    assert result(setting.root.ask("access.grant", **grant)) == {**grant, "changed": True}
+    assert result(setting.root.ask("access.grant", **grant)) == {**grant, "changed": False}
     for broker in setting.brokers.values():
         (told,) = broker.take(AccessAnnounced)
         assert ("user/ann", "operate", "*") in told.rules
@@ -174,7 +174,7 @@ def test_what_is_granted_is_in_force_at_once_told_to_brokers_and_survives_a_rest
     assert refused(setting.ann.ask("access.grant", **grant)) == "not-authorised", "only admins"
     setting.restart()
     assert ["user/ann", "operate", "*", False] in result(setting.client.ask("access.list"))["rules"]
-    assert result(setting.client.ask("access.revoke", **grant)) == {"changed": True}
+    assert result(setting.client.ask("access.revoke", **grant)) == {**grant, "changed": True}
 
 
 def test_a_new_topology_changes_nothing_of_who_may_what() -> None:

@@ -34,6 +34,8 @@ def test_all_brokers_are_told_what_all_taxonomies_say_together() -> None:
         "name": "pets",
         "version": 1,
         "changed": True,
+        "bytes": len(PETS),
+        "syntax": "text/turtle",
         "classes": 2,
         "properties": 0,
         "instances": 0,

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import asdict
 
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.deliveries.policies import Policies
@@ -94,7 +95,7 @@ class Policed(Scenario):
 
     def add_user(self, policy: DeliveryPolicy) -> None:
         location = [self.random.uniform(-90, 90), self.random.uniform(-180, 180)]
-        said = dict(zip(DeliveryPolicy._fields, policy, strict=True))
+        said = asdict(policy)
         result = self.ask(
             *(self.registrar, "profile.add"), text="/m", location=location, wait=True, policy=said
         )
@@ -123,7 +124,10 @@ class Policed(Scenario):
         for profile, host in self.hosts_of.items():
             core = self.net.nodes[f"broker/{host}"].core
             if isinstance(core, BrokerCore):
-                box, most = core.mailboxes._boxes.get(profile), self.users[profile].policy[2]
+                box, most = (
+                    core.mailboxes._boxes.get(profile),
+                    self.users[profile].policy.deliveries_max,
+                )
                 if box is not None and most and box.count > most + 1:
                     found.append(f"{box.count} wait for {profile}, {self.users[profile].policy}")
         return found
@@ -190,7 +194,9 @@ def test_what_comes_and_what_is_missing_is_all_there_was(first: int) -> None:
             if not disk.policy.ttl_s and disk.policy.when_full == DROP_NEWEST:
                 assert not disk.missed, said
             seen[disk.policy.when_full] += disk.left_out + disk.missed
-            seen["expired"] += disk.missed if disk.policy.ttl_s and not disk.policy[2] else 0
+            seen["expired"] += (
+                disk.missed if disk.policy.ttl_s and not disk.policy.deliveries_max else 0
+            )
             seen["sent away"] += disk.sent_away
     assert all(seen[what] for what in rare), seen
 

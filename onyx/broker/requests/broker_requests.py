@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
+from typing import TypeVar
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.moves.profile_moves import ProfileMoves
@@ -22,7 +24,7 @@ from onyx.broker.network.taxonomies import Taxonomies
 from onyx.broker.profiles.live_wait import LiveVersion, LiveWaits
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.users.policy_changes import PolicyChanges
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
@@ -35,7 +37,6 @@ from overlay.link.request_server import (
     Result,
     Verb,
     check_length,
-    policy_argument,
     profile_refused,
 )
 from yfilter.errors import ProfileRefused
@@ -48,7 +49,8 @@ from yfilter.matcher import check_profile
 # yet; it goes on its way all the same.
 
 
-Answer = Callable[[int, str, Result], None]
+Answer = Callable[[int, str, answers.Waited], None]
+W = TypeVar("W", bound=answers.Waited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class _Waiting:
 
     connection: int
     request: str
-    result: Result
+    result: answers.Waited
     profile: str
     version: int
     deadline: float
@@ -83,7 +85,7 @@ class LiveRequests:
         for waiting in every:
             if waiting.deadline <= now:
                 missing = sorted(self._waits.missing(waiting.profile, waiting.version))
-                result = {**waiting.result, "live": not missing, "missing": missing}
+                result = replace(waiting.result, live=not missing, missing=tuple(missing))
                 self._answer(waiting.connection, waiting.request, result)
 
     def wait(
@@ -91,16 +93,16 @@ class LiveRequests:
         connection: int,
         request: Request,
         asked: verbs.Waits,
-        result: Result,
+        result: W,
         live: LiveVersion,
-    ) -> Result | None:
+    ) -> W | None:
         """The answer to a request about a version if it can be given at once; else it comes when
         the version is live, or the time is over."""
         profile, version = live.profile, live.version
         deadline = self._now() + (inf if asked.timeout is UNSET else asked.timeout)
         is_live = not self._waits.missing(profile, version)
         if is_live or not asked.wait:
-            return {**result, "live": is_live}
+            return replace(result, live=is_live)
         waiting = _Waiting(connection, request.request, result, profile, version, deadline)
         self._waiting.setdefault((profile, version), []).append(waiting)
         self._next_deadline = min(self._next_deadline, deadline)
@@ -109,7 +111,7 @@ class LiveRequests:
     def answer_live(self, live: LiveVersion) -> None:
         """A version of a profile is live: tell those who wait."""
         for waiting in self._waiting.pop((live.profile, live.version), ()):
-            result = {**waiting.result, "live": True}
+            result = replace(waiting.result, live=True)
             self._answer(waiting.connection, waiting.request, result)
 
     def forget(self, connection: int) -> None:
@@ -230,24 +232,28 @@ class BrokerRequests(Part):
                 trees.append({"tree": tree, "disjuncts": len(wanted), "first": first})
         return {"link": link, "trees": trees}
 
-    def _list_profiles(self, connection: int, request: Request, asked: verbs.HostedList) -> Result:
-        return {"profiles": sorted(self._query.profiles)}
+    def _list_profiles(
+        self, connection: int, request: Request, asked: verbs.HostedList
+    ) -> answers.HostedIds:
+        return answers.HostedIds(sorted(self._query.profiles))
 
-    def _show_profile(self, connection: int, request: Request, asked: verbs.HostedShow) -> Result:
+    def _show_profile(
+        self, connection: int, request: Request, asked: verbs.HostedShow
+    ) -> answers.HostedProfile:
         profile = self._here(asked.profile)
         hosted = self._query.profiles[profile]
-        return {
-            "profile": profile,
-            "user": hosted.user,
-            "version": hosted.version,
-            "text": hosted.text,
-            "suspended": self._query.profiles.suspended.get(profile, ""),
-            "routing_query": [str(disjunct) for disjunct in hosted.disjuncts],
-        }
+        return answers.HostedProfile(
+            profile=profile,
+            user=hosted.user,
+            version=hosted.version,
+            text=hosted.text,
+            suspended=self._query.profiles.suspended.get(profile, ""),
+            routing_query=[str(disjunct) for disjunct in hosted.disjuncts],
+        )
 
     def _update_profile(
         self, connection: int, request: Request, asked: verbs.ProfileUpdate
-    ) -> Result | None:
+    ) -> answers.ProfileVersion | None:
         profile = self._here(asked.profile)
         self._data.finish()
         text = asked.text
@@ -256,21 +262,21 @@ class BrokerRequests(Part):
             changed = self._query.update(profile, self._taxonomies.said_in(text))
         except ProfileRefused as refusal:
             raise profile_refused(refusal) from refusal
-        result: Result = {"profile": profile, "version": changed.version}
+        result = answers.ProfileVersion(profile=profile, version=changed.version)
         return self._live.wait(connection, request, asked, result, changed)
 
     def _remove_profile(
         self, connection: int, request: Request, asked: verbs.ProfileRemove
-    ) -> Result | None:
+    ) -> answers.ProfileGone | None:
         profile = self._here(asked.profile)
         self._data.finish()
         gone = self._query.remove(profile)
-        result: Result = {"profile": profile, "removed": True}
+        result = answers.ProfileGone(profile=profile)
         return self._live.wait(connection, request, asked, result, gone)
 
     def _update_many(
         self, connection: int, request: Request, asked: verbs.ProfileUpdateMany
-    ) -> Result | None:
+    ) -> answers.ProfilesChanged | None:
         """``versions`` of each of ``profiles``, 0 for one that is ``refused``; a text that it has
         already changes nothing, so that a repeated request does not either.  While one of
         ``texts`` is refused nothing is changed, unless ``skip_refused`` is said."""
@@ -282,7 +288,7 @@ class BrokerRequests(Part):
                 "bad-argument",
                 f"{request.verb}: {len(texts)} 'texts' for {len(profiles)} 'profiles'",
             )
-        refused: list[list[object]] = []
+        refused: list[tuple[int, str, str]] = []
         changes = []
         versions = []
         is_bad = False
@@ -297,53 +303,55 @@ class BrokerRequests(Part):
                     changes.append((place, profile, check_profile(text)))
             except RequestRefused as refusal:
                 versions[-1] = 0
-                refused.append([place, refusal.code, str(refusal)])
+                refused.append((place, refusal.code, str(refusal)))
             except ProfileRefused as refusal:
                 versions[-1] = 0
                 is_bad = True
-                refused.append([place, "profile-refused", str(refusal)])
+                refused.append((place, "profile-refused", str(refusal)))
         if is_bad and not asked.skip_refused:
             changes, versions = [], [0] * len(profiles)
         self._data.finish()
         changed = self._query.update_all([(profile, parsed) for _, profile, parsed in changes])
         for (place, _, _), live in zip(changes, changed, strict=True):
             versions[place] = live.version
-        result: Result = {"versions": versions, "refused": refused}
+        result = answers.ProfilesChanged(versions=versions, refused=refused)
         return (
             self._live.wait(connection, request, asked, result, changed[-1]) if changed else result
         )
 
     def _remove_many(
         self, connection: int, request: Request, asked: verbs.ProfileRemoveMany
-    ) -> Result | None:
+    ) -> answers.ProfilesChanged | None:
         """All of ``profiles`` but those that are ``refused``, because they are not here."""
         profiles = asked.profiles
-        refused: list[list[object]] = []
+        refused: list[tuple[int, str, str]] = []
         going: dict[str, None] = {}
         for place, profile in enumerate(profiles):
             try:
                 self._check_here(profile)
                 going[profile] = None
             except RequestRefused as refusal:
-                refused.append([place, refusal.code, str(refusal)])
+                refused.append((place, refusal.code, str(refusal)))
         self._data.finish()
         gone = self._query.remove_all(list(going))
-        result: Result = {"refused": refused}
+        result = answers.ProfilesChanged(refused=refused)
         return self._live.wait(connection, request, asked, result, gone[-1]) if gone else result
 
-    def _policy(self, connection: int, request: Request, asked: verbs.ProfilePolicy) -> Result:
+    def _policy(
+        self, connection: int, request: Request, asked: verbs.ProfilePolicy
+    ) -> answers.PolicyInfo:
         """How a profile is kept; from now on by ``policy``, if that is said."""
         profile = self._here(asked.profile)
         if asked.policy is not UNSET:
-            self._policies.change(profile, policy_argument(asked.verb, asked.policy))
-        return {"profile": profile, "policy": self._policies.of(profile)._asdict()}
+            self._policies.change(profile, asked.policy)
+        return answers.PolicyInfo(profile, self._policies.of(profile))
 
     def _await_live(
         self, connection: int, request: Request, asked: verbs.ProfileLive
-    ) -> Result | None:
+    ) -> answers.ProfileVersion | None:
         profile = self._here(asked.profile)
         version = self._query.profiles[profile].version
-        result: Result = {"profile": profile, "version": version}
+        result = answers.ProfileVersion(profile=profile, version=version)
         return self._live.wait(connection, request, asked, result, LiveVersion(profile, version))
 
     def _here(self, profile: str) -> str:

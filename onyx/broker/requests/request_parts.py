@@ -12,6 +12,7 @@ from itertools import islice
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import astuple
 
 from formats import ElementStream, FormatError, MessageRefused, WireFormat, trained_version
 from onyx.broker.messages.data_plane import DataPlane, urgent_of
@@ -282,7 +283,7 @@ class CatalogReport(Part):
 
     def _tell_policies(self, profiles: Iterable[str]) -> None:
         found = [(profile, self._policies.of(profile)) for profile in profiles]
-        unusual = [(profile, *policy) for profile, policy in found if policy != USUAL]
+        unusual = [(profile, *astuple(policy)) for profile, policy in found if policy != USUAL]
         if unusual:
             self._send(DeliveryPolicies(unusual))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import astuple
+
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.delivery_policy import DeliveryPolicy
@@ -40,7 +42,7 @@ class PolicyChanges(Part):
             what = "is away" if not self._links.connected(self._registration) else "knows none"
             raise RequestRefused("no-policies", f"{self._registration}, which keeps them, {what}")
         self._mailboxes.use_policy(profile, policy)
-        said = DeliveryPolicies([(profile, *policy)])
+        said = DeliveryPolicies([(profile, *astuple(policy))])
         self._links.send(self._registration, REGISTRATION_KEY, said)
 
     def _handle(self, frame: DeliveryPolicies, arrival: Arrival) -> None:

@@ -261,7 +261,8 @@ def test_an_update_sends_what_differs_and_answers_when_live() -> None:
     reached = LiveReached("B1", "B4", marker.marker, "B1", ["B1"])
     setting.brokers["B1"].send("B1", reached)
     (answer,) = user.all(Response)
-    assert answer.ok and answer.result == {"profile": "p1", "version": 2, "live": True}
+    assert answer.ok
+    assert answer.result == {"profile": "p1", "version": 2, "live": True, "missing": []}
 
 
 def test_who_waits_in_vain_is_told_which_brokers_are_missing() -> None:
@@ -301,7 +302,7 @@ def test_a_removal_is_answered_when_everybody_knows() -> None:
     (marker,) = setting.brokers["B1"].take(LiveMarker)
     setting.brokers["B1"].send("B1", LiveReached("B1", "B4", marker.marker, "B1", ["B1"]))
     (answer,) = user.take(Response)
-    assert answer.result == {"profile": "p1", "removed": True, "live": True}
+    assert answer.result == {"profile": "p1", "removed": True, "live": True, "missing": []}
     assert setting.registration.all(ProfilesLive) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, astuple
 
 from overlay.delivery_policy import DROP_NEWEST, USUAL, DeliveryPolicy
 from overlay.link.events import TimePassed
@@ -27,19 +28,19 @@ def clock() -> float:
 
 def test_a_policy_that_comes_ahead_of_the_profile_is_kept() -> None:
     setting = Setting()
-    setting.registration.send("registration", DeliveryPolicies([("p1", *ONE)]))
+    setting.registration.send("registration", DeliveryPolicies([("p1", *astuple(ONE))]))
     setting.place(SF)
     client = setting.beside.peer("client", "c")
-    assert result(client.ask("profile.policy", profile="p1"))["policy"] == ONE._asdict()
+    assert result(client.ask("profile.policy", profile="p1"))["policy"] == asdict(ONE)
 
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_change_is_in_force_and_told_to_the_registration_service(restarts: bool) -> None:
     setting, source = hosting(clock, "/nitf")
     client = setting.beside.peer("client", "c")
-    changed = client.ask("profile.policy", profile="p0", policy=ONE._asdict())
-    assert result(changed)["policy"] == ONE._asdict()
-    assert setting.registration.all(DeliveryPolicies) == [DeliveryPolicies([("p0", *ONE)])]
+    changed = client.ask("profile.policy", profile="p0", policy=asdict(ONE))
+    assert result(changed)["policy"] == asdict(ONE)
+    assert setting.registration.all(DeliveryPolicies) == [DeliveryPolicies([("p0", *astuple(ONE))])]
     if restarts:
         setting.restart()
         source.connect()
@@ -52,21 +53,21 @@ def test_what_is_no_policy_changes_nothing() -> None:
     client = setting.beside.peer("client", "c")
     answer = client.ask("profile.policy", profile="p0", policy={"ttl_s": -1})
     assert refused(answer) == "bad-argument"
-    assert result(client.ask("profile.policy", profile="p0"))["policy"] == USUAL._asdict()
+    assert result(client.ask("profile.policy", profile="p0"))["policy"] == asdict(USUAL)
 
 
 def test_without_the_registration_service_nothing_is_changed_that_it_would_not_know() -> None:
     setting, _ = hosting(clock, "/nitf")
     setting.registration.disconnect()
     client = setting.beside.peer("client", "c")
-    assert refused(client.ask("profile.policy", profile="p0", policy=ONE._asdict())) == (
+    assert refused(client.ask("profile.policy", profile="p0", policy=asdict(ONE))) == (
         "no-policies"
     )
 
 
 def test_of_a_profile_that_stays_elsewhere_nothing_is_kept() -> None:
     setting = Setting()
-    setting.registration.send("registration", DeliveryPolicies([("p1", *ONE)]))
+    setting.registration.send("registration", DeliveryPolicies([("p1", *astuple(ONE))]))
     setting.registration.send("registration", StandBy("p1", 5, "ann", SF, 1))
     setting.registration.send("registration", MoveEnded("p1", 5))
     assert not len(setting.core.mailboxes.policies)

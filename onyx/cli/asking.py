@@ -1,0 +1,220 @@
+"""Commands out of the table of verbs (overlay/verbs.py): arguments and help from the record of a
+verb, ``--json`` and the text for people from the record of its answer.
+
+A verb with ``is_command`` needs nothing here.  A command that tells more than the fields of its
+answer gives a ``Told``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+import trio
+
+from onyx.cli.network_option import add_client_arguments, registration_address
+from onyx.cli.values import LOCATION_HELP, location, print_json, table
+from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.errors import EXIT_OK
+from onyx.registration_client import RegistrationClient
+from overlay import verbs
+from overlay.answers import Answer, Listing, Moment
+
+T = TypeVar("T")
+Line = Callable[[Any], Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """``text`` of an answer for people; ``columns``: the fields of an entry in a table; ``line``:
+    an answer or an entry for machines.  By default all fields, as they are."""
+
+    text: Callable[[Any], str] | None = None
+    columns: Sequence[str] = ()
+    line: Line | None = None
+
+
+FIELDS = Told()
+
+
+def add_commands(
+    subverbs: Subparsers,
+    noun: str,
+    *,
+    details: str = "",
+    examples: str = "",
+    told: Mapping[Any, Told] | None = None,
+) -> None:
+    """All commands ``onyx NOUN VERB`` of the table; ``told`` by verb, of those that tell more."""
+    for kind in verbs.TABLE:
+        if kind.is_command and kind.verb.partition(".")[0] == noun:
+            add_command(subverbs, kind, (told or {}).get(kind, FIELDS), details, examples)
+
+
+def add_command(
+    subverbs: Subparsers,
+    kind: type[verbs.Asked],
+    told: Told = FIELDS,
+    details: str = "",
+    examples: str = "",
+) -> argparse.ArgumentParser:
+    name = kind.verb.partition(".")[2].replace("_", "-")
+    summary = kind.summary()
+    shown = summary[:1].lower() + summary[1:]
+    parser = add_verb(subverbs, name, shown, details=details, examples=examples)
+    hints = get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        _add_argument(parser, field, hints[field.name])
+    set_run(parser, partial(_run, kind, told))
+    add_client_arguments(parser)
+    return parser
+
+
+def ask(arguments: argparse.Namespace, asked: verbs.Asks[T]) -> T:
+    """The answer of the registration service."""
+
+    async def answer() -> T:
+        async with RegistrationClient(registration_address(arguments)) as registration:
+            return await registration.ask(asked)
+
+    return trio.run(answer)
+
+
+def ask_all(arguments: argparse.Namespace, asked: verbs.Asked) -> list[Any]:
+    """All entries of a list."""
+
+    async def listed() -> list[Any]:
+        async with RegistrationClient(registration_address(arguments)) as registration:
+            return await registration.listed(asked)
+
+    return trio.run(listed)
+
+
+def _run(kind: type[verbs.Asked], told: Told, arguments: argparse.Namespace) -> int:
+    given = {name: getattr(arguments, name) for name in kind.__struct_fields__}
+    asked = kind(**{name: value for name, value in given.items() if value is not None})
+    if issubclass(kind.answer, Listing):
+        tell_all(arguments, ask_all(arguments, asked), told)
+    else:
+        tell(arguments, ask(arguments, asked), told)
+    return EXIT_OK
+
+
+def tell(arguments: argparse.Namespace, answer: Answer, told: Told = FIELDS) -> None:
+    """Print an answer: with ``--json`` as an object, else its text."""
+    if arguments.json:
+        print_json(_line(answer, told))
+    else:
+        print(told.text(answer) if told.text is not None else "\n".join(_facts(answer)))
+
+
+def tell_all(arguments: argparse.Namespace, entries: Sequence[Any], told: Told = FIELDS) -> None:
+    """Print the entries of a list: with ``--json`` an object a line, else a table."""
+    if arguments.json:
+        for entry in entries:
+            print_json(_line(entry, told))
+    elif not entries:
+        print("There are none.", file=sys.stderr)
+    else:
+        hints = get_type_hints(type(entries[0]), include_extras=True)
+        names = told.columns or entries[0].__struct_fields__
+        rows = [[_cell(getattr(each, name), hints[name]) for name in names] for each in entries]
+        print(table([name.replace("_", " ").upper() for name in names], rows))
+
+
+def _line(answer: Any, told: Told) -> Mapping[str, object]:
+    line: Mapping[str, object] = (told.line or type(answer).shown)(answer)
+    return line
+
+
+def _facts(answer: Answer) -> Iterator[str]:
+    hints = get_type_hints(type(answer), include_extras=True)
+    names = answer.__struct_fields__
+    width = max(map(len, names)) + 2
+    for name in names:
+        cell = _cell(getattr(answer, name), hints[name])
+        yield f"{name.replace('_', ' ') + ':':<{width}}{'-' if cell is None else cell}"
+
+
+def _cell(value: Any, hint: Any = None) -> object:
+    """As a table shows it: text, a number, or None for nothing."""
+    if hint is Moment:
+        return moment(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {each}" for key, each in value.items()) or None
+    if isinstance(value, list):
+        return ", ".join(str(_cell(each)) for each in value) or None
+    if isinstance(value, tuple):  # parts of one thing, as a place
+        between = "," if all(isinstance(part, float) for part in value) else ":"
+        return between.join(str(_cell(part)) for part in value) or None
+    return None if value == "" else value
+
+
+def moment(second: float) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+# --- arguments out of a record ------------------------------------------------------------------
+
+
+def _add_argument(
+    parser: argparse.ArgumentParser, field: msgspec.structs.FieldInfo, hint: Any
+) -> None:
+    """Positional where it has no default, else an option."""
+    kind, help_text = _taken_apart(hint)
+    said: dict[str, Any] = {"help": help_text}
+    name = field.name.replace("_", "-")
+    if kind is bool:
+        parser.add_argument(f"--{name}", action="store_true", default=None, **said)
+        return
+    said["metavar"] = name.upper()
+    if get_origin(kind) is Literal:
+        said["choices"] = get_args(kind)
+    elif get_origin(kind) is tuple:
+        said |= {"type": location, "metavar": "LAT,LON", "help": help_text or LOCATION_HELP}
+    elif get_origin(kind) is list:
+        said |= {"nargs": "+"}
+    elif kind in (int, float):
+        said["type"] = partial(_number, hint)
+    if field.required:
+        parser.add_argument(field.name, **said)
+    elif any((getattr(mark, "extra", None) or {}).get("positional") for mark in get_args(hint)):
+        parser.add_argument(field.name, nargs="?", **said)
+    else:
+        parser.add_argument(f"--{name}", dest=field.name, **said)
+
+
+def _taken_apart(hint: Any) -> tuple[Any, str | None]:
+    """The type without what surrounds it, and the line of help."""
+    help_text = None
+    while get_origin(hint) is Annotated or type(None) in get_args(hint) or _is_given(hint):
+        if get_origin(hint) is Annotated:
+            for mark in hint.__metadata__:
+                help_text = getattr(mark, "description", None) or help_text
+            hint = hint.__origin__
+        else:
+            others = (msgspec.UnsetType, type(None))
+            hint = next(each for each in get_args(hint) if each not in others)
+    return hint, help_text
+
+
+def _is_given(hint: Any) -> bool:
+    return msgspec.UnsetType in get_args(hint)
+
+
+def _number(hint: Any, text: str) -> Any:
+    try:
+        return msgspec.convert(text, hint, strict=False)
+    except msgspec.ValidationError as error:
+        why = str(error).replace("`", "")
+        raise argparse.ArgumentTypeError(f'"{text}": {why[:1].lower()}{why[1:]}') from None

@@ -1,0 +1,474 @@
+"""The answers of verbs: for each thing that the network tells its clients, the record of it.
+
+The process that is asked makes the record, and the client gets the same one; a record of a newer
+release may have more fields, which are passed over.  A field has the name that Python, ``--json``
+and HTTP show; where the answer on the wire calls it otherwise, the field says so (``name=``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Self, TypeAlias, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, field
+
+from overlay.access import ANYTHING
+from overlay.delivery_policy import USUAL, DeliveryPolicy
+
+Location: TypeAlias = tuple[float, float]
+"""(latitude, longitude) in degrees, north and east positive."""
+Moment: TypeAlias = Annotated[int, Meta(description="seconds of the epoch")]
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A record that JSON shows."""
+
+    def shown(self) -> dict[str, Any]:
+        """By the names of its fields."""
+        return {name: _shown(getattr(self, name)) for name in self.__struct_fields__}
+
+
+class Answer(Told, frozen=True):
+    """``of`` reads the answer on the wire, ``result`` makes it."""
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any]) -> Self:
+        """ValidationError where a field is not what it should be."""
+        return msgspec.convert(result, cls, builtin_types=(bytes,))
+
+    def result(self) -> dict[str, Any]:
+        said: dict[str, Any] = msgspec.to_builtins(self, builtin_types=(bytes,))
+        return said
+
+
+class Entry(Told, frozen=True, array_like=True):
+    """One of many in an answer, which travels as a list."""
+
+
+class Listing(Answer, frozen=True):
+    """The first field has the entries; where there is a field ``more``, they are a page of them,
+    and the request goes on behind the first field of the last (``after``)."""
+
+    @property
+    def entries(self) -> list[Any]:
+        found: list[Any] = getattr(self, self.__struct_fields__[0])
+        return found
+
+
+def _shown(value: object) -> Any:
+    if isinstance(value, Told):
+        return value.shown()
+    if isinstance(value, list | tuple):
+        return [_shown(each) for each in value]
+    return msgspec.to_builtins(value)
+
+
+@cache
+def as_shown(kind: type[Told]) -> type[msgspec.Struct]:
+    """The type of what ``shown`` gives, for schemas and for readers."""
+    fields: list[Any] = [
+        (each.name, _shown_type(each.type), _default(each)) for each in msgspec.structs.fields(kind)
+    ]
+    shown: type[msgspec.Struct] = msgspec.defstruct(
+        kind.__name__, fields, kw_only=True, forbid_unknown_fields=True
+    )
+    shown.__doc__ = kind.__doc__
+    return shown
+
+
+def line_of(kind: type[Told]) -> type[Told]:
+    """The record of an entry where an answer is a list, else of the answer."""
+    if not issubclass(kind, Listing):
+        return kind
+    entry: type[Told] = get_args(msgspec.structs.fields(kind)[0].type)[0]
+    return entry
+
+
+def _default(of: msgspec.structs.FieldInfo) -> Any:
+    field_of: Any = msgspec.field
+    return field_of(default=of.default, default_factory=of.default_factory)
+
+
+def _shown_type(hint: Any) -> Any:
+    if isinstance(hint, type) and issubclass(hint, Told):
+        return as_shown(hint)
+    if get_origin(hint) is list:
+        return list[_shown_type(get_args(hint)[0])]  # type: ignore[misc]
+    return hint
+
+
+# --- sources ----------------------------------------------------------------------------------
+
+
+class SourceInfo(Answer, frozen=True):
+    """A registered data source: ``root`` is its root broker, at ``address`` ("host:port").
+
+    ``rate`` messages a second and ``size`` bytes a message as the source expects them; ``ready``
+    once every broker knows it; ``validation`` by its root broker of messages against its
+    schema ("off", "report" or "reject"); ``compression`` the forms of message for which it
+    came with a compression dictionary; ``base`` the IRI that relative ones in its graphs are
+    relative to, "" for none; ``schema_unread`` the documents that its schema refers to and has not;
+    ``version`` counts its updates from 1; ``owner`` has registered it ("user/ann", "" without TLS);
+    ``removed`` while it is on its way out.
+
+    When it was updated: the names of the settings that have ``changed``; with another schema,
+    ``warned``: how many profiles can match no message of any source any more, or need for their
+    results parts that none has any more, and could before, of so many that were ``looked_at``;
+    ``warnings``: the texts about the first of these, by profile.
+    """
+
+    id: str = field(name="source")
+    name: str
+    root: str
+    address: str
+    location: Location | None
+    rate: float
+    size: int
+    schema_name: str
+    schema_kind: str
+    validation: str
+    compression: list[str]
+    ready: bool
+    base: str = ""
+    version: int = 1
+    owner: str = ""
+    removed: bool = False
+    schema_unread: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    looked_at: int = 0
+    warned: int = 0
+    warnings: dict[str, tuple[str, ...]] = {}
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any]) -> Self:
+        return super().of({**result, "warnings": dict(result.get("warnings", ()))})
+
+    def result(self) -> dict[str, Any]:
+        """``warnings`` travel as pairs."""
+        return {**super().result(), "warnings": list(self.warnings.items())}
+
+
+class Sources(Listing, frozen=True):
+    sources: list[SourceInfo]
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any]) -> Self:
+        return cls([SourceInfo.of(each) for each in result["sources"]])
+
+    def result(self) -> dict[str, Any]:
+        return {"sources": [each.result() for each in self.sources]}
+
+
+class SourceGone(Answer, frozen=True):
+    """``id`` is removed."""
+
+    id: str = field(name="source")
+
+
+class SourceSchema(Answer, frozen=True):
+    """The documents of a source's schema, a bundle where they are several."""
+
+    name: str
+    kind: str
+    schema: bytes
+
+
+# --- profiles ---------------------------------------------------------------------------------
+
+
+class ProfileInfo(Answer, frozen=True):
+    """A profile: ``host`` is its host broker, at ``address`` ("host:port").
+
+    ``version`` counts the updates from 1; ``live`` says that every broker on the way from every
+    source knows this version, so that no message published from now on is missed.  ``near``: it
+    insists on a host near its user.  ``text`` is None where it was not asked for.  ``warnings``,
+    when it is added or changed: for each schema of the sources why no message that follows it can
+    match, where all of them say so.  ``missing``, when it was waited for in vain: the brokers that
+    do not have this version yet.  ``policy``: how its waiting deliveries are kept.
+    """
+
+    id: str = field(name="profile")
+    user: str
+    host: str
+    address: str
+    version: int
+    live: bool
+    near: bool = False
+    text: str | None = None
+    warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    policy: DeliveryPolicy = USUAL
+
+    def result(self) -> dict[str, Any]:
+        """Without a policy that is usual, and a text that was not asked for."""
+        said = super().result()
+        left_out = {"policy"} if self.policy == USUAL else set()
+        left_out |= {"text"} if self.text is None else set()
+        return {name: value for name, value in said.items() if name not in left_out}
+
+
+class Profiles(Listing, frozen=True):
+    """A page of profiles in order of registration, and whether there are more."""
+
+    profiles: list[ProfileInfo]
+    more: bool = False
+
+    def result(self) -> dict[str, Any]:
+        return {"profiles": [each.result() for each in self.profiles], "more": self.more}
+
+
+class Waited(Answer, frozen=True, kw_only=True):
+    """The answer to a change of profiles: whether it is ``live``; where that was waited for in
+    vain, the brokers that do not have it yet."""
+
+    live: bool = False
+    missing: tuple[str, ...] = ()
+
+
+class ProfileVersion(Waited, frozen=True, kw_only=True):
+    profile: str
+    version: int
+
+
+class ProfileGone(Waited, frozen=True, kw_only=True):
+    profile: str
+    removed: bool = True
+
+
+class ProfilesChanged(Waited, frozen=True, kw_only=True):
+    """``refused``: (place from 0, code, reason); ``versions`` of all, 0 of these; of a removal
+    there are none."""
+
+    refused: list[tuple[int, str, str]]
+    versions: list[int] = []
+
+
+class ProfilesAdded(Answer, frozen=True):
+    """The ids of ``profiles``, in order, without the ``refused``: (place from 0, code, reason)."""
+
+    profiles: list[str]
+    refused: list[tuple[int, str, str]]
+
+
+class Hosts(Answer, frozen=True):
+    """For each profile the id of its host broker, "" for none; the addresses of these brokers."""
+
+    hosts: list[str]
+    addresses: dict[str, str]
+
+
+class Warnings(Answer, frozen=True):
+    """``warnings``: (place, texts) of those that have any among the first ``looked_at``."""
+
+    looked_at: int
+    warnings: list[tuple[int, list[str]]]
+
+
+class HostedIds(Answer, frozen=True):
+    profiles: list[str]
+
+
+class HostedProfile(Answer, frozen=True):
+    """A profile as its host broker has it; ``suspended``: why it is, "" where it is not."""
+
+    profile: str
+    user: str
+    version: int
+    text: str
+    suspended: str
+    routing_query: list[str]
+
+
+class ProfileAwaited(Answer, frozen=True):
+    """Whether a profile is ``gone``, or else the ``warnings`` for its present text."""
+
+    gone: bool
+    warnings: tuple[str, ...] = ()
+
+
+class PolicyInfo(Answer, frozen=True):
+    profile: str
+    policy: DeliveryPolicy
+
+
+# --- access -----------------------------------------------------------------------------------
+
+
+class Asker(Answer, frozen=True):
+    """The principal that asks, "" without TLS, and whether it operates the network."""
+
+    principal: str
+    operates: bool
+
+
+class Rule(Entry, frozen=True):
+    principal: str
+    role: str
+    scope: str = ANYTHING
+    from_topology: bool = False
+
+
+class Rules(Listing, frozen=True):
+    rules: list[Rule]
+
+
+class RuleChanged(Answer, frozen=True):
+    """``changed``: False where all was so already."""
+
+    principal: str = ""
+    role: str = ""
+    scope: str = ""
+    changed: bool = False
+
+
+class TokenIssued(Answer, frozen=True):
+    token: str
+    expires: Moment
+
+
+class TokenInfo(Entry, frozen=True):
+    """``only``: the (role, scope) to which a token is bound; none: to nothing."""
+
+    token: str
+    principal: str
+    expires: Moment
+    only: list[tuple[str, str]]
+
+
+class Tokens(Listing, frozen=True):
+    tokens: list[TokenInfo]
+
+
+class TokenRevoked(Answer, frozen=True):
+    token: str
+
+
+class AuditEntry(Entry, frozen=True):
+    number: int
+    at: Moment
+    who: str
+    what: str
+    detail: str
+
+
+class AuditPage(Listing, frozen=True):
+    entries: list[AuditEntry]
+    more: bool
+
+
+# --- taxonomies -------------------------------------------------------------------------------
+
+
+class TaxonomyInfo(Answer, frozen=True):
+    """A registered taxonomy of so many ``bytes`` in a ``syntax`` (a media type): how many classes,
+    properties and instances it names; ``version`` is the number of the change that put it."""
+
+    name: str
+    version: int
+    syntax: str = ""
+    bytes: int = 0
+    classes: int = 0
+    properties: int = 0
+    instances: int = 0
+
+
+class TaxonomyPut(TaxonomyInfo, frozen=True):
+    """``changed``: False where it was so already."""
+
+    changed: bool = False
+
+
+class Taxonomies(Listing, frozen=True):
+    taxonomies: list[TaxonomyInfo]
+    version: int
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any]) -> Self:
+        listed = [TaxonomyInfo(*each, **counts) for *each, counts in result["taxonomies"]]
+        return cls(listed, result["version"])
+
+    def result(self) -> dict[str, Any]:
+        """Each travels as a list, with its counts behind."""
+        names = ("classes", "properties", "instances")
+        listed = [
+            [each.name, each.version, each.syntax, each.bytes, {n: getattr(each, n) for n in names}]
+            for each in self.taxonomies
+        ]
+        return {"version": self.version, "taxonomies": listed}
+
+
+class TaxonomyText(Answer, frozen=True):
+    name: str
+    version: int
+    syntax: str
+    text: bytes
+
+
+class TaxonomyGone(Answer, frozen=True):
+    name: str
+    version: int
+
+
+# --- plans ------------------------------------------------------------------------------------
+
+
+class PlanUsed(Answer, frozen=True):
+    """The id of the plan that is in force, "" for none."""
+
+    plan: str
+
+
+class PlanProgress(Answer, frozen=True):
+    """How far the profiles of a network are moved to where ``plan`` has them.
+
+    ``state``: "never", "running", "paused", "done" or "aborted".  ``moved`` are at their new host,
+    ``under_way`` between two; ``given_up`` counts moves to a host at which the profile did not
+    become live in time.  Of all ``profiles`` this pass has ``looked_at`` so many, and ``put_off``
+    some, by reason.  ``came`` and ``left`` count the moved by broker; at most ``rate`` begin in a
+    second and ``at_once`` are under way.
+    """
+
+    state: str
+    plan: str
+    rate: float
+    at_once: int
+    moved: int
+    given_up: int
+    under_way: int
+    looked_at: int
+    profiles: int
+    put_off: Mapping[str, int] = {}
+    came: Mapping[str, int] = {}
+    left: Mapping[str, int] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing moves any more, and nothing will unless it is asked for."""
+        return self.state in ("never", "done", "aborted") and not self.under_way
+
+
+class AutoPlan(Answer, frozen=True):
+    """Whether the registration service plans by itself, and why it does or does not.
+
+    ``state``: "waiting", "counting" (it compares the plan in force with the profiles) or
+    "planning"; ``why``: for what it waits.  The last decision: ``plan``, ``at`` (seconds of the
+    epoch; 0: nothing yet), for a ``reason``, which took so many ``seconds`` of planning.  Of all
+    ``profiles``, ``changed`` since.  ``failures`` in a row, the last with this ``failure``; the
+    next plan can be made in ``next_in`` seconds.  ``says``: all of that, for people.
+    """
+
+    is_on: bool
+    state: str
+    why: str
+    plan: str
+    at: float
+    reason: str
+    seconds: float
+    profiles: int
+    changed: int
+    failures: int
+    failure: str
+    next_in: float
+    says: list[str]
