@@ -1,8 +1,9 @@
 """Why something could not be done, as the program and its Python interface say it.
 
-Every error carries the exit code of the command line (2 as argparse has it, otherwise the numbers
-of ``sysexits.h``), so that a script can tell a refused profile from a network that is down.
-``str()`` is what a person reads.
+Every error has a ``code``, by which ``ENDINGS`` says how the command line ends (2 as argparse has
+it, otherwise the numbers of ``sysexits.h``), so that a script can tell a refused profile from a
+network that is down, and with which status HTTP answers.  ``str()`` is what a person reads,
+``fault`` the record of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from yfilter.errors import Fault
+    from formats.errors import Fault, Refusal
 
 EXIT_OK = 0
 EXIT_USAGE = 2  # the command line is wrong
@@ -26,78 +27,110 @@ EXIT_BUSY = 75  # somebody else is using it; later it may work
 EXIT_NO_PERMISSION = 77  # the network does not know us, or not as somebody who may do that
 EXIT_CONFIG = 78  # a topology that cannot be used, an address that is taken
 
+_REFUSED = EXIT_DATA, 422
+ENDINGS: Mapping[str, tuple[int, int]] = {
+    code: (exit_code, status)
+    for exit_code, status, codes in (
+        (EXIT_USAGE, 400, "usage"),
+        (EXIT_DATA, 400, "bad-argument bad-event-id bad-json no-tokens undecodable"),
+        (EXIT_NO_PERMISSION, 401, "not-authenticated"),
+        (EXIT_NO_PERMISSION, 403, "cross-site not-authorised"),
+        (EXIT_DATA, 404, "not-found unknown-backtest unknown-broker unknown-letter unknown-link"),
+        (EXIT_DATA, 404, "unknown-node unknown-profile unknown-root unknown-source"),
+        (EXIT_DATA, 404, "unknown-statistics unknown-taxonomy unknown-token unknown-verb"),
+        (EXIT_DATA, 405, "method-not-allowed"),
+        (EXIT_DATA, 409, "ambiguous-name change-under-way other-content replaced"),
+        (EXIT_DATA, 413, "too-long"),
+        (EXIT_DATA, 415, "bad-media-type content-encoding media-type unknown-charset"),
+        (EXIT_DATA, 421, "wrong-host"),
+        (EXIT_CONFIG, 422, "topology-refused"),
+        (EXIT_DATA, 429, "too-many too-many-profiles too-many-sources"),
+        (EXIT_NO_INPUT, 500, "unreadable-input"),
+        (EXIT_SOFTWARE, 500, "failed"),
+        (EXIT_CANNOT_CREATE, 500, "unwritable-output"),
+        (EXIT_STORE, 500, "store-unusable"),
+        (EXIT_BUSY, 500, "in-use"),
+        (EXIT_CONFIG, 500, "bad-directory"),
+        (EXIT_DATA, 503, "busy disk-full"),
+        (EXIT_UNAVAILABLE, 503, "unreachable"),
+    )
+    for code in codes.split()
+}
+"""(Exit code, status of HTTP) by code; of any other, which names a fault in what was sent, 65 and
+422."""
+
+
+def ending(code: str) -> tuple[int, int]:
+    """Exit code, and status of HTTP."""
+    return ENDINGS.get(code, _REFUSED)
+
 
 class UserError(Exception):
     """Base of all errors of this package: things that a person can do something about.
 
-    ``exit_code`` is how the command line ends for it.
+    ``code`` is a stable word for machines, ``reason`` the sentence for people, ``exit_code`` how
+    the command line ends for it.
     """
 
+    code = "failed"
     exit_code = EXIT_SOFTWARE
+
+    def __init_subclass__(cls, code: str = "") -> None:
+        if code:
+            cls.code, cls.exit_code = code, ending(code)[0]
 
     def __init__(self, message: str, exit_code: int | None = None) -> None:
         super().__init__(message)
+        self.reason = message
         if exit_code is not None:
             self.exit_code = exit_code
 
+    @property
+    def fault(self) -> Fault:
+        from formats.errors import Fault  # noqa: PLC0415 - only when something failed
 
-class UsageError(UserError):
+        return Fault(self.code, self.reason)
+
+
+class UsageError(UserError, code="usage"):
     """Arguments that make no sense, alone or together."""
 
-    exit_code = EXIT_USAGE
 
-
-class UnreadableInput(UserError):
+class UnreadableInput(UserError, code="unreadable-input"):
     """A file that was named and cannot be read."""
 
-    exit_code = EXIT_NO_INPUT
 
-
-class UnwritableOutput(UserError):
+class UnwritableOutput(UserError, code="unwritable-output"):
     """A file that cannot be written."""
 
-    exit_code = EXIT_CANNOT_CREATE
 
-
-class CommandFailed(UserError):
+class CommandFailed(UserError, code="command-failed"):
     """A command that was to deal with something did not."""
 
-    exit_code = EXIT_DATA
 
-
-class DataDirectoryInUse(UserError):
+class DataDirectoryInUse(UserError, code="in-use"):
     """A data directory belongs to one process at a time, and another one has it."""
 
-    exit_code = EXIT_BUSY
 
-
-class DataDirectoryError(UserError):
+class DataDirectoryError(UserError, code="bad-directory"):
     """A data directory that cannot be used for this network."""
 
-    exit_code = EXIT_CONFIG
 
-
-class StoreUnusable(UserError):
+class StoreUnusable(UserError, code="store-unusable"):
     """The store of a process cannot be opened, or holds what no process of this kind wrote."""
-
-    exit_code = EXIT_STORE
 
 
 class StoreGone(StoreUnusable):
     """It has less than it has had, or something else: acknowledged messages may be lost."""
 
 
-class JournalFull(UserError):
+class JournalFull(UserError, code="in-use"):
     """So much waits for its outcome in a publisher's journal that nothing more may."""
 
-    exit_code = EXIT_BUSY
 
-
-class LeaseLost(UserError):
+class LeaseLost(UserError, code="in-use"):
     """Another process goes on with the rows of this one, or may: it has ended, and can wait as the
     standby."""
-
-    exit_code = EXIT_BUSY
 
 
 class LaunchError(UserError):
@@ -106,8 +139,6 @@ class LaunchError(UserError):
     ``node`` is the process that failed ("" when it is not one); ``last_lines`` what it said last.
     """
 
-    exit_code = EXIT_SOFTWARE
-
     def __init__(self, reason: str, node: str = "", last_lines: tuple[str, ...] = ()) -> None:
         said = "".join(f"\n    {line}" for line in last_lines)
         super().__init__(reason + (f"; it said last:{said}" if said else ""))
@@ -115,33 +146,28 @@ class LaunchError(UserError):
         self.last_lines = last_lines
 
 
-class NetworkUnreachable(UserError):
+class NetworkUnreachable(UserError, code="unreachable"):
     """Nobody answers at an address, or not as an Onyx process would."""
 
-    exit_code = EXIT_UNAVAILABLE
 
-
-class RequestFailed(UserError):
+class RequestFailed(UserError, code="refused"):
     """The network answered and said no.
 
     ``code`` is a stable word for machines ("unknown-profile", "too-many-sources", ...),
-    ``reason`` the sentence for people.
+    ``reason`` the sentence for people, ``fault`` the fault in what was sent, if it is in that.
     """
 
-    exit_code = EXIT_DATA
+    def __init__(self, code: str, reason: str, fault: Fault | None = None) -> None:
+        super().__init__(f"{reason} [{code}]", ending(code)[0])
+        self.code, self.reason, self._fault = code, reason, fault
 
-    def __init__(self, code: str, reason: str) -> None:
-        super().__init__(f"{reason} [{code}]")
-        if code == "not-authorised":
-            self.exit_code = EXIT_NO_PERMISSION
-        self.code = code
-        self.reason = reason
+    @property
+    def fault(self) -> Fault:
+        return super().fault if self._fault is None else self._fault
 
 
 class NotAuthenticated(RequestFailed):
     """The network takes nobody who does not show who they are, and we have not."""
-
-    exit_code = EXIT_NO_PERMISSION
 
     def __init__(self, reason: str) -> None:
         super().__init__("not-authenticated", reason)
@@ -157,13 +183,10 @@ class ProfileNotAccepted(RequestFailed):
     """
 
     def __init__(self, code: str, reason: str, fault: Fault) -> None:
-        super().__init__(code, reason)
+        super().__init__(code, reason, fault)
         self.args = (reason,)
-        self.fault = fault
-        self.refusal = fault.code
-        self.line = fault.line
-        self.column = fault.column
-        self.expected = fault.expected
+        self.refusal, self.expected = fault.code, fault.expected
+        self.line, self.column = fault.line, fault.column
 
 
 class ProfilesNotAccepted(RequestFailed):
@@ -173,6 +196,10 @@ class ProfilesNotAccepted(RequestFailed):
         place, why = next(iter(refused.items()))
         super().__init__("profiles-refused", f"{len(refused)} are refused; number {place}: {why}")
         self.refused = refused
+
+
+def exit_code_of(error: UserError | Refusal) -> int:
+    return error.exit_code if isinstance(error, UserError) else ending(error.said()[0])[0]
 
 
 def leaves(error: BaseException) -> list[BaseException]:

@@ -40,12 +40,12 @@ from onyx.background import background_tasks
 from onyx.child_process import RestartPolicy
 from onyx.data_directory import DataDirectory
 from onyx.errors import (
-    EXIT_CONFIG,
     EXIT_OK,
     NotAuthenticated,
     StoreGone,
     UnwritableOutput,
     UserError,
+    exit_code_of,
 )
 from onyx.listening import NodeProcess, NodeSockets, bind_process, process_of
 from onyx.logs import configure_logging, toggle_debug, use_logs
@@ -384,7 +384,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         trio.run(_run_child, topology, arguments)
     except (UserError, TopologyError) as error:
         print(f"onyx: {error}", file=sys.stderr)
-        return error.exit_code if isinstance(error, UserError) else EXIT_CONFIG
+        return exit_code_of(error)
     return EXIT_OK
 
 

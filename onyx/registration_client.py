@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import trio
-from msgspec import UNSET, UnsetType, ValidationError, convert
+from msgspec import UNSET, UnsetType, ValidationError
 from msgspec.structs import replace
 
 from formats.errors import SchemaRefused
@@ -48,7 +48,6 @@ from overlay.link.client_connection import (
 from overlay.link.connections import open_stream
 from overlay.nodes import Address, Addresses
 from registration.planning.drift import Drift, drift_of
-from yfilter.errors import Fault
 
 Where: TypeAlias = str | tuple[str, int]
 """An address: "host:port" or (host, port); or those of a node and its standby,
@@ -538,12 +537,8 @@ def request_failed(error: RemoteError) -> RequestFailed:
     """A refusal of the other side as an error of this package."""
     if error.code == "not-authenticated":
         return NotAuthenticated(error.message)
-    if error.code == "profile-refused":
-        said = error.result.get("refusal")
-        unplaced = Fault(error.code, error.message, "", 0, 0)
-        fault = convert(said, Fault) if said else unplaced
-        return ProfileNotAccepted(error.code, error.message, fault)
-    return RequestFailed(error.code, error.message)
+    kind = ProfileNotAccepted if error.code == "profile-refused" else RequestFailed
+    return kind(error.code, error.message, error.fault)
 
 
 async def _read_schema(path: Path) -> tuple[str | UnsetType, bytes]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from formats.errors import Fault, Refusal
 
-class TopologyError(Exception):
+
+class TopologyError(Refusal):
     """A topology file that cannot be used; the first problem found in it.
 
     ``file`` names the file, ``key`` the place in it (``broker[2].listen``, counting from 0; "" for
@@ -11,11 +13,9 @@ class TopologyError(Exception):
     line: ``FILE: KEY: reason``.
     """
 
-    def __init__(self, file: str, key: str, reason: str) -> None:
-        super().__init__(file, key, reason)
-        self.file = file
-        self.key = key
-        self.reason = reason
+    kind = "topology-refused"
 
-    def __str__(self) -> str:
-        return ": ".join(part for part in (self.file, self.key, self.reason) if part)
+    def __init__(self, file: str, key: str, reason: str) -> None:
+        where = ": ".join(filter(None, (file, key)))
+        super().__init__(Fault(reason=reason, where=where))
+        self.file, self.key = file, key

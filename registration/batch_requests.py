@@ -27,6 +27,7 @@ from hashlib import sha256
 from msgspec import UNSET
 
 from formats import Schema
+from formats.errors import Refusal
 from overlay import answers, verbs
 from overlay.access import AccessTable
 from overlay.link.arrival import Arrival
@@ -46,9 +47,10 @@ from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.ids import number_of
-from registration.new_profiles import Asked, NewProfiles, check
+from registration.new_profiles import Asked, NewProfiles
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.whose import users_named
+from yfilter.matcher import check_profile
 
 BATCHES_MAX = 65_536  # that are remembered; beyond, the oldest is not
 CHECKED_MAX = 64  # requests whose texts are being checked
@@ -158,9 +160,9 @@ class BatchRequests(Part):
             for place, text in first.left:
                 try:
                     self._check_length(text)
-                    check(text)
-                except RequestRefused as refusal:
-                    first.refused.append((place, refusal.code, str(refusal)))
+                    check_profile(text)
+                except Refusal as refusal:
+                    first.refused.append((place, *refusal.said()))
                 except Exception as error:  # nothing was changed
                     self._checks.popleft()
                     self._failed(first.connection, first.request, error)

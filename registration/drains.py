@@ -14,7 +14,7 @@ from enum import StrEnum
 from overlay import verbs
 from overlay.link.durable import StoredMap
 from overlay.link.part import Part
-from overlay.link.request_server import Result
+from overlay.link.request_server import RequestRefused, Result
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -22,7 +22,6 @@ from overlay.network_shape import is_connected, kept_down, without_broker
 from overlay.state_table import StateMachine, StateTable
 from registration.catalog import Catalog
 from registration.moves import Move, Moves
-from registration.placement import PlacementError
 from registration.placement_by_plan import PlanPlacement
 from registration.shape_changes import ShapeChanges
 from registration.source_roots import SourceRoots
@@ -165,8 +164,8 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
             placed = self._catalog.profiles_by_broker
             try:
                 new = self._placement.choose(entry.text, None, False, placed)
-            except PlacementError as error:
-                self._waits[broker] = str(error)
+            except RequestRefused as error:
+                self._waits[broker] = error.reason
                 return
             self._moves.begin(entry.profile, new)
             room -= 1

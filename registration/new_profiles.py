@@ -16,13 +16,10 @@ from overlay.link.frames import PlaceProfiles
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.portions import portions
-from overlay.link.request_server import RequestRefused, profile_refused
+from overlay.link.request_server import RequestRefused
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry
-from registration.placement import PlacementError
 from registration.placement_by_plan import PlanPlacement
-from yfilter.errors import ProfileRefused
-from yfilter.matcher import check_profile
 
 PLACED_TOGETHER = 128  # profiles of a frame, which a broker handles in one turn
 
@@ -71,21 +68,13 @@ class NewProfiles(Part):
         self._check_room(len(asked))
         if is_bounded:
             self._check_quota(asked)
-        try:
-            texts = [self._said_in(one.text) for one in asked]
-        except ProfileRefused as refusal:
-            raise profile_refused(refusal) from refusal
+        texts = [self._said_in(one.text) for one in asked]
         first = self._catalog.ids.new_numbers("p", len(asked))
         entries = []
         together = zip(texts, asked, strict=True)
         for number, (text, (_, user, request, policy)) in enumerate(together, first):
             profile = self._catalog.ids.name("p", number)
-            try:
-                host = self._placement.choose(
-                    text, location, near, self._catalog.profiles_by_broker
-                )
-            except PlacementError as refusal:
-                raise RequestRefused(refusal.code, str(refusal)) from refusal
+            host = self._placement.choose(text, location, near, self._catalog.profiles_by_broker)
             entry = ProfileEntry(profile, user, host, text, request=request, near=near)
             self._catalog.put_profile(entry)
             self._catalog.policies.put(profile, policy)
@@ -137,11 +126,3 @@ class NewProfiles(Part):
                 f"the {len(brokers)} brokers of {self._topology.name} have room for {room} more "
                 f"profiles; {count} are asked",
             )
-
-
-def check(text: str) -> None:
-    """RequestRefused "profile-refused", with line, column and what was expected."""
-    try:
-        check_profile(text)
-    except ProfileRefused as refusal:
-        raise profile_refused(refusal) from refusal

@@ -15,21 +15,13 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from overlay.link.request_server import RequestRefused
 from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.topology import BrokerNode, Topology
 
 EARTH_RADIUS_KM = 6_371.0088  # mean radius (IUGG)
 FIBRE_KM_PER_MS = 200.0  # light in glass travels at about two thirds of its speed in vacuum
 HALF_EARTH_KM = math.pi * EARTH_RADIUS_KM
-
-
-class PlacementError(Exception):
-    """No broker can take it; ``code`` is a stable word for machines, ``reason`` a sentence."""
-
-    def __init__(self, code: str, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +116,7 @@ def choose_host_broker(
     """The host broker for a profile whose user is at ``location`` (latitude, longitude).
 
     The nearest broker with room; of equally near ones (or when no location is given) the one
-    least loaded in proportion to its capacity.  PlacementError when every broker is full.
+    least loaded in proportion to its capacity.  RequestRefused when every broker is full.
     ``among``: brokers of which one has room, if only they will do; ``rather_not``: brokers that are
     chosen only where there is no other.
     """
@@ -144,7 +136,7 @@ def choose_host_broker(
 def brokers_with_room(
     topology: Topology, profiles_by_broker: Mapping[str, int]
 ) -> tuple[BrokerNode, ...]:
-    """The brokers that can host one more profile; PlacementError when there is none."""
+    """The brokers that can host one more profile; RequestRefused when there is none."""
     free = tuple(
         broker
         for broker in topology.brokers
@@ -152,7 +144,7 @@ def brokers_with_room(
     )
     if not free:
         total = sum(broker.capacity for broker in topology.brokers)
-        raise PlacementError(
+        raise RequestRefused(
             "network-full",
             f"every broker is full: the {len(topology.brokers)} brokers of {topology.name} "
             f"have room for {total} profiles in all",

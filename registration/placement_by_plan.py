@@ -85,7 +85,7 @@ class PlanPlacement(Part):
     ) -> str:
         """The host broker of a profile that was accepted; ``near``: it insists on ``location``.
 
-        PlacementError when every broker is full.
+        RequestRefused when every broker is full.
         """
         if self._placer is None or near:
             self._counters["by_location"] += 1

@@ -26,7 +26,6 @@ from registration.measured_shares import MeasuredShares
 from registration.placement_by_plan import PlanPlacement
 from registration.plan_application import PlanApplication
 from registration.plan_census import PlanCensus
-from registration.planning.plan_file import PlanError
 
 
 class PlanRequests(Part):
@@ -60,11 +59,7 @@ class PlanRequests(Part):
     def _use(self, connection: int, request: Request, asked: verbs.PlanUse) -> PlanUsed:
         """``plan``: the text of a plan, for all profiles to come; empty to have none."""
         text = asked.plan
-        try:
-            used = self._auto.use(text)
-        except PlanError as error:
-            raise RequestRefused("plan-refused", str(error)) from error
-        return PlanUsed(used)
+        return PlanUsed(self._auto.use(text))
 
     def _show(self, connection: int, request: Request, asked: verbs.PlanShow) -> Result:
         measured = self._shares.measured()
@@ -76,11 +71,7 @@ class PlanRequests(Part):
         text = asked.plan or self._placement.plan_text
         if not text:
             raise _no_plan()
-        try:
-            plan = self._placement.plan_of(text)
-        except PlanError as error:
-            raise RequestRefused("plan-refused", str(error)) from error
-        self._census.ask(connection, request.request, plan)
+        self._census.ask(connection, request.request, self._placement.plan_of(text))
         return None
 
     def _apply(self, connection: int, request: Request, asked: verbs.PlanApply) -> PlanProgress:

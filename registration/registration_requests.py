@@ -38,13 +38,14 @@ from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.keys import Key
-from registration.new_profiles import Asked, NewProfiles, check
+from registration.new_profiles import Asked, NewProfiles
 from registration.placement import choose_root_broker
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.shape_changes import ShapeChanges
 from registration.source_requests import SourceRequests, SourceSettings
 from registration.whose import as_oneself, users_named
 from yfilter.graph.graph_query import unbound_variables
+from yfilter.matcher import check_profile
 
 LIST_MAX = 10_000
 LIST_TEXTS_MAX = 200  # a text may have 64 KB, a frame 16 MB
@@ -268,7 +269,7 @@ class RegistrationRequests(Part):
         text = asked.text
         check_length(asked.verb, text, self._topology.limits.profile_length_max)
         new = Asked(text, user, request.request, asked.policy)
-        check(text)
+        check_profile(text)
         return self._news.add([new], asked.location, asked.near, is_bounded)[0]
 
     def _answer_awaiting(self, entry: ProfileEntry) -> None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from overlay.link.frames import PlaceProfile
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
+from overlay.link.request_server import RequestRefused
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog
-from registration.placement import PlacementError
 from registration.placement_by_plan import PlanPlacement
 
 NUMBERS_EACH = 2**32
@@ -57,6 +57,6 @@ class Rehosting(Part):
         placed = self._catalog.profiles_by_broker
         try:
             return self._placement.choose(text, None, False, placed)
-        except PlacementError:
+        except RequestRefused:
             brokers = self._topology.brokers
             return min(brokers, key=lambda b: (placed.get(b.id, 0) - b.capacity, b.id)).id

@@ -41,7 +41,7 @@ class SchemaReading(Part):
         if isinstance(found, SchemaFound):
             return Schema(name, found.kind, data), found.unread
         if isinstance(found, SchemaRefused):
-            raise RequestRefused("schema-refused", f"{name}: {found}")
+            raise SchemaRefused(found.code, found.reason, found.line, found.column, name)
         if key not in self._waiting:
             if len(self._waiting) >= WAITING_MAX:
                 raise RequestRefused(

@@ -32,7 +32,7 @@ from overlay.network_shape import (
 )
 from overlay.nodes import BrokerNode, Link
 from overlay.toml_table import did_you_mean
-from overlay.topology import Topology, TopologyError, parse_topology, to_toml
+from overlay.topology import Topology, parse_topology, to_toml
 from registration.audit_log import AuditLog
 from registration.catalog import Catalog
 from registration.drains import Drains
@@ -193,10 +193,7 @@ class ShapeRequests(Part):
         text = asked.text
         lost = asked.lost
         now = self._shapes.newest
-        try:
-            wanted = parse_topology(text, "the new topology")
-        except TopologyError as error:
-            raise RequestRefused("topology-refused", str(error)) from error
+        wanted = parse_topology(text, "the new topology")
         declared = _fitted(now.declared, wanted)
         declared, taken, left = _with_settings(now.declared, declared)
         self._check_leaving(now, declared, lost)

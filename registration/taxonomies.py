@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from formats import Compression, FormatError, compress, decompress
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.syntaxes import GraphSyntax, by_media_type
@@ -141,8 +143,8 @@ class Taxonomies(Part):
             all_of_them = union({**self._read, name: taxonomy}.values())
             check_taxonomy(all_of_them)
         except FormatError as error:
-            said = str(error).removesuffix(f" [{error.code}]")
-            raise RequestRefused(error.code, f"{name}: {said}") from None
+            said = msgspec.structs.replace(error.fault, code="", where=name)
+            raise RequestRefused(error.code, str(said)) from None
         if len(_packed(all_of_them.to_bytes())) > PAYLOAD_BYTES_MAX:
             raise RequestRefused(
                 "too-large", f"compressed, all would be more than {PAYLOAD_BYTES_MAX} bytes"

@@ -12,7 +12,7 @@ from onyx.cli.plan_files import load_plan
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import not_negative, positive, print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
-from onyx.errors import EXIT_DATA, EXIT_NO_INPUT, EXIT_OK, UsageError, UserError
+from onyx.errors import EXIT_DATA, EXIT_OK, UsageError, UserError
 from overlay.routing.broadcast_tree import broadcast_tree, broadcast_trees
 from overlay.toml_table import did_you_mean, quote
 from overlay.topology import load_topology
@@ -26,9 +26,8 @@ from registration.spark.backtest_job import (
     run_backtest,
     run_population_backtest,
 )
-from registration.spark.inputs import FORMATS, UnreadableData, read_profiles
+from registration.spark.inputs import FORMATS, read_profiles
 from registration.spark.session import Session
-from yfilter import ProfileRefused
 from yfilter.graph.graph_query import is_graph_query
 
 PATH_MAX = 1_024  # characters; what is longer is no file
@@ -108,19 +107,12 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"backtest: {time.monotonic() - start:6.1f} s  {step}", file=sys.stderr)
 
     with open_spark(arguments, report) as session:
-        try:
-            if arguments.weights:
-                return _run_population(session, arguments)
-            profiles = _profiles(session, arguments)
-            report(f"replaying the archive for {len(profiles):,} profiles")
-            archive = tuple(arguments.archive)
-            result = run_backtest(
-                session, BacktestJob(profiles, archive, arguments.results, routing)
-            )
-        except UnreadableData as error:
-            raise UserError(str(error), EXIT_NO_INPUT) from None
-        except ProfileRefused as refused:
-            raise UserError(str(refused), EXIT_DATA) from None
+        if arguments.weights:
+            return _run_population(session, arguments)
+        profiles = _profiles(session, arguments)
+        report(f"replaying the archive for {len(profiles):,} profiles")
+        archive = tuple(arguments.archive)
+        result = run_backtest(session, BacktestJob(profiles, archive, arguments.results, routing))
     _print(result, arguments)
     return EXIT_OK
 

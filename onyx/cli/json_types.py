@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from formats.errors import Fault
 from overlay.answers import AutoPlan, ProfileInfo, as_shown
-from yfilter.errors import Fault
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -128,11 +128,14 @@ class ProfileExported(Line):
 
 
 _FAULT = [(field.name, field.type) for field in msgspec.structs.fields(Fault)]
+_PLACED = _FAULT[: Fault.__struct_fields__.index("column") + 1]
 
-TextRefused = msgspec.defstruct("TextRefused", [("file", str), *_FAULT], bases=(Line,))
+Placed = msgspec.defstruct("Placed", _PLACED, bases=(Line,))
+
+TextRefused = msgspec.defstruct("TextRefused", [("file", str), *_PLACED], bases=(Line,))
 
 
-class SchemaWarned(Fault, frozen=True, forbid_unknown_fields=True):
+class SchemaWarned(Placed):  # type: ignore[valid-type, misc]
     hint: str
 
 

@@ -17,8 +17,7 @@ from importlib import import_module
 from typing import Any, NoReturn, cast
 
 from onyx.cli.verb import Verb
-from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UserError, leaves
-from overlay.errors import TopologyError
+from onyx.errors import EXIT_USAGE, UserError, exit_code_of, leaves
 
 VERBS = {
     "up": "run a network until it is interrupted",
@@ -177,20 +176,22 @@ def _run(arguments: argparse.Namespace) -> int:
         return int(arguments.run(arguments))
 
 
-def _expected_error(error: BaseException) -> BaseException | None:
+def _expected_error(error: BaseException) -> Any:
     """The error to report to the user, or None for a fault of the program.
 
     Trio hands over groups of errors; a group is expected when everything in it is, and then the
     one with something to say counts.
     """
+    from formats.errors import Refusal  # noqa: PLC0415 - only when something failed
+
     found = leaves(error)
-    telling = (UserError, TopologyError)
+    telling = (UserError, Refusal)
     if not all(isinstance(e, (*telling, KeyboardInterrupt, BrokenPipeError)) for e in found):
         return None
     return next((e for e in found if isinstance(e, telling)), found[0])
 
 
-def _report(error: BaseException) -> int:
+def _report(error: Any) -> int:
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     if isinstance(error, BrokenPipeError):
@@ -199,4 +200,4 @@ def _report(error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     print(f"onyx: {error}", file=sys.stderr)
-    return error.exit_code if isinstance(error, UserError) else EXIT_CONFIG
+    return exit_code_of(error)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import trio
 
-from formats.errors import SchemaRefused
+from formats.errors import about
 from formats.schema import Schema, what_is_unread
 from onyx.charts import Curve, columns_svg, curves_svg
 from onyx.cli.asking import Told, add_commands, tell
@@ -32,10 +32,8 @@ from onyx.errors import (
     EXIT_BUSY,
     EXIT_CANNOT_CREATE,
     EXIT_DATA,
-    EXIT_NO_INPUT,
     EXIT_OK,
     EXIT_USAGE,
-    RequestFailed,
     UserError,
 )
 from onyx.registration_client import NetworkClient, RegistrationClient
@@ -45,17 +43,16 @@ from overlay.answers import AutoPlan, PlanProgress
 from overlay.topology import load_topology
 from registration.planning.drift import Drift, Measured
 from registration.planning.plan import Placer, Plan, Rule
-from registration.planning.plan_file import PlanError, from_json, plan_id, to_json
+from registration.planning.plan_file import from_json, plan_id, to_json
 from registration.planning.planner import (
     PARTITIONS,
     PARTITIONS_A_BROKER,
     PROFILES_A_PARTITION,
     PlanOptions,
 )
-from registration.spark.inputs import FORMATS, UnreadableData
+from registration.spark.inputs import FORMATS
 from registration.spark.plan_job import SAMPLES_MAX, PlanJob, PlanResult, run_plan_job
 from registration.spark.population import RefusedProfile
-from yfilter import ProfileRefused
 
 # -------------------------------------------------------------------------------------------------
 # ``onyx plan apply | auto | pause | resume | abort``: profiles move to where a plan has them.
@@ -146,12 +143,9 @@ def run_apply(arguments: argparse.Namespace) -> int:
     if arguments.plan is not None:
         text = read_plan_text(arguments.plan)
         load_plan(arguments.plan)  # what is wrong with it is better said here
-    try:
-        if arguments.dry_run:
-            return _print_drift_of_plan(trio.run(_count, arguments, text), as_json=arguments.json)
-        return _print_outcome(trio.run(_apply, arguments, text), arguments)
-    except* RequestFailed as group:
-        raise UserError(str(group.exceptions[0]), EXIT_DATA) from None
+    if arguments.dry_run:
+        return _print_drift_of_plan(trio.run(_count, arguments, text), as_json=arguments.json)
+    return _print_outcome(trio.run(_apply, arguments, text), arguments)
 
 
 async def _count(arguments: argparse.Namespace, text: bytes) -> Drift:
@@ -452,10 +446,7 @@ def run_use(arguments: argparse.Namespace) -> int:
         async with RegistrationClient(registration_address(arguments)) as registration:
             return await registration.use_plan(text)
 
-    try:
-        used = trio.run(use)
-    except* RequestFailed as group:
-        raise UserError(str(group.exceptions[0]), EXIT_DATA) from None
+    used = trio.run(use)
     if arguments.json:
         print_json({"plan": used})
     else:
@@ -542,10 +533,7 @@ async def _measure(registration: RegistrationClient) -> Drift:
 
 async def _plan_in_force(registration: RegistrationClient) -> Plan | None:
     text = await registration.plan()
-    try:
-        return from_json(text, "the plan in force") if text else None
-    except PlanError as error:
-        raise UserError(str(error), EXIT_DATA) from None
+    return from_json(text, "the plan in force") if text else None
 
 
 def _drift_facts(plan: Plan, drift: Drift) -> dict[str, object]:
@@ -796,8 +784,6 @@ def run_make(arguments: argparse.Namespace) -> int:
     with open_spark(arguments, report) as session:
         try:
             result = run_plan_job(session, job, report)
-        except UnreadableData as error:
-            raise UserError(str(error), EXIT_NO_INPUT) from None
         except ValueError as error:
             raise UserError(f"{', '.join(arguments.profiles)}: {error}", EXIT_DATA) from None
     _write(arguments.out, result)
@@ -816,11 +802,8 @@ def run_place(arguments: argparse.Namespace) -> int:
     placer = Placer(load_plan(arguments.plan))
     rows = []
     for name in arguments.files:
-        try:
+        with about(name):
             placement = placer.place(read_text(name).strip())
-        except ProfileRefused as refused:
-            print(f"onyx: {name}: {refused}", file=sys.stderr)
-            return EXIT_DATA
         broker = placer.plan.brokers[placement.partition] if placer.plan.brokers else None
         rows.append((name, placement.partition, broker, placement.pattern))
     if arguments.json:
@@ -879,12 +862,10 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
 
 
 def _read_schema(path: Path) -> Schema:
-    try:
+    with about(str(path)):
         schema = load_schema(path)
         say_unread(path, what_is_unread(schema))
         return schema
-    except SchemaRefused as refusal:
-        raise UserError(f"{path}: {refusal}", EXIT_DATA) from None
 
 
 def _write(directory: Path, result: PlanResult) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from onyx.cli.values import read_input
-from onyx.errors import EXIT_DATA, UserError
 from registration.planning.plan import Plan
-from registration.planning.plan_file import FILE_BYTES_MAX, PlanError, from_json
+from registration.planning.plan_file import FILE_BYTES_MAX, from_json
 
 PLAN_FILE = "plan.json"
 ASSIGNMENT_FILE = "assignment.parquet"
@@ -19,11 +18,8 @@ def read_plan_text(name: str) -> bytes:
 
 
 def load_plan(name: str) -> Plan:
-    """The plan in a directory or file; UserError when it cannot be used."""
-    try:
-        return from_json(read_plan_text(name), str(_plan_file(name)))
-    except PlanError as error:
-        raise UserError(str(error), EXIT_DATA) from None
+    """The plan in a directory or file; PlanError when it cannot be used."""
+    return from_json(read_plan_text(name), str(_plan_file(name)))
 
 
 def _plan_file(name: str) -> Path:

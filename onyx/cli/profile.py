@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trio
-from msgspec import structs, to_builtins
+from msgspec import to_builtins
 
-from formats.errors import DecodeError, MessageRefused, SchemaRefused
+from formats.errors import DecodeError, MessageRefused, about
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from onyx.cli.network_option import (
@@ -72,7 +72,7 @@ from yfilter import (
 )
 from yfilter.graph.graph_query import is_graph_query
 from yfilter.plan_graph import NODES_MAX
-from yfilter.schematron import RuleSet, SchematronRefused
+from yfilter.schematron import RuleSet
 
 # -------------------------------------------------------------------------------------------------
 # ``onyx profile explain``: what becomes of a profile, and on a message, what held.
@@ -120,15 +120,12 @@ def run_explain(arguments: argparse.Namespace) -> int:
             warning = schema_check(arguments.schema).warning(text)
     except ProfileRefused as refused:
         if arguments.json:
-            print_json({"file": arguments.file, **refused.facts()})
-        print(f"onyx: {arguments.file}: {refused}", file=sys.stderr)
-        return EXIT_DATA
-    except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
-        print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
-        return EXIT_DATA
-    except SchemaRefused as refusal:
-        print(f"onyx: {arguments.schema}: {refusal}", file=sys.stderr)
-        return EXIT_DATA
+            print_json({"file": arguments.file, **refused.fault.facts()})
+        with about(arguments.file):
+            raise
+    except (MessageRefused, DecodeError, MatchLimitExceeded):
+        with about(arguments.message):
+            raise
     code = EXIT_DATA if warning is not None and arguments.strict else EXIT_OK
     if arguments.json:
         print_json({**asdict(explanation), "warning": warning_object(warning)})
@@ -209,11 +206,7 @@ def run_import(arguments: argparse.Namespace) -> int:
     name = file.stem if arguments.name is None else arguments.name
     if not _NAME.fullmatch(name):
         raise UsageError(f"the name is {name!r}; expected letters, digits, '.', '-' and '_'")
-    try:
-        rules = read_rule_set(file, arguments.phase, arguments.top, arguments.documents)
-    except SchematronRefused as refusal:
-        print(f"onyx: {refusal}", file=sys.stderr)
-        return EXIT_DATA
+    rules = read_rule_set(file, arguments.phase, arguments.top, arguments.documents)
     for refused in rules.refused:
         print(f"onyx: {refused}", file=sys.stderr)
     if arguments.dry_run:
@@ -346,19 +339,16 @@ def run_plan(arguments: argparse.Namespace) -> int:
     routes = dict.fromkeys(arguments.link)
     check_once([*files, *(name for _, name in routes)])
     matcher = Matcher()
-    name = ""
-    try:
-        for name in files:
+    for name in files:
+        with about(name):
             matcher.add(read_text(name), name)
-        wanted: dict[tuple[Conjunction, LinkTarget], None] = {}
-        for link, name in routes:
+    wanted: dict[tuple[Conjunction, LinkTarget], None] = {}
+    for link, name in routes:
+        with about(name):
             for conjunction in routing_query(parse_profile(read_text(name))):
                 wanted[conjunction, LinkTarget("any root broker", link)] = None
-        for conjunction, target in wanted:
-            matcher.add_route(conjunction, target)
-    except ProfileRefused as refused:
-        print(f"onyx: {name}: {refused}", file=sys.stderr)
-        return EXIT_DATA
+    for conjunction, target in wanted:
+        matcher.add_route(conjunction, target)
     nodes_max = arguments.nodes_max
     plan = matcher.dump_graphviz(nodes_max) if arguments.dot else matcher.dump(nodes_max)
     if arguments.json:
@@ -519,13 +509,10 @@ def run_why_not(arguments: argparse.Namespace) -> int:
     data = read_input(arguments.message)
     media_type = arguments.media_type or media_type_of(arguments.message)
     text = trio.run(_text, arguments)
-    try:
+    with about(arguments.message):
         explanation = Matcher().explain(
             text, read_publication(data, media_type, base=arguments.base)
         )
-    except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
-        print(f"onyx: {arguments.message}: {refusal}", file=sys.stderr)
-        return EXIT_DATA
     failure = explanation.failure
     if arguments.json:
         failed = None if failure is None else asdict(failure)
@@ -872,7 +859,7 @@ def _report_profile(name: str, profile: ProfileInfo, as_json: bool) -> None:
 def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> None:
     if as_json:
         said = {"code": refusal.code, "refusal": refusal.refusal, "reason": refusal.reason}
-        print_json({"file": name, **structs.asdict(refusal.fault), **said})
+        print_json({"file": name, **refusal.fault.facts(), **said})
     print(f"onyx: {name}: {refusal}", file=sys.stderr)
 
 

@@ -51,10 +51,8 @@ class Line(NamedTuple):
     near: bool = False
 
 
-class BadLines(UserError):
+class BadLines(UserError, code="profiles-refused"):
     """A file has lines that cannot be used."""
-
-    exit_code = EXIT_DATA
 
 
 def is_of_many(name: str, lines: bool) -> bool:
@@ -145,7 +143,8 @@ def _check(line: Line) -> str | None:
     except ProfileRefused as refusal:
         if refusal.line > 1:
             return f"line {line.number}: in its text, {refusal}"
-        return replace(refusal.fault, line=line.number).shown(refusal.source_line)
+        refusal.fault = replace(refusal.fault, line=line.number)
+        return str(refusal)
     return None
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from msgspec.structs import asdict
-
-from formats import SchemaRefused
 from formats.allowed_content import read_allowed_content
+from formats.errors import about
 from formats.schema import what_is_unread
 from onyx.cli.values import check_once, print_json, read_text, say_unread
 from onyx.cli.verb import Subparsers, add_verb, set_run
@@ -16,7 +14,7 @@ from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.schema_path import load_schema
 from yfilter import ProfileRefused
 from yfilter.graph.graph_query import unbound_variables
-from yfilter.language.schema_check import SchemaCheck, SchemaWarning
+from yfilter.language.schema_check import SchemaCheck
 from yfilter.matcher import check_profile
 
 CHECK_EXAMPLES = """\
@@ -48,11 +46,7 @@ def add_check(verbs: Subparsers) -> None:
 def run_check(arguments: argparse.Namespace) -> int:
     check_once(arguments.files)
     texts = [(name, read_text(name)) for name in arguments.files]
-    try:
-        schema = None if arguments.schema is None else schema_check(arguments.schema)
-    except SchemaRefused as refusal:
-        print(f"onyx: {arguments.schema}: {refusal}", file=sys.stderr)
-        return EXIT_DATA
+    schema = None if arguments.schema is None else schema_check(arguments.schema)
     refused = warned = 0
     for name, text in texts:
         try:
@@ -60,7 +54,7 @@ def run_check(arguments: argparse.Namespace) -> int:
         except ProfileRefused as refusal:
             refused += 1
             if arguments.json:
-                print_json({"file": name, **refusal.facts()})
+                print_json({"file": name, **refusal.fault.facts()})
             print(f"onyx: {name}: {refusal}", file=sys.stderr)
             continue
         warning = schema.warning(text) if schema is not None else None
@@ -80,14 +74,11 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 def schema_check(name: str) -> SchemaCheck:
     """The check against a schema; SchemaRefused.  What of it is not there is printed."""
-    schema = load_schema(name)
-    say_unread(name, what_is_unread(schema))
-    return SchemaCheck(read_allowed_content(schema))
+    with about(name):
+        schema = load_schema(name)
+        say_unread(name, what_is_unread(schema))
+        return SchemaCheck(read_allowed_content(schema))
 
 
-def warning_object(warning: SchemaWarning | None) -> dict[str, object] | None:
-    if warning is None:
-        return None
-    facts = asdict(warning)
-    del facts["source_line"]
-    return facts
+def warning_object(warning: ProfileRefused | None) -> dict[str, object] | None:
+    return None if warning is None else {**warning.fault.facts(), "hint": warning.hint}

@@ -19,6 +19,7 @@ import trio
 from msgspec import UNSET, to_builtins
 from starlette.responses import JSONResponse, Response
 
+from formats.errors import Fault
 from formats.media_types import XML
 from onyx.client_values import Delivery
 from onyx.clients import login_name
@@ -35,7 +36,6 @@ from overlay import verbs
 from overlay.answers import Answer, ProfileInfo, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.request_server import RequestRefused, read
-from yfilter.errors import Fault
 
 # -------------------------------------------------------------------------------------------------
 # Operation: one thing that can be asked of a gateway's API.

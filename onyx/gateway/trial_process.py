@@ -130,7 +130,7 @@ def try_profile(
             delivered = [result for each in matcher.deliver(read) for result in each.results]
             found["results_shown"] = list(_shown(delivered))
     except ProfileRefused as refused:
-        return {"refused": "profile", **refused.facts()}
+        return {"refused": "profile", **refused.fault.facts()}
     except FormatError as refused:
         place = {name: getattr(refused, name, 0) for name in ("line", "column")}
         return {"refused": "message", "code": refused.code, "reason": refused.reason, **place}

@@ -321,7 +321,7 @@ class ClientConnection:
                 await question.changed.wait()
         if not answer.ok:
             code, message = answer.result.get("code", ""), answer.result.get("message", "")
-            raise RemoteError(str(code), str(message), answer.result)
+            raise RemoteError(str(code), str(message), answer.result.get("refusal"))
         return answer.result
 
     def observed(self) -> AsyncIterator[Mapping[str, object]]:

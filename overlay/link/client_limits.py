@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from formats.errors import Fault, read_fault
 from overlay.link.limits import DEFAULT_LINK_LIMITS, LinkLimits
 from overlay.link.lost_stores import STORE_LOST
 
 
 class RemoteError(Exception):
-    """The other side said no; ``code`` is a stable word, ``message`` a sentence; ``result`` all
-    that an answer says."""
+    """The other side said no; ``code`` is a stable word, ``message`` a sentence, ``fault`` the
+    fault in what was sent, or the same once more."""
 
-    def __init__(self, code: str, message: str, result: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, code: str, message: str, fault: object = None) -> None:
+        """``fault``: as a peer says it."""
         super().__init__(f"{message} [{code}]")
         self.code = code
         self.message = message
-        self.result = result or {}
+        self.fault = read_fault(fault, Fault(code, message))
 
 
 class ConnectionFailed(Exception):

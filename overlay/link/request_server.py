@@ -2,7 +2,7 @@
 
 A verb is the record of its arguments (overlay/verbs.py), which has its name and the right that it
 takes, and a function ``(connection, request, asked) -> answer or None``; None means that the answer
-comes later through ``answer``.  A RequestRefused becomes the error of the response.
+comes later through ``answer``.  A Refusal becomes the error of the response.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import UnsetType
 
+from formats.errors import Fault, Refusal
 from overlay.access import AccessTable, Right
 from overlay.answers import Answer
 from overlay.link.frame_fields import NAME_BYTES_MAX, Name, in_words
@@ -23,7 +23,6 @@ from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
 from overlay.verbs import Asked
-from yfilter.errors import ProfileRefused
 
 A = TypeVar("A", bound=Asked)
 
@@ -46,22 +45,13 @@ class Verb(Generic[A]):
     about: About[A] | None = None
 
 
-NO_DETAILS: Mapping[str, object] = MappingProxyType({})
+class RequestRefused(Refusal):
+    """A request that cannot be carried out, whatever it has changed before."""
 
+    __str__ = Exception.__str__  # whoever is told adds the code
 
-class RequestRefused(Exception):
-    """A request that cannot be carried out; ``code`` is a stable word for machines, ``details``
-    what else a machine may want to know."""
-
-    def __init__(self, code: str, message: str, details: Mapping[str, object] = NO_DETAILS) -> None:
-        super().__init__(message)
-        self.code = code
-        self.details = details
-
-
-def profile_refused(refusal: ProfileRefused) -> RequestRefused:
-    """With the place in the text, and what was expected there."""
-    return RequestRefused("profile-refused", str(refusal), {"refusal": refusal.facts()})
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(Fault(code, reason))
 
 
 class RequestServer:
@@ -113,13 +103,16 @@ class RequestServer:
             if principal is not None and verb.about is not None:
                 self._check(principal, verb, verb.about(asked, principal))
             result = verb.answer(connection, request, asked)
-        except RequestRefused as refusal:
-            self.refuse(connection, request.request, refusal)
-        except Exception as unexpected:
-            is_changed = request.verb in self._unsafe or self._changes() != before
-            if is_changed:
+        except Exception as raised:
+            is_changed = self._changes() != before
+            if isinstance(raised, Refusal) and (
+                isinstance(raised, RequestRefused) or not is_changed
+            ):
+                self.refuse(connection, request.request, raised)
+            elif is_changed or request.verb in self._unsafe:
                 raise
-            self._failed(connection, request, unexpected)
+            else:
+                self._failed(connection, request, raised)
         else:
             if result is not None:
                 self.answer(connection, request.request, result)
@@ -147,9 +140,9 @@ class RequestServer:
                     "shows who may",
                 )
 
-    def refuse(self, connection: int, request: str, refusal: RequestRefused) -> None:
-        error = {"code": refusal.code, "message": str(refusal), **refusal.details}
-        self._links.reply(connection, Response(request=request, ok=False, result=error))
+    def refuse(self, connection: int, request: str, refusal: Refusal) -> None:
+        response = Response(request=request, ok=False, result=refusal.answer())
+        self._links.reply(connection, response)
 
     def answer(self, connection: int, request: str, result: Result | Answer) -> None:
         if isinstance(result, Answer):

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from math import inf, isfinite, isinf
 from typing import Any, NoReturn
 
+from formats.errors import Fault, Refusal
 from registration.planning.plan import Facts, Plan, Rule
 
 FORMAT = "onyx-plan"
@@ -30,14 +31,13 @@ FILE_BYTES_MAX = 256 * 1024 * 1024
 PARTITIONS_MAX = 100_000
 
 
-class PlanError(Exception):
+class PlanError(Refusal):
     """A plan that cannot be used: ``name`` of the file, ``key`` in it, ``reason``."""
 
+    kind = "plan-refused"
+
     def __init__(self, name: str, key: str, reason: str) -> None:
-        super().__init__(f"{name}: {key}: {reason}" if key else f"{name}: {reason}")
-        self.name = name
-        self.key = key
-        self.reason = reason
+        super().__init__(Fault(reason=reason, where=f"{name}: {key}" if key else name))
 
 
 def plan_id(plan: Plan) -> str:

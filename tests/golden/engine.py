@@ -110,7 +110,7 @@ def _refusal(text: str) -> object:
     try:
         check_profile(text)
     except ProfileRefused as refused:
-        return refused.facts()
+        return refused.fault.facts()
     return "taken"
 
 

@@ -495,7 +495,6 @@ OWN = ("formats", "yfilter", "overlay", "registration", "onyx")
 EVERY_COMMAND = [
     *("formats", "formats.kernel", "formats.lazy_names"),
     *("onyx", "onyx.cli", "onyx.cli.main", "onyx.cli.verb", "onyx.errors", "onyx.release"),
-    *("overlay", "overlay.errors"),
 ]
 
 

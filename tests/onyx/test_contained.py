@@ -28,10 +28,10 @@ def faulty_match(self, parcel):
         raise ZeroDivisionError("a fault")
     return match(self, parcel)
 
-def faulty_update(self, profile, text):
-    if "poison" in text:
+def faulty_update(self, profile, parsed):
+    if "poison" in parsed.text:
         raise ZeroDivisionError("another fault")
-    return update(self, profile, text)
+    return update(self, profile, parsed)
 
 DataPlane._match, QueryPlane.update = faulty_match, faulty_update
 """

@@ -28,10 +28,11 @@ from overlay.verbs import ProfileAddMany
 from registration import batch_requests
 from registration.batch_requests import WARNED_AT_ONCE, BatchRequests
 from registration.catalog import Catalog
-from registration.new_profiles import NewProfiles, check
+from registration.new_profiles import NewProfiles
 from registration.placement_by_plan import PlanPlacement
 from tests.beside import Peer
 from tests.registration.test_registration_core import Setting, refused
+from yfilter.matcher import check_profile
 
 SMALL = parse_topology(
     """
@@ -112,9 +113,9 @@ def test_texts_are_checked_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def noted(text: str) -> None:
         checked.append(text)
-        check(text)
+        check_profile(text)
 
-    monkeypatch.setattr(batch_requests, "check", noted)
+    monkeypatch.setattr(batch_requests, "check_profile", noted)
     thousandths = count()
     setting = Setting(SMALL, clock=lambda: next(thousandths) / 1_000)
     watched = setting.beside.core = Watched(setting.beside.core, checked)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overlay.link.request_server import RequestRefused
 from overlay.nodes import Address, BrokerNode, Link, Place
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology, load_topology
@@ -16,7 +17,6 @@ from registration.placement import (
     EARTH_RADIUS_KM,
     FIBRE_KM_PER_MS,
     HALF_EARTH_KM,
-    PlacementError,
     brokers_with_room,
     choose_host_broker,
     choose_root_broker,
@@ -233,7 +233,7 @@ def test_a_broker_without_capacity_only_routes() -> None:
 def test_a_full_network_refuses() -> None:
     topology = chain(broker("A", 0, 1), broker("B", 10, 2), broker("C", 10, 0))
     assert choose_host_broker(topology, (0, 0), {"A": 1, "B": 1}) == "B"
-    with pytest.raises(PlacementError) as caught:
+    with pytest.raises(RequestRefused) as caught:
         choose_host_broker(topology, (0, 0), {"A": 1, "B": 2})
     assert caught.value.code == "network-full"
     assert str(caught.value) == (

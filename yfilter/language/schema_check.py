@@ -20,7 +20,7 @@ from typing import NoReturn, TypeAlias
 
 from formats.allowed_content import AllowedContent
 from formats.schema_model import collapsed
-from yfilter.errors import Fault
+from yfilter.errors import ProfileRefused
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.language.checked_text import checked_text
 from yfilter.language.item_kinds import Kinds
@@ -62,24 +62,20 @@ from yfilter.language.trees import split
 
 
 class LocatedSteps:
-    """``body``: the profile's expression; ``place`` says where one of its steps stands."""
+    """``body``: the profile's expression; ``offset`` says where in ``text`` a step of it stands."""
 
     def __init__(self, text: str) -> None:
-        self._text = checked_text(text, DEFAULT_PROFILE_LIMITS)
-        parser = _LocatingParser(self._text, DEFAULT_PROFILE_LIMITS)
+        self.text = checked_text(text, DEFAULT_PROFILE_LIMITS)
+        parser = _LocatingParser(self.text, DEFAULT_PROFILE_LIMITS)
         self.body: Expression = parser.profile()
         self._offsets = parser.offsets
 
-    def place(self, step: LocationStep) -> tuple[int, int, str]:
-        """Line and column from 1, and the text of the line."""
+    def offset(self, step: LocationStep) -> int:
         _, offset = self._offsets.get(id(step), (step, -1))
         if offset < 0:  # the parser put it together with another one: the first that looks like it
             same = [at for known, at in self._offsets.values() if known.test == step.test]
             offset = min(same, default=0)
-        before = self._text[:offset]
-        start = before.rfind("\n") + 1
-        line = self._text[start:].partition("\n")[0]
-        return before.count("\n") + 1, offset - start + 1, line
+        return offset
 
 
 class _LocatingParser(QueryParser):
@@ -103,27 +99,15 @@ class _LocatingParser(QueryParser):
 PLACES_MAX = 200_000
 
 
-class SchemaWarning(Fault, frozen=True):
-    """A profile that can match no valid message: the reason and the step."""
-
-    source_line: str
-    hint: str = ""
-    """What is there and nearly the same, "" for nothing."""
-
-    def __str__(self) -> str:
-        said = self.shown(self.source_line)
-        return f"{said}\n    {self.hint}" if self.hint else said
-
-
 class SchemaCheck:
     """One schema, for any number of profiles."""
 
     def __init__(self, model: AllowedContent) -> None:
         self._places = SchemaPlaces(model)
 
-    def warning(self, text: str) -> SchemaWarning | None:
-        """The first step of a profile that is impossible under the schema, which says nothing about
-        graphs; ProfileRefused for a text that is no profile."""
+    def warning(self, text: str) -> ProfileRefused | None:
+        """Why a profile can match no valid message: the first step of it that is impossible under
+        the schema, which says nothing about graphs; raises one for a text that is no profile."""
         if is_graph_query(text):
             parse_graph_query(text)
             return None
@@ -131,11 +115,10 @@ class SchemaCheck:
         try:
             _Walk(self._places).need_result(located.body)
         except _Impossible as impossible:
-            line, column, source_line = located.place(impossible.step)
-            reason, expected = impossible.reason, impossible.expected
+            place = located.text, located.offset(impossible.step)
             hint = self._hint(impossible.places, impossible.step)
-            fault = ("never-matches", reason, expected, line, column)
-            return SchemaWarning(*fault, source_line, hint)
+            said = impossible.reason, *place, impossible.expected, hint
+            return ProfileRefused("never-matches", *said)
         except (_TooMuch, RecursionError):
             pass
         return None

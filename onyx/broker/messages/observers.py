@@ -26,10 +26,10 @@ from overlay.link.core_context import CoreContext
 from overlay.link.events import CalledLater, CallLater
 from overlay.link.frames import Observed, Request
 from overlay.link.part import Hearer, Part, hears
-from overlay.link.request_server import RequestRefused, Result, Verb
+from overlay.link.request_server import Result, Verb
 from overlay.link.slices import SLICE_SECONDS
 from yfilter.engine.match_limits import MatchLimits
-from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.errors import MatchLimitExceeded
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.matcher import Matcher
 
@@ -236,8 +236,5 @@ class Observers(Part):
     def _finder(self, path: str) -> Matcher:
         evaluation = EvaluationLimits(seconds_max=SLICE_SECONDS, clock=self._clock)
         finder = Matcher(MatchLimits(visits_max=VISITS_MAX, evaluation=evaluation))
-        try:
-            finder.add(path)
-        except ProfileRefused as refusal:
-            raise RequestRefused("profile-refused", str(refusal)) from refusal
+        finder.add(path)
         return finder

@@ -59,7 +59,7 @@ from yfilter.engine.routing_templates import routing_query_of
 from yfilter.errors import ProfileRefused
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_accepted, parse_profile
-from yfilter.matcher import Matcher, check_profile
+from yfilter.matcher import Matcher
 
 # -------------------------------------------------------------------------------------------------
 # How much of its parent's routing table a broker may fill.
@@ -395,13 +395,9 @@ class QueryPlane(Part):
         self._hosted.delete(profile)
         return hosted
 
-    def update(self, profile: str, text: str) -> LiveVersion:
-        """Replace a profile's text; the new version.
-
-        Raises ProfileRefused and leaves everything as it was when the new text is refused;
-        KeyError when the profile is not here.
-        """
-        return self.update_all([(profile, check_profile(text))])[0]
+    def update(self, profile: str, parsed: Profile) -> LiveVersion:
+        """Replace a profile's text by a checked one; KeyError when it is not here."""
+        return self.update_all([(profile, parsed)])[0]
 
     def update_all(self, changes: Sequence[tuple[str, Profile]]) -> list[LiveVersion]:
         """Replace the texts of profiles that are here by checked ones; the new versions."""

@@ -17,6 +17,7 @@ from typing import TypeVar
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from formats.errors import Refusal
 from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
@@ -37,7 +38,6 @@ from overlay.link.request_server import (
     Result,
     Verb,
     check_length,
-    profile_refused,
 )
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
@@ -255,13 +255,10 @@ class BrokerRequests(Part):
         self, connection: int, request: Request, asked: verbs.ProfileUpdate
     ) -> answers.ProfileVersion | None:
         profile = self._here(asked.profile)
+        check_length(asked.verb, asked.text, self._limits.profile_length_max)
+        parsed = check_profile(self._taxonomies.said_in(asked.text))
         self._data.finish()
-        text = asked.text
-        check_length(asked.verb, text, self._limits.profile_length_max)
-        try:
-            changed = self._query.update(profile, self._taxonomies.said_in(text))
-        except ProfileRefused as refusal:
-            raise profile_refused(refusal) from refusal
+        changed = self._query.update(profile, parsed)
         result = answers.ProfileVersion(profile=profile, version=changed.version)
         return self._live.wait(connection, request, asked, result, changed)
 
@@ -301,13 +298,10 @@ class BrokerRequests(Part):
                 text = self._taxonomies.said_in(wanted)
                 if hosted is not None and (hosted.text != text or is_suspended):
                     changes.append((place, profile, check_profile(text)))
-            except RequestRefused as refusal:
+            except Refusal as refusal:
                 versions[-1] = 0
-                refused.append((place, refusal.code, str(refusal)))
-            except ProfileRefused as refusal:
-                versions[-1] = 0
-                is_bad = True
-                refused.append((place, "profile-refused", str(refusal)))
+                is_bad = is_bad or isinstance(refusal, ProfileRefused)
+                refused.append((place, *refusal.said()))
         if is_bad and not asked.skip_refused:
             changes, versions = [], [0] * len(profiles)
         self._data.finish()
@@ -331,7 +325,7 @@ class BrokerRequests(Part):
                 self._check_here(profile)
                 going[profile] = None
             except RequestRefused as refusal:
-                refused.append((place, refusal.code, str(refusal)))
+                refused.append((place, *refusal.said()))
         self._data.finish()
         gone = self._query.remove_all(list(going))
         result = answers.ProfilesChanged(refused=refused)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import islice
@@ -14,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import astuple
 
-from formats import ElementStream, FormatError, MessageRefused, WireFormat, trained_version
+from formats import ElementStream, MessageRefused, WireFormat, trained_version
 from onyx.broker.messages.data_plane import DataPlane, urgent_of
 from onyx.broker.messages.message_parts import MessageParts
 from onyx.broker.messages.observers import Observers
@@ -71,7 +70,7 @@ from registration.catalog import REGISTRATION_KEY, announcement
 from yfilter import LinkTarget, Matcher, MatchLimits, ProfileMatch, RouteMatch
 from yfilter.engine.linear_paths import Conjunction, LinearPath
 from yfilter.engine.readings import Reading, Readings
-from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.errors import ProfileRefused
 from yfilter.explanation import Failure
 from yfilter.graph.graph_query import may_ask_above
 from yfilter.language.query_ast import Origin, PathExpression, Profile
@@ -573,9 +572,8 @@ class MessageTrace(Part):
         """Who of the children would get the message and why, and the profiles here that match."""
         message = self._message(asked)
         tree = message.root
-        with _refusals():
-            run = self._dry.run(message)
-            text = run.parcel.in_form(WireFormat.TEXT).decode("utf-8", "replace")
+        run = self._dry.run(message)
+        text = run.parcel.in_form(WireFormat.TEXT).decode("utf-8", "replace")
         taken = {match.link for match in run.decisions if isinstance(match, RouteMatch)}
         local = sorted(
             match.profile_id for match in run.decisions if isinstance(match, ProfileMatch)
@@ -603,8 +601,7 @@ class MessageTrace(Part):
         message, link = self._message(asked), asked.link
         if link not in self._control.children(message.root):
             raise RequestRefused("unknown-link", f"{link!r} is no child on the tree {message.root}")
-        with _refusals():
-            carried = self._dry.carried(message, link)
+        carried = self._dry.carried(message, link)
         return {
             "message": carried.payload,
             "format": carried.format,
@@ -652,14 +649,6 @@ class MessageTrace(Part):
 def _said_of_graph(refusal: MessageRefused | None) -> dict[str, object]:
     """Why RDF/XML has no graph, where profiles ask for one."""
     return {} if refusal is None else {"no_graph": str(refusal)}
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    try:
-        yield
-    except (FormatError, MatchLimitExceeded) as refusal:
-        raise RequestRefused("message-refused", str(refusal)) from refusal
 
 
 # -------------------------------------------------------------------------------------------------

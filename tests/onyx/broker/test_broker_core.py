@@ -40,6 +40,7 @@ from overlay.topology import Topology, load_topology, parse_topology
 from tests.beside import Beside, Peer
 from yfilter.engine.linear_paths import routing_query
 from yfilter.language.query_parser import parse_profile
+from yfilter.matcher import check_profile
 
 FIGURE4 = load_topology(Path(__file__).parents[3] / "topologies" / "figure4.toml")
 NEWS = b'<nitf><head><pubdata edition.area="SF"/></head></nitf>'
@@ -400,9 +401,11 @@ def test_results_of_who_is_away_are_made_by_the_text_of_then() -> None:
     setting.announce()
     setting.place("for $i in /nitf return <first>{$i/@n}</first>")
     setting.brokers["B1"].send("B1", message(b'<nitf n="1"/>', 1))
-    setting.core.query.update("p1", "for $i in /nitf return <second>{$i/@n}</second>")
+    setting.core.query.update(
+        "p1", check_profile("for $i in /nitf return <second>{$i/@n}</second>")
+    )
     setting.brokers["B1"].send("B1", message(b'<nitf n="2"/>', 2))
-    setting.core.query.update("p1", "for $i in /nitf return <third>{$i/@n}</third>")
+    setting.core.query.update("p1", check_profile("for $i in /nitf return <third>{$i/@n}</third>"))
     setting.brokers["B1"].send("B1", message(b'<nitf n="3"/>', 3))
     setting.restart()
     assert "results_made" not in setting.core.data.statistics()

@@ -18,6 +18,7 @@ from tests.onyx.broker.test_broker_core import FIGURE4, Setting, message
 from tests.onyx.broker.test_late_results import Steady
 from tests.yfilter.hostile_profiles import MESSAGE
 from tests.yfilter.test_hostile_profiles import Ticking
+from yfilter.matcher import check_profile
 from yfilter.matches import Delivered as Made
 from yfilter.schematron import compile_schematron
 
@@ -161,7 +162,7 @@ def test_those_of_who_is_there_and_those_of_a_former_text_as_well() -> None:
     setting = _narrow()
     setting.place(COPIES)
     _send(setting, (34, 2_000))
-    setting.core.query.update("p1", "/never")
+    setting.core.query.update("p1", check_profile("/never"))
     (former,) = _taken(setting)
     setting = _narrow()
     setting.place(COPIES)

@@ -261,7 +261,7 @@ def test_a_plan_that_is_not_what_it_was_is_refused(change: dict[str, object], ke
     text = to_json(_plan(FigureNine(8).profiles(100), 5))
     with pytest.raises(PlanError) as refused:
         from_json(json.dumps({**json.loads(text), **change}), "plan.json")
-    assert refused.value.key == key
+    assert refused.value.fault.where == f"plan.json: {key}"
     assert str(refused.value).startswith(f"plan.json: {key}: ")
 
 

@@ -1,0 +1,79 @@
+"""An error that a user meets is one record from the engine to the client, and one table says how it
+ends."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from formats.errors import DecodeError, Fault, Refusal, SchemaRefused, about
+from onyx.errors import ENDINGS, ProfileNotAccepted, UsageError, ending, exit_code_of
+from onyx.registration_client import request_failed
+from overlay.errors import TopologyError
+from overlay.link.client_limits import RemoteError
+from yfilter.errors import MatchLimitExceeded, ProfileRefused
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        ProfileRefused("syntax", "unexpected ']'", "/a[\n]", 4, "a condition", "write /a"),
+        SchemaRefused("malformed", "it is", 3, 4),
+        DecodeError("bad-structure", "it is cut", 17),
+        MatchLimitExceeded("match-limit", "too much"),
+        TopologyError("a.toml", "broker[2].id", "is taken"),
+    ],
+)
+def test_a_client_gets_the_record_that_the_engine_made(refusal: Refusal) -> None:
+    said = refusal.answer()
+    assert (said["code"], said["message"]) == (refusal.kind, str(refusal))
+    failed = request_failed(RemoteError(refusal.kind, str(refusal), said["refusal"]))
+    assert failed.fault == refusal.fault
+    assert failed.exit_code == exit_code_of(refusal) == ending(refusal.kind)[0]
+
+
+@pytest.mark.parametrize("code", ["profile-refused", "schema-refused", ""])
+@pytest.mark.parametrize(
+    ("odd", "fault"),
+    [
+        (None, Fault("", "no")),
+        ("no record", Fault("", "no")),
+        ([1, 2], Fault("", "no")),
+        ({}, Fault("", "no")),
+        ({"code": 3, "reason": None, "line": "1", "column": True}, Fault("", "no")),
+        ({"line": 2, "expected": b"a"}, Fault("", "no", line=2)),
+        ({"of_a_newer_release": {}, 7: 8, "hint": "write /a"}, Fault("", "no", hint="write /a")),
+    ],
+)
+def test_a_malformed_error_of_a_peer_is_an_error_all_the_same(
+    code: str, odd: object, fault: Fault
+) -> None:
+    failed = request_failed(RemoteError(code, "no", odd))
+    assert isinstance(failed, ProfileNotAccepted) == (code == "profile-refused")
+    assert failed.fault == replace(fault, code=code)
+    assert (failed.code, failed.reason) == (code, "no")
+
+
+def test_what_is_refused_says_of_what_it_is() -> None:
+    with (
+        pytest.raises(DecodeError, match=r"^a\.bin: byte 3: it is cut \[malformed\]$"),
+        about("a.bin"),
+    ):
+        raise DecodeError("malformed", "it is cut", 3)
+
+
+def test_every_error_of_the_program_has_a_record() -> None:
+    error = UsageError("--rate needs a number")
+    assert error.fault == Fault("usage", "--rate needs a number")
+    assert (error.exit_code, ending(error.code)) == (2, (2, 400))
+
+
+def test_the_document_has_the_statuses_of_the_table() -> None:
+    rows = re.findall(r"^\| (\d{3}) \| (`.*`) \|$", (DOCS / "gateway.md").read_text("utf-8"), re.M)
+    said = {code: int(status) for status, codes in rows for code in re.findall("`(.*?)`", codes)}
+    assert said == {code: status for code, (_, status) in ENDINGS.items() if status != 500}
