@@ -27,7 +27,7 @@ from onyx.errors import ProfileNotAccepted, RequestFailed, UserError
 from onyx.gateway.backtests import Backtest
 from onyx.gateway.call import COOKIE, Call
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
-from onyx.gateway.refusals import PROBLEM, Refused, refusal_of
+from onyx.gateway.refusals import PROBLEM, problem
 from onyx.gateway.sessions import Session
 from onyx.registration_client import Result
 from onyx.release import version
@@ -81,11 +81,11 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
         said = call.said if takes_body else dict(call.request.query_params)
         if unknown := sorted(said.keys() - schemas.keys()):
             reason = f"{unknown[0]!r}: expected some of {', '.join(schemas) or 'nothing'}"
-            raise Refused(400, "bad-argument", reason)
+            raise RequestFailed("bad-argument", reason)
         try:
             asked = read(kind, {**said, **call.path}, strict=takes_body)
         except RequestRefused as refusal:
-            raise Refused(400, refusal.code, str(refusal)) from None
+            raise RequestFailed(refusal.code, str(refusal)) from None
         found: Answer = await call.session.client.ask(asked)
         return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
 
@@ -123,7 +123,7 @@ async def begin_backtest(call: Call) -> Response:
     session, trials = call.session, call.gateway.trials
     profile, now = call.text("profile"), time.time()
     since, until = _time(call, "since", 0.0), min(_time(call, "until", now), now)
-    await trials.ask({"profile": profile})  # Refused, with its place
+    await trials.ask({"profile": profile})  # RequestFailed, with its place
     source = await session.client.source(call.text("source"))
 
     async def read(after: str) -> Mapping[str, Any]:
@@ -166,7 +166,7 @@ def _time(call: Call, name: str, default: float) -> float:
         at = datetime.fromisoformat(call.text(name))
     except ValueError:
         reason = f"{name!r}: expected a time as 2026-11-21T17:30Z"
-        raise Refused(400, "bad-argument", reason) from None
+        raise RequestFailed("bad-argument", reason) from None
     return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
 
 
@@ -333,13 +333,13 @@ _EVENT_ID = re.compile(r"([^:,]{1,256}):(\d{1,18})")
 
 
 def positions_in(event_id: str) -> dict[str, int]:
-    """By profile; Refused for another text."""
+    """By profile; RequestFailed for another text."""
     found = {}
     for part in event_id.split(",") if event_id else ():
         match = _EVENT_ID.fullmatch(part)
         if match is None:
             what = "expected PROFILE:NUMBER, with commas between several"
-            raise Refused(400, "bad-event-id", f"Last-Event-ID {event_id[:100]!r}: {what}")
+            raise RequestFailed("bad-event-id", f"Last-Event-ID {event_id[:100]!r}: {what}")
         found[match[1]] = int(match[2])
     return found
 
@@ -380,8 +380,7 @@ class ResultStream:
             except UserError as error:
                 ended = error
             if ended is not None:
-                refused = refusal_of(ended)
-                said = {"code": refused.code, "reason": refused.reason}
+                said = {"code": ended.code, "reason": ended.reason}
                 await write(event_text("ended", said))
 
     async def _give(self, results: Results, write: Write) -> UserError | None:
@@ -454,10 +453,10 @@ async def update_source(call: Call) -> Response:
     unknown = sorted(set(said) - set(_CHANGES))
     if unknown or not said:
         what = f"{unknown[0]!r}" if unknown else "nothing to change"
-        raise Refused(400, "bad-argument", f"{what}: expected some of {', '.join(_CHANGES)}")
+        raise RequestFailed("bad-argument", f"{what}: expected some of {', '.join(_CHANGES)}")
     no_schema = "schema" in said and said["schema"] is None
     if "schema_name" in said and "schema" not in said:
-        raise Refused(400, "bad-argument", "'schema': expected as well, with schema_name")
+        raise RequestFailed("bad-argument", "'schema': expected as well, with schema_name")
     has_schema = "schema" in said and not no_schema
     size = call.number("size")
     asked = verbs.SourceUpdate(
@@ -476,7 +475,7 @@ async def put_schema(call: Call) -> Response:
     """It is read here in a process with limits, as only what the main document reaches goes on."""
     if call.request.headers.get("content-type", "").partition(";")[0] != "application/zip":
         why = "expected application/zip; a schema of one document goes by PATCH"
-        raise Refused(415, "bad-media-type", f"Content-Type: {why}")
+        raise RequestFailed("bad-media-type", f"Content-Type: {why}")
     main = call.request.query_params.get("main", "")
     question = {"schema_zip": await call.request.body(), "main": main}
     read = await call.gateway.trials.ask(question)
@@ -538,9 +537,9 @@ async def publish(call: Call) -> Response:
     data = await call.request.body()
     outcome = await call.session.publish(source, data, media_type, key, headers)
     if not outcome.accepted:
-        place = {"line": outcome.line, "column": outcome.column}
-        status = 415 if outcome.code == "unknown-charset" else 422
-        raise Refused(status, outcome.code, outcome.reason, number=outcome.number, **place)
+        fault = Fault(outcome.code, outcome.reason, line=outcome.line, column=outcome.column)
+        failed = RequestFailed(outcome.code, outcome.reason, fault)
+        return problem(failed, number=outcome.number)
     said = {"source": source, "number": outcome.number, "is_known": outcome.is_known}
     return JSONResponse(said, 200 if outcome.is_known else 201)
 
@@ -548,11 +547,11 @@ async def publish(call: Call) -> Response:
 async def results(call: Call) -> Response:
     profiles = list(dict.fromkeys(call.request.query_params.getlist("profile")))
     if not 1 <= len(profiles) <= PROFILES_MAX:
-        raise Refused(400, "bad-argument", f"'profile': expected 1 to {PROFILES_MAX} of them")
+        raise RequestFailed("bad-argument", f"'profile': expected 1 to {PROFILES_MAX} of them")
     positions = positions_in(call.request.headers.get("last-event-id", ""))
     how = call.request.query_params.get("acknowledge", "read")
     if how not in ("read", "sent"):
-        raise Refused(400, "bad-argument", "'acknowledge': expected read or sent")
+        raise RequestFailed("bad-argument", "'acknowledge': expected read or sent")
     for profile in profiles:
         await call.session.client.profile(profile)  # which there must be, and be theirs
     unacknowledged = call.gateway.options.unacknowledged_max
@@ -572,7 +571,7 @@ def _streamed(call: Call, run: Callable[[Write], Awaitable[None]], packs: bool =
     """In the session of whoever asks, which stays open."""
     gateway, session = call.gateway, call.session
     if gateway.traffic.streams >= gateway.options.streams_max:
-        raise Refused(503, "busy", f"{gateway.traffic.streams} streams are followed already")
+        raise RequestFailed("busy", f"{gateway.traffic.streams} streams are followed already")
     gateway.traffic.streams += 1
     session.users += 1
 
@@ -650,7 +649,7 @@ def _policy(said: object, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
             raise ValueError("expected its fields by name")
         return base.changed(said)
     except ValueError as error:
-        raise Refused(400, "bad-argument", f"no policy: {error}") from None
+        raise RequestFailed("bad-argument", f"no policy: {error}") from None
 
 
 async def _checked(call: Call, text: str, asked: Awaitable[ProfileInfo]) -> ProfileInfo:
@@ -658,7 +657,7 @@ async def _checked(call: Call, text: str, asked: Awaitable[ProfileInfo]) -> Prof
     try:
         return await asked
     except ProfileNotAccepted as refusal:
-        await call.gateway.trials.ask({"profile": text})  # Refused, by the same parser
+        await call.gateway.trials.ask({"profile": text})  # RequestFailed, by the same parser
         raise refusal from None
 
 

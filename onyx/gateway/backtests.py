@@ -20,8 +20,7 @@ from typing import Any, Protocol
 
 import trio
 
-from onyx.errors import UserError
-from onyx.gateway.refusals import Refused, refusal_of
+from onyx.errors import RequestFailed, UserError
 
 KEPT_MAX = 8  # of a session that have ended; the oldest goes
 RUNNING_MAX = 2  # of a session
@@ -90,10 +89,9 @@ class Backtest:
                         break
                     page = await read(page["next"])
                 self.state = State.DONE
-            except Refused as refused:
-                self._fail(refused)
             except UserError as error:
-                self._fail(refusal_of(error))
+                self.state = State.FAILED
+                self.failure = {"code": error.code, "reason": error.reason}
 
     def _take(self, found: Mapping[str, Any]) -> None:
         for name in COUNTED:
@@ -109,10 +107,6 @@ class Backtest:
         length = self.until - self._first
         return round(min(1.0, max(0.0, (self._last - self._first) / length)), 4) if length else 0.0
 
-    def _fail(self, refused: Refused) -> None:
-        self.state = State.FAILED
-        self.failure = {"code": refused.code, "reason": refused.reason}
-
 
 class Backtests:
     """Of a session, by id."""
@@ -127,14 +121,14 @@ class Backtests:
 
     def one(self, backtest: str) -> Backtest:
         if backtest not in self._kept:
-            raise Refused(404, "unknown-backtest", f"there is no backtest {backtest!r}")
+            raise RequestFailed("unknown-backtest", f"there is no backtest {backtest!r}")
         return self._kept[backtest]
 
     def add(self, profile: str, source: str, since: float, until: float) -> Backtest:
-        """Refused where too many are running."""
+        """RequestFailed where too many are running."""
         ended = [each.id for each in self._kept.values() if each.state is not State.RUNNING]
         if len(self._kept) - len(ended) >= RUNNING_MAX:
-            raise Refused(503, "busy", f"{RUNNING_MAX} backtests are running; end one of them")
+            raise RequestFailed("busy", f"{RUNNING_MAX} backtests are running; end one of them")
         for old in ended[: 1 - KEPT_MAX]:
             del self._kept[old]
         name = f"b{next(self._numbers)}"

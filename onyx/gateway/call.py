@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.requests import Request
 
+from onyx.errors import RequestFailed
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
-from onyx.gateway.refusals import Refused
 from onyx.gateway.sessions import Session, Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
@@ -33,14 +33,14 @@ class Gateway:
 
     @asynccontextmanager
     async def session_of(self, request: Request) -> AsyncIterator[Session]:
-        """Of whoever asks; Refused "not-authenticated" where they have to show a token."""
+        """Of whoever asks; RequestFailed "not-authenticated" where they have to show a token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             token = request.cookies.get(COOKIE, "")
         if not token and self.options.is_open:
-            raise Refused(401, "not-authenticated", "show a token: Authorization: Bearer ...")
+            raise RequestFailed("not-authenticated", "show a token: Authorization: Bearer ...")
         if token and not (20 <= len(token) <= 4096 and token.isascii() and token.isprintable()):
-            raise Refused(401, "not-authenticated", "that is no token")
+            raise RequestFailed("not-authenticated", "that is no token")
         async with self.sessions.session(token) as session:
             yield session
 
@@ -59,10 +59,10 @@ class Call:
         return self.request.path_params
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Of the body; Refused where it is no text, or missing without a ``default``."""
+        """Of the body; RequestFailed where it is no text, or missing without a ``default``."""
         value = self.said.get(name, default)
         if not isinstance(value, str):
-            raise Refused(400, "bad-argument", f"{name!r}: expected a text")
+            raise RequestFailed("bad-argument", f"{name!r}: expected a text")
         return value
 
     def message(self, default: str | None = None) -> tuple[bytes, str]:
@@ -74,14 +74,14 @@ class Call:
     def flag(self, name: str, default: bool) -> bool:
         value = self.said.get(name, default)
         if not isinstance(value, bool):
-            raise Refused(400, "bad-argument", f"{name!r}: expected true or false")
+            raise RequestFailed("bad-argument", f"{name!r}: expected true or false")
         return value
 
     def number(self, name: str) -> float | None:
         """Of the body, at least 0; None where it is not there."""
         value = self.said.get(name, 0)
         if type(value) not in (int, float) or not 0 <= value < 2**53:
-            raise Refused(400, "bad-argument", f"{name!r}: expected a number of at least 0")
+            raise RequestFailed("bad-argument", f"{name!r}: expected a number of at least 0")
         return float(value) if name in self.said else None
 
     def location(self) -> Location | None:
@@ -91,25 +91,25 @@ class Call:
         if not (
             isinstance(said, list) and [type(each) in (int, float) for each in said] == [True] * 2
         ):
-            raise Refused(400, "bad-argument", "'location': expected [latitude, longitude]")
+            raise RequestFailed("bad-argument", "'location': expected [latitude, longitude]")
         return float(said[0]), float(said[1])
 
     def check_operates(self) -> None:
-        """Refused unless they may see what everybody does."""
+        """RequestFailed unless they may see what everybody does."""
         if not self.session.operates:
             who = self.session.principal
-            raise Refused(403, "not-authorised", f"{who} may not operate this network")
+            raise RequestFailed("not-authorised", f"{who} may not operate this network")
 
 
 async def json_of(request: Request) -> Mapping[str, Any]:
-    """The fields of its body; Refused for another."""
+    """The fields of its body; RequestFailed for another."""
     body = await request.body()
     if not body or request.headers.get("content-type", "").partition(";")[0] != "application/json":
         return {}
     try:
         said = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise Refused(400, "bad-json", f"the body is no JSON: {error}") from None
+        raise RequestFailed("bad-json", f"the body is no JSON: {error}") from None
     if not isinstance(said, dict):
-        raise Refused(400, "bad-json", "the body: expected a JSON object")
+        raise RequestFailed("bad-json", "the body: expected a JSON object")
     return said

@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -39,12 +38,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from onyx.background import background_tasks
-from onyx.errors import EXIT_CONFIG, EXIT_OK, RequestFailed, UserError, leaves
+from onyx.errors import EXIT_OK, RequestFailed, UserError, ending, exit_code_of, leaves
 from onyx.gateway.api import OPERATIONS, status_of
 from onyx.gateway.call import Call, Gateway, json_of
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
-from onyx.gateway.refusals import Refused, refusal_of
+from onyx.gateway.refusals import problem
 from onyx.gateway.sessions import Answers, Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
@@ -98,13 +97,13 @@ MEMBERS_MAX = 64  # of gzip in one body
 
 def in_no_coding(body: bytes, said: str, bytes_max: int) -> bytes:
     """A body as it was before the codings that Content-Encoding names, of which the last was done
-    last; Refused for another coding, for what is not in it, and beyond ``bytes_max``."""
+    last; RequestFailed for another coding, for what is not in it, and beyond ``bytes_max``."""
     codings = [coding for part in said.lower().split(",") if (coding := part.strip())]
     codings = [coding for coding in codings if coding != "identity"]
     for coding in codings:
         if coding not in CODINGS or len(codings) > CODINGS_MAX:
             expected = f"expected {', '.join(CODINGS)}, at most {CODINGS_MAX} of them"
-            raise Refused(415, "content-encoding", f"Content-Encoding {said[:40]!r}; {expected}")
+            raise RequestFailed("content-encoding", f"Content-Encoding {said[:40]!r}; {expected}")
     for coding in reversed(codings):
         body = _inflated(body, coding, bytes_max)
     return body
@@ -120,17 +119,15 @@ def _inflated(body: bytes, coding: str, bytes_max: int) -> bytes:
         try:
             found += reader.decompress(body, bytes_max + 1 - len(found))
         except zlib.error as error:
-            raise Refused(400, "content-encoding", f"the body is no {coding}: {error}") from None
+            raise RequestFailed("undecodable", f"the body is no {coding}: {error}") from None
         if len(found) > bytes_max:
-            raise Refused(413, "too-long", f"more than {bytes_max:,} bytes in {coding}")
+            raise RequestFailed("too-long", f"more than {bytes_max:,} bytes in {coding}")
         if not reader.eof:
-            raise Refused(400, "content-encoding", f"the body is no {coding}: it ends too early")
+            raise RequestFailed("undecodable", f"the body is no {coding}: it ends too early")
         body = reader.unused_data
         if not body:
             return found
-    raise Refused(
-        400, "content-encoding", f"the body has more than {MEMBERS_MAX} parts in {coding}"
-    )
+    raise RequestFailed("undecodable", f"the body has more than {MEMBERS_MAX} parts in {coding}")
 
 
 class Guard:
@@ -178,8 +175,8 @@ class Guard:
             self._check(scope)
             is_coded = "content-encoding" in Headers(scope=scope)
             await self._app(scope, receive_decoded if is_coded else receive_some, send_with_headers)
-        except Refused as refused:
-            await refused.response()(scope, receive, send_with_headers)
+        except UserError as error:
+            await problem(error)(scope, receive, send_with_headers)
         finally:
             self._traffic.under_way -= 1
 
@@ -189,32 +186,32 @@ class Guard:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if options.hosts and name.lower() not in options.hosts:
             said = f"this gateway is not {host!r}; --host makes it known by a name"
-            raise Refused(421, "wrong-host", said)
+            raise RequestFailed("wrong-host", said)
         site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
         is_from_elsewhere = site not in (None, "same-origin", "none")
         if is_from_elsewhere and not (scope["method"] == "GET" and mode == "navigate"):
-            raise Refused(403, "cross-site", "pages of other sites may not ask this")
+            raise RequestFailed("cross-site", "pages of other sites may not ask this")
         if scope["path"].startswith("/v1/") and is_from_elsewhere:
-            raise Refused(403, "cross-site", "pages of other sites may not ask this")
+            raise RequestFailed("cross-site", "pages of other sites may not ask this")
         if scope["method"] not in SAFE:
             self._check_change(scope, headers, host)
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > options.body_bytes_max:
             raise self._too_long()
         if self._traffic.under_way > options.requests_max + options.streams_max:
-            raise Refused(503, "busy", f"{options.requests_max} requests are under way")
+            raise RequestFailed("busy", f"{options.requests_max} requests are under way")
 
     def _check_change(self, scope: Scope, headers: Headers, host: str) -> None:
         origin = headers.get("origin")
         if origin is not None and origin != f"{scope['scheme']}://{host}":
-            raise Refused(403, "cross-site", f"pages of {origin} may change nothing here")
+            raise RequestFailed("cross-site", f"pages of {origin} may change nothing here")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and kind in FORM_TYPES:
             expected = "application/json, or the media type of the message"
-            raise Refused(415, "media-type", f"Content-Type is {kind!r}; expected {expected}")
+            raise RequestFailed("media-type", f"Content-Type is {kind!r}; expected {expected}")
 
-    def _too_long(self) -> Refused:
-        return Refused(413, "too-long", f"more than {self._options.body_bytes_max:,} bytes")
+    def _too_long(self) -> RequestFailed:
+        return RequestFailed("too-long", f"more than {self._options.body_bytes_max:,} bytes")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -371,7 +368,7 @@ async def show_link(call: Call) -> Context:
     topology, _ = await _topology(call)
     a, b = (_broker(topology, call.path[end]) for end in ("broker", "other"))
     if b not in topology.neighbours(a):
-        raise Refused(404, "unknown-link", f"there is no link {a} - {b}")
+        raise RequestFailed("unknown-link", f"there is no link {a} - {b}")
     directions: list[Context] = []
     for here, there in ((a, b), (b, a)):
         try:
@@ -469,7 +466,7 @@ async def show_letter(call: Call) -> Context:
     elif node in processes.brokers:
         letter = await call.session.ask(processes.brokers[node], asked)
     else:
-        raise Refused(404, "unknown-node", f"there is no process {node}")
+        raise RequestFailed("unknown-node", f"there is no process {node}")
     data = bytes(letter["data"])[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     return {"node": node, "letter": letter, "data": data}
 
@@ -509,7 +506,7 @@ async def _topology(call: Call) -> tuple[Topology, Result]:
 
 def _broker(topology: Topology, name: str) -> str:
     if name not in topology.broker_ids:
-        raise Refused(404, "unknown-broker", f"there is no broker {name}")
+        raise RequestFailed("unknown-broker", f"there is no broker {name}")
     return name
 
 
@@ -558,10 +555,10 @@ def application(gateway: Gateway) -> ASGIApp:
 
             try:
                 return await _answered(gateway, request, show)
-            except Refused as refused:
-                if refused.status == HTTPStatus.UNAUTHORIZED and gateway.options.is_open:
+            except UserError as error:
+                if error.code == "not-authenticated" and gateway.options.is_open:
                     return RedirectResponse("/sign-in", 303)
-                return _render(templates, request, "refused.html", refused.status, refused=refused)
+                return _refused(templates, request, error)
 
         return Route(path, endpoint)
 
@@ -587,16 +584,15 @@ def application(gateway: Gateway) -> ASGIApp:
     async def unrouted(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code = "not-found" if error.status_code == 404 else "method-not-allowed"
-        refused = Refused(error.status_code, code, error.detail)
-        if request.url.path.startswith("/v1/"):
-            return refused.response()
-        return _render(templates, request, "refused.html", refused.status, refused=refused)
+        failed = RequestFailed(code, error.detail)
+        is_asked = request.url.path.startswith("/v1/")
+        return problem(failed) if is_asked else _refused(templates, request, failed)
 
     async def refused(request: Request, error: Exception) -> Response:
-        assert isinstance(error, Refused)
-        return error.response()
+        assert isinstance(error, UserError)
+        return problem(error)
 
-    handlers = {HTTPException: unrouted, Refused: refused}
+    handlers = {HTTPException: unrouted, UserError: refused}
     return Guard(
         Starlette(routes=routes, exception_handlers=handlers), gateway.options, gateway.traffic
     )
@@ -614,7 +610,7 @@ def _api_route(
 async def _answered(
     gateway: Gateway, request: Request, answer: Callable[[Call], Awaitable[Response]]
 ) -> Response:
-    """In the session of whoever asks; what the network refuses is Refused."""
+    """In the session of whoever asks; UserError for what is refused."""
     try:
         async with gateway.session_of(request) as session:
             return await answer(Call(gateway, request, session, await json_of(request)))
@@ -623,7 +619,12 @@ async def _answered(
         known = [each for each in found if isinstance(each, UserError)]
         if len(known) < len(found):
             raise
-        raise refusal_of(known[0]) from None
+        raise known[0] from None
+
+
+def _refused(templates: jinja2.Environment, request: Request, error: UserError) -> Response:
+    _, status = ending(error.code)
+    return _render(templates, request, "refused.html", status, refused=error, status=status)
 
 
 def _templates() -> jinja2.Environment:
@@ -843,12 +844,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     read_logs = partial(_logs, said.topology_file)
     listener = socket.socket(fileno=said.listen_fd)
     listen = Address(said.host, listener.getsockname()[1])
-    try:
-        configure_logging("gateway", read_logs())
-        admin = admin_address(said.topology_file, listen)
-    except TopologyError as error:
-        print(f"onyx: gateway: {error}", file=sys.stderr)
-        return EXIT_CONFIG
     options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))
 
     def ready() -> None:
@@ -856,15 +851,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.close(said.ready_fd)
 
     try:
+        configure_logging("gateway", read_logs())
+        admin = admin_address(said.topology_file, listen)
         with use_credentials(said.credentials):
             trio.run(
                 run_gateway,
                 *(said.registration, options, listener, ready, said.lifeline_fd),
                 *(read_logs, admin),
             )
-    except UserError as error:
+    except (UserError, TopologyError) as error:
         print(f"onyx: gateway: {error}", file=sys.stderr)
-        return error.exit_code
+        return exit_code_of(error)
     return EXIT_OK
 
 

@@ -25,7 +25,6 @@ from onyx.clients import User
 from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.gateway.backtests import Backtests
-from onyx.gateway.refusals import Refused
 from onyx.identity.known_networks import INSECURE, credentials_for, use_credentials
 from onyx.registration_client import NetworkClient, RegistrationClient, Result, addresses_of
 from overlay import verbs
@@ -181,8 +180,8 @@ class Session:
             found = self._sources.get(name)
             if found is None or found.is_over:
                 if len(self._sources) >= SOURCES_MAX:
-                    raise Refused(
-                        503, "busy", f"{SOURCES_MAX} sources publish here; try again later"
+                    raise RequestFailed(
+                        "busy", f"{SOURCES_MAX} sources publish here; try again later"
                     )
                 found = self._sources[name] = _Publishing(DataSource(self._registration, name))
                 try:
@@ -281,14 +280,14 @@ class Sessions:
         if len(self._open) >= self._sessions_max:
             idle = [(each.used_at, k) for k, each in self._open.items() if not each.users]
             if not idle:
-                raise Refused(503, "busy", f"{self._sessions_max} users are here; try again later")
+                raise RequestFailed("busy", f"{self._sessions_max} users are here; try again later")
             self._end(min(idle)[1])
         credentials = self._credentials(token)
         try:
             with trio.fail_after(OPEN_SECONDS):
                 opened: Session = await self._nursery.start(self._hold, key, credentials)
         except trio.TooSlowError:
-            raise Refused(503, "unreachable", "the network does not answer") from None
+            raise NetworkUnreachable("the network does not answer") from None
         except BaseExceptionGroup as group:
             raise lone_error(group) from None
         return opened
@@ -299,8 +298,8 @@ class Sessions:
         if own is not None:
             return TokenCredentials(own, token) if token else own
         if token:
-            raise Refused(
-                400, "no-tokens", "this network runs --insecure: it asks nobody who they are"
+            raise RequestFailed(
+                "no-tokens", "this network runs --insecure: it asks nobody who they are"
             )
         return Path(INSECURE)
 

@@ -19,10 +19,10 @@ from datetime import datetime
 from multiprocessing.connection import Connection
 from typing import Any
 
-from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
+from formats.errors import DecodeError, MessageRefused, Refusal
 from formats.publication import read_publication
 from registration.spark.archived_message import read_archived
-from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused
+from yfilter import Matcher, MatchLimitExceeded, MatchLimits
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS
 
 # -------------------------------------------------------------------------------------------------
@@ -107,10 +107,13 @@ def main() -> None:
         except EOFError:
             return
         signal.setitimer(signal.ITIMER_PROF, TRIAL_SECONDS)
-        if "schema_zip" in question:
-            answer = read_bundle(**question)
-        else:
-            answer = replayed(**question) if "lines" in question else try_profile(**question)
+        try:
+            if "schema_zip" in question:
+                answer = read_bundle(**question)
+            else:
+                answer = replayed(**question) if "lines" in question else try_profile(**question)
+        except Refusal as refused:
+            answer = {"refused": refused.kind, "fault": refused.fault.facts()}
         signal.setitimer(signal.ITIMER_PROF, 0)
         pipe.send_bytes(json.dumps(answer).encode())
 
@@ -118,24 +121,15 @@ def main() -> None:
 def try_profile(
     profile: str, message: bytes | None = None, media_type: str = "", base: str = ""
 ) -> dict[str, Any]:
-    """What becomes of a profile, and with a message its results; ``refused`` is "profile" or
-    "message", with code, reason, line, column and what was expected."""
+    """What becomes of a profile, and with a message its results; Refusal."""
     matcher = _new_matcher()
-    try:
-        read = None if message is None else read_publication(message, media_type, base=base)
-        explained = matcher.explain(profile, read)
-        found: dict[str, Any] = {**asdict(explained), "text": str(explained)}
-        if read is not None and explained.matched:
-            matcher.add(profile)
-            delivered = [result for each in matcher.deliver(read) for result in each.results]
-            found["results_shown"] = list(_shown(delivered))
-    except ProfileRefused as refused:
-        return {"refused": "profile", **refused.fault.facts()}
-    except FormatError as refused:
-        place = {name: getattr(refused, name, 0) for name in ("line", "column")}
-        return {"refused": "message", "code": refused.code, "reason": refused.reason, **place}
-    except MatchLimitExceeded as exceeded:
-        return {"refused": "message", "code": exceeded.code, "reason": exceeded.reason}
+    read = None if message is None else read_publication(message, media_type, base=base)
+    explained = matcher.explain(profile, read)
+    found: dict[str, Any] = {**asdict(explained), "text": str(explained)}
+    if read is not None and explained.matched:
+        matcher.add(profile)
+        delivered = [result for each in matcher.deliver(read) for result in each.results]
+        found["results_shown"] = list(_shown(delivered))
     return found
 
 
@@ -144,12 +138,7 @@ def read_bundle(schema_zip: bytes, main: str) -> dict[str, Any]:
     # Most trials are of profiles.
     from onyx.schema_path import read_schema_zip  # noqa: PLC0415
 
-    try:
-        name, schema = read_schema_zip(schema_zip, main)
-    except SchemaRefused as refused:
-        place = {"line": refused.line, "column": refused.column}
-        said = {"refused": "schema", "code": "schema-refused"}
-        return {**said, "reason": f"{refused.reason} [{refused.code}]", **place}
+    name, schema = read_schema_zip(schema_zip, main)
     return {"schema_name": name, "schema": b64encode(schema).decode()}
 
 

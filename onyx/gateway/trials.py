@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import trio
+from msgspec.structs import replace
 
+from formats.errors import Fault, read_fault
 from formats.helper_process import HelperProcess
-from onyx.gateway.refusals import Refused
+from onyx.errors import RequestFailed
 
 PROCESSES = 2
 WAITING_MAX = 16  # trials; one more is answered 503
@@ -25,9 +27,9 @@ class Trials:
         self._room = trio.Semaphore(PROCESSES)
 
     async def ask(self, question: Mapping[str, object]) -> dict[str, Any]:
-        """The answer; Refused where the trial is, or takes more than its limits."""
+        """The answer; RequestFailed where the trial is, or takes more than its limits."""
         if self._room.statistics().tasks_waiting >= WAITING_MAX:
-            raise Refused(503, "busy", f"{WAITING_MAX} trials wait already; try again later")
+            raise RequestFailed("busy", f"{WAITING_MAX} trials wait already; try again later")
         async with self._room:
             process = self._idle.pop()
             try:
@@ -35,14 +37,22 @@ class Trials:
             finally:
                 self._idle.append(process)
         if answer is None:
-            raise Refused(422, "too-costly", "that takes more than 2 s of processor time or 1 GB")
+            raise RequestFailed("too-costly", "that takes more than 2 s of processor time or 1 GB")
         if "refused" in answer:
-            raise Refused(422, answer.pop("code"), answer.pop("reason"), **answer)
+            raise _failed(answer["refused"], read_fault(answer["fault"], Fault()))
         return answer
 
     def close(self) -> None:
         for process in self._all:
             process.close()
+
+
+def _failed(kind: str, fault: Fault) -> RequestFailed:
+    """``where``: in the profile, the message or the schema."""
+    fault = replace(fault, where=kind.removesuffix("-refused") or "message")
+    if kind == "schema-refused":
+        return RequestFailed(kind, f"{fault.reason} [{fault.code}]", fault)
+    return RequestFailed(fault.code, fault.reason, fault)
 
 
 def _ask(process: HelperProcess, question: Mapping[str, object]) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@ ends."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -11,12 +12,14 @@ from msgspec.structs import replace
 
 from formats.errors import DecodeError, Fault, Refusal, SchemaRefused, about
 from onyx.errors import ENDINGS, ProfileNotAccepted, UsageError, ending, exit_code_of
+from onyx.gateway.refusals import problem
 from onyx.registration_client import request_failed
 from overlay.errors import TopologyError
 from overlay.link.client_limits import RemoteError
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("formats", "yfilter", "overlay", "registration", "onyx")
 
 
 @pytest.mark.parametrize(
@@ -67,13 +70,33 @@ def test_what_is_refused_says_of_what_it_is() -> None:
         raise DecodeError("malformed", "it is cut", 3)
 
 
+def test_over_http_it_is_the_same_record() -> None:
+    fault = Fault("syntax", "unexpected ']'", "a condition", 1, 4)
+    answered = problem(ProfileNotAccepted("profile-refused", "line 1: unexpected ']'", fault), at=3)
+    said = json.loads(answered.body)
+    assert (answered.status_code, answered.media_type) == (422, "application/problem+json")
+    place = {"expected": "a condition", "line": 1, "column": 4, "at": 3}
+    about = {"type": "about:blank", "title": "Unprocessable Entity", "status": 422}
+    reason = {"code": "profile-refused", "reason": "line 1: unexpected ']'"}
+    assert said == {**reason, **place, **about}
+
+
 def test_every_error_of_the_program_has_a_record() -> None:
     error = UsageError("--rate needs a number")
     assert error.fault == Fault("usage", "--rate needs a number")
     assert (error.exit_code, ending(error.code)) == (2, (2, 400))
 
 
+def test_the_table_has_the_codes_that_are_said() -> None:
+    texts = [p.read_text("utf-8") for of in PACKAGES for p in (ROOT / of).rglob("*.py")]
+    said = re.findall(r"Request(?:Refused|Failed)\(\s*\"([a-z-]+)\"", "".join(texts))
+    assert {code for code in said if code.startswith(("unknown-", "too-many"))} <= set(ENDINGS)
+    others = re.sub(r"ENDINGS: Mapping.*?\n}\n", "", "".join(texts), flags=re.DOTALL)
+    assert [code for code in ENDINGS if f'"{code}"' not in others] == []
+
+
 def test_the_document_has_the_statuses_of_the_table() -> None:
-    rows = re.findall(r"^\| (\d{3}) \| (`.*`) \|$", (DOCS / "gateway.md").read_text("utf-8"), re.M)
+    document = (ROOT / "docs/gateway.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d{3}) \| (`.*`) \|$", document, re.MULTILINE)
     said = {code: int(status) for status, codes in rows for code in re.findall("`(.*?)`", codes)}
     assert said == {code: status for code, (_, status) in ENDINGS.items() if status != 500}

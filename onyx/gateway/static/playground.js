@@ -18,9 +18,9 @@ async function tryIt() {
   } catch (error) {
     if (number !== asked) return;
     outcome.hidden = true;
-    said.textContent = `${error.refused === "message" ? "The message: " : "The profile: "}${place(error)}`;
-    (error.refused === "message" ? message : profile).mark(error.line ?? 0, error.column ?? 1);
-    (error.refused === "message" ? profile : message).mark(0);
+    said.textContent = `${error.where === "message" ? "The message: " : "The profile: "}${place(error)}`;
+    (error.where === "message" ? message : profile).mark(error.line ?? 0, error.column ?? 1);
+    (error.where === "message" ? profile : message).mark(0);
   }
 }
 

@@ -12,7 +12,6 @@ import trio
 
 from onyx.errors import RequestFailed
 from onyx.gateway.backtests import KEPT_MAX, RUNNING_MAX, Backtest, Backtests, State
-from onyx.gateway.refusals import Refused
 from onyx.gateway.trial_process import Replay
 from tests.onyx.gateway.browsing import Client
 from yfilter import Matcher
@@ -125,11 +124,11 @@ async def test_a_backtest_says_what_it_failed_of_and_others_go_on() -> None:
 
     async def tried(question: Mapping[str, object]) -> dict[str, Any]:
         if question["lines"] == b"costly":
-            raise Refused(422, "too-costly", "that takes more")
+            raise RequestFailed("too-costly", "that takes more")
         return Replay("/a", Matcher).page(lines("<a/>"))
 
     begun = [backtests.add("/a", "s1", 0.0, 1.0) for _ in range(RUNNING_MAX)]
-    with pytest.raises(Refused, match="end one"):
+    with pytest.raises(RequestFailed, match="end one"):
         backtests.add("/a", "s1", 0.0, 1.0)
     await begun[0].run({"lines": b"costly", "next": ""}, read, tried)
     await begun[1].run({"lines": b"", "next": "more"}, read, tried)
