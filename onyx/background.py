@@ -1,46 +1,25 @@
-"""Background tasks for the length of a block, without the nursery showing."""
+"""Background tasks for the length of a block, without their group showing."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import trio
+from overlay.link.lone_error import lone_errors
 
-from overlay.link.lone_error import lone_error
+if TYPE_CHECKING:
+    import trio
+    from anyio.abc import TaskGroup
 
-_T = TypeVar("_T")
+_Tasks = TypeVar("_Tasks", "trio.Nursery", "TaskGroup")
 
 
 @asynccontextmanager
-async def background_tasks() -> AsyncIterator[trio.Nursery]:
-    """A nursery that is cancelled when the block ends.
-
-    A nursery wraps even a single error into a group.  Whoever uses this started no tasks of their
-    own, so a lone error comes out as it is.
-    """
-    try:
-        async with trio.open_nursery() as nursery:
-            yield nursery
-            nursery.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        error = lone_error(group)
-        if error is group:
-            raise
-        raise error from error.__cause__
-
-
-async def hold(
-    manager: AbstractAsyncContextManager[_T],
-    use: Callable[[_T], Awaitable[object]],
-    task_status: trio.TaskStatus[_T] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """A task that is in the block of a context manager as long as ``use`` of it takes."""
-    async with manager as entered:
-        task_status.started(entered)
-        await use(entered)
-
-
-async def forever(entered: object) -> None:
-    await trio.sleep_forever()
+async def background_tasks(opened: AbstractAsyncContextManager[_Tasks]) -> AsyncIterator[_Tasks]:
+    """A nursery of Trio, or a task group of AnyIO, that is cancelled when the block ends; whoever
+    uses this started no tasks of their own, so a lone error comes out as it is."""
+    with lone_errors():
+        async with opened as tasks:
+            yield tasks
+            tasks.cancel_scope.cancel()

@@ -25,6 +25,7 @@ import uuid
 from collections.abc import (
     Awaitable,
     Callable,
+    Coroutine,
     Iterable,
 )
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -32,10 +33,11 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-import trio
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
 from msgspec.structs import replace
 
-from onyx.background import background_tasks, forever, hold
+from onyx.background import background_tasks
 from onyx.errors import RequestFailed, UsageError
 from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import (
@@ -73,6 +75,21 @@ LIVE_SECONDS = 60.0
 """For which a change of one profile is waited for; a broker that is away keeps nobody longer."""
 
 
+async def hold(
+    manager: AbstractAsyncContextManager[_T],
+    use: Callable[[_T], Awaitable[object]],
+    task_status: TaskStatus[_T] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """A task that is in the block of a context manager as long as ``use`` of it takes."""
+    async with manager as entered:
+        task_status.started(entered)
+        await use(entered)
+
+
+async def forever(entered: object) -> None:
+    await anyio.sleep_forever()
+
+
 class User:
     """A user: their profiles and results; a context manager.
 
@@ -87,13 +104,16 @@ class User:
         self._stack = AsyncExitStack()
         self._hosts: dict[str, NetworkClient] = {}
         self._subscribers: dict[str, ClientConnection] = {}
-        self._opening = trio.Lock()
-        self._nursery: trio.Nursery | None = None
+        self._opening: anyio.Lock
+        self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Self:
+        self._opening = anyio.Lock()
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._registration)
-            self._nursery = await stack.enter_async_context(background_tasks())
+            self._tasks = await stack.enter_async_context(
+                background_tasks(anyio.create_task_group())
+            )
             self._stack = stack.pop_all()
         return self
 
@@ -103,7 +123,7 @@ class User:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
-        self._nursery = None
+        self._tasks = None
         self._hosts.clear()
         self._subscribers.clear()
         return await self._stack.__aexit__(kind, error, traceback)
@@ -345,10 +365,12 @@ class User:
                 known = self._subscribers[address] = await self._in_background(manager)
             return known
 
-    def _start_soon(self, function: Callable[..., Awaitable[object]], *arguments: object) -> None:
-        if self._nursery is None:
+    def _start_soon(
+        self, function: Callable[..., Coroutine[Any, Any, object]], *arguments: object
+    ) -> None:
+        if self._tasks is None:
             raise RuntimeError(OUTSIDE)
-        self._nursery.start_soon(function, *arguments)
+        self._tasks.start_soon(function, *arguments)
 
     async def _host(self, address: str) -> NetworkClient:
         """A connection to a host broker, kept for the length of the block."""
@@ -360,7 +382,7 @@ class User:
 
     async def _ask_host(self, profile_id: str, asked: verbs.Asks[_T]) -> tuple[ProfileInfo, _T]:
         """Ask the host broker of a profile, whichever it is by then."""
-        give_up_at = trio.current_time() + PATIENCE_SECONDS
+        give_up_at = anyio.current_time() + PATIENCE_SECONDS
         failures = 0
         while True:
             info = await self._registration.profile(profile_id)
@@ -368,14 +390,14 @@ class User:
             try:
                 return info, await host.ask(asked)
             except RequestFailed as failure:
-                if failure.code not in MOVED or trio.current_time() > give_up_at:
+                if failure.code not in MOVED or anyio.current_time() > give_up_at:
                     raise
                 if failure.code == "unknown-profile":
                     now = await self._registration.profile(profile_id)
                     if now.host == info.host:
                         raise
             failures += 1
-            await trio.sleep(ASK_AGAIN.after(failures))
+            await anyio.sleep(ASK_AGAIN.after(failures))
 
     async def _in_background(
         self,
@@ -384,9 +406,9 @@ class User:
     ) -> _T:
         """Enter a context manager in a task that leaves it when ``use`` of it returns, or else at
         the end of the block."""
-        if self._nursery is None:
+        if self._tasks is None:
             raise RuntimeError(OUTSIDE)
-        entered: _T = await self._nursery.start(hold, manager, use)
+        entered: _T = await self._tasks.start(hold, manager, use)
         return entered
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import trio
+import anyio
 
 from formats.errors import MessageRefused
 from formats.media_types import XML, as_published
@@ -154,7 +154,7 @@ class DataSource:
                 while not self._info.ready:  # it is about to get another root broker
                     if self._info.removed:
                         raise RequestFailed("source-removed", f"{self.id} is being removed")
-                    await trio.sleep(LOOK_SECONDS)
+                    await anyio.sleep(LOOK_SECONDS)
                     self._info = await client.source(self.id)
             if self._journal_file is not None:
                 journal = PublisherJournal(self._journal_file, self.id, self._journal_bytes_max)
@@ -163,8 +163,8 @@ class DataSource:
             self._connection = await stack.enter_async_context(
                 open_connection(where, "source", self.id, self._patience_seconds)
             )
-            nursery = await stack.enter_async_context(background_tasks())
-            nursery.start_soon(self._follow, self._connection)
+            tasks = await stack.enter_async_context(background_tasks(anyio.create_task_group()))
+            tasks.start_soon(self._follow, self._connection)
             stack.push_async_exit(self._say_farewell)
             await self._resume()
             self._stack = stack.pop_all()
@@ -190,7 +190,7 @@ class DataSource:
         """The broker keeps what it has said until it knows that we have it; let it know, if it can
         be done.  If not it comes again, and nobody asks for it any more."""
         if error is None and self._told:
-            with trio.move_on_after(FAREWELL_SECONDS), suppress(UserError):
+            with anyio.move_on_after(FAREWELL_SECONDS), suppress(UserError):
                 await call(self._open_connection(), "sync", {})
 
     async def update(
@@ -382,13 +382,13 @@ class DataSource:
             while True:
                 await connection.wait_lost()
                 while not connection.connected:
-                    with trio.move_on_after(LOOK_SECONDS):
+                    with anyio.move_on_after(LOOK_SECONDS):
                         await connection.wait_connected()
                     if not connection.connected:
                         await self._look(connection)
 
     async def _look(self, connection: ClientConnection) -> None:
-        with trio.move_on_after(LOST_SECONDS), suppress(UserError):
+        with anyio.move_on_after(LOST_SECONDS), suppress(UserError):
             async with RegistrationClient(self._registration) as client:
                 info = await client.source(self.id)
             if info.ready and info.root != self.root:

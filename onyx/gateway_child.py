@@ -70,7 +70,7 @@ async def running_gateway(
             *(registration, gateway, listener.fileno(), lifeline, credentials),
             *(report, write_line, topology_file),
         )
-        async with background_tasks() as nursery:
+        async with background_tasks(trio.open_nursery()) as nursery:
             nursery.start_soon(child.run)
             with trio.fail_after(START_SECONDS):
                 await child.wait_ready()

@@ -211,7 +211,7 @@ async def launch(
             network.add(child)
         stack.callback(identity.forget)
         identity.note(resolved)
-        async with background_tasks() as nursery:
+        async with background_tasks(trio.open_nursery()) as nursery:
             if server is not None:
                 nursery.start_soon(server.keep)
             keeper = _Keeper(network, directory, identity, nursery, child_of, sockets)

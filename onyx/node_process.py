@@ -428,7 +428,7 @@ async def run_node_process(
         directory.node_locked(process.name),
         watched_deaths(directory.node_directory(process.name)) as (mark, death),
     ):
-        async with background_tasks() as nursery:
+        async with background_tasks(trio.open_nursery()) as nursery:
             nursery.start_soon(_heed_signals, nursery.cancel_scope)
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)

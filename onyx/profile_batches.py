@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Self, TypeAlias, TypeVar
 
-import trio
+import anyio
+import anyio.lowlevel
 from msgspec import UNSET, UnsetType
 
 from onyx.errors import ProfilesNotAccepted
@@ -71,8 +72,8 @@ class Patience:
         if self._seconds is None:
             return UNSET
         if self._until is None:
-            self._until = trio.current_time() + self._seconds
-        return max(0.0, self._until - trio.current_time())
+            self._until = anyio.current_time() + self._seconds
+        return max(0.0, self._until - anyio.current_time())
 
 
 class How(NamedTuple):
@@ -116,7 +117,7 @@ class ProfileBatches(Generic[_T]):
             self._number += 1
             self._first += len(items)
             for _ in range(2):  # it has asked by then, so that requests leave in their order
-                await trio.lowlevel.checkpoint()
+                await anyio.lowlevel.checkpoint()
         if not self._open:
             raise StopAsyncIteration
         batch = await self._open.popleft().wait()
@@ -200,7 +201,7 @@ async def change_many(
 ) -> ProfileBatch:
     """Ask the host brokers of profiles, whichever they are by then, until each has its answer;
     ``host_at`` gives a connection to an address, ``texts`` are empty where they are removed."""
-    give_up_at = trio.current_time() + PATIENCE_SECONDS
+    give_up_at = anyio.current_time() + PATIENCE_SECONDS
     failures = 0
     refused: dict[int, str] = {}
     missing: set[str] = set()
@@ -232,14 +233,14 @@ async def change_many(
             missing |= set(result.missing)
             await _wait_known(registration, some, result)
             for at, code, why in result.refused:
-                if code in MOVED and trio.current_time() < give_up_at:
+                if code in MOVED and anyio.current_time() < give_up_at:
                     moving.append(places[at])
                 else:
                     refused[places[at]] = why
         left = moving
         if left:
             failures += 1
-            await trio.sleep(ASK_AGAIN.after(failures))
+            await anyio.sleep(ASK_AGAIN.after(failures))
     shown = ["" if place in refused else profile for place, profile in enumerate(ids)]
     why_not = {first + place: why for place, why in refused.items()}
     warnings = await warnings_of(registration, first, shown) if texts else {}
@@ -299,7 +300,7 @@ class _Answer:
     def __init__(self) -> None:
         self.batch: ProfileBatch | None = None
         self.error: Exception | None = None
-        self.is_there = trio.Event()
+        self.is_there = anyio.Event()
 
     async def wait(self) -> ProfileBatch:
         await self.is_there.wait()

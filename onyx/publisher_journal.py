@@ -14,8 +14,9 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import uuid4
 
+import anyio
+import anyio.to_thread
 import msgspec
-import trio
 
 from onyx.errors import JournalFull, StoreUnusable
 from onyx.own_store import open_own
@@ -65,7 +66,7 @@ class PublisherJournal:
         self._rows = RowLog()
         self._unwritten: list[Put | Delete] = []  # as the disk would not have it
         self._asked = self._committed = 0  # changes
-        self._committing = trio.Lock()
+        self._committing = anyio.Lock()
 
     def take_left(self) -> list[tuple[int, Entry]]:
         """What the runs before have not settled, with its numbers."""
@@ -125,7 +126,7 @@ class PublisherJournal:
                 return
             through = self._asked
             self._unwritten += self._rows.drain()
-            await trio.to_thread.run_sync(self._write, self._unwritten)
+            await anyio.to_thread.run_sync(self._write, self._unwritten)
             self._unwritten = []
             self._committed = through
 

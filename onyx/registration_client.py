@@ -13,7 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
-import trio
+import anyio
+import anyio.to_thread
 from msgspec import UNSET, UnsetType, ValidationError
 from msgspec.structs import replace
 
@@ -45,7 +46,7 @@ from overlay.link.client_connection import (
     RemoteError,
     open_client,
 )
-from overlay.link.connections import open_stream
+from overlay.link.client_stream import open_stream
 from overlay.nodes import Address, Addresses
 from registration.planning.drift import Drift, drift_of
 
@@ -450,7 +451,7 @@ async def open_connection(
         for address in addresses:
             stream = await open_stream(*address, OPEN_SECONDS)
             if stream is not None:
-                await trio.aclose_forcefully(stream)
+                await stream.aclose()
                 raise
         raise _unreachable(where) from None
     if credentials is not None:
@@ -470,9 +471,9 @@ async def open_connection(
         raise _unreachable(where) from error
     except RemoteError as error:
         raise request_failed(error) from None
-    async with stack, background_tasks() as nursery:
+    async with stack, background_tasks(anyio.create_task_group()) as tasks:
         if patience_seconds is not None:
-            nursery.start_soon(_give_up, connection, where, patience_seconds)
+            tasks.start_soon(_give_up, connection, where, patience_seconds)
         yield connection
 
 
@@ -485,16 +486,16 @@ async def call(
 ) -> Result:
     """One request, asked until it is answered; the errors are those of ``NetworkClient.call``."""
     request = request or uuid.uuid4().hex
-    give_up_at = trio.current_time() + patience_seconds
+    give_up_at = anyio.current_time() + patience_seconds
     while True:
         try:
             try:
                 return await connection.call(verb, arguments, request=request)
             except ConnectionFailed as error:
-                if trio.current_time() >= give_up_at:
+                if anyio.current_time() >= give_up_at:
                     late = f"no answer in {patience_seconds:g} s: {error}"
                     raise NetworkUnreachable(late) from None
-            with trio.move_on_at(give_up_at):
+            with anyio.CancelScope(deadline=give_up_at):
                 await connection.wait_connected()
         except RemoteError as error:  # also while the connection is away, for good
             raise request_failed(error) from None
@@ -504,7 +505,7 @@ async def _give_up(connection: ClientConnection, where: str, patience_seconds: f
     """NetworkUnreachable after so long without a connection."""
     try:
         while True:
-            with trio.move_on_after(patience_seconds) as scope:
+            with anyio.move_on_after(patience_seconds) as scope:
                 await connection.wait_connected()
             if scope.cancelled_caught:
                 raise NetworkUnreachable(
@@ -546,13 +547,13 @@ async def _read_schema(path: Path) -> tuple[str | UnsetType, bytes]:
     from onyx.schema_path import read_schema_path  # noqa: PLC0415 - lxml
 
     try:
-        return await trio.to_thread.run_sync(read_schema_path, path)
+        return await anyio.to_thread.run_sync(read_schema_path, path)
     except SchemaRefused as refusal:
         raise UnreadableInput(f"{path}: {refusal}") from None
 
 
 async def _read_file(path: Path) -> bytes:
     try:
-        return await trio.Path(path).read_bytes()
+        return await anyio.Path(path).read_bytes()
     except OSError as error:
         raise UnreadableInput(f"{path} cannot be read: {error.strerror}") from None

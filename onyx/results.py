@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import trio
+import anyio
 
 from formats.media_types import XML
 from onyx.client_values import Delivery
@@ -213,7 +213,7 @@ class Results:
             except NetworkUnreachable:
                 # As with any connection that is lost: until somebody answers.
                 failures += 1
-                await trio.sleep(ASK_AGAIN.after(failures))
+                await anyio.sleep(ASK_AGAIN.after(failures))
 
     async def _connect_to_host(self, place: _Place) -> None:
         """Wherever that is; it may be about to change."""
@@ -228,7 +228,7 @@ class Results:
             if inbox.ended.code not in MOVED or tries == UNKNOWN_TRIES:
                 raise self._ended(place, inbox.ended)
             failures += 1
-            await trio.sleep(ASK_AGAIN.after(failures))
+            await anyio.sleep(ASK_AGAIN.after(failures))
 
     async def _attach(self, place: _Place) -> tuple[str, ClientConnection, Inbox]:
         """At the host that the registration service names; it may say no."""
@@ -256,7 +256,7 @@ class Results:
         with suppress(RemoteError):
             while inbox.ended is None:
                 await connection.wait_lost()
-                with trio.move_on_after(LOST_SECONDS) as scope:
+                with anyio.move_on_after(LOST_SECONDS) as scope:
                     await connection.wait_connected()
                 if scope.cancelled_caught and await self._has_moved(place):
                     detail = f"{place.profile} has another host broker now"

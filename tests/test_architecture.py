@@ -27,6 +27,7 @@ SHELLS = {
     "formats/helper_process.py",
     "formats/schema_process.py",
     "overlay/link/client_connection.py",
+    "overlay/link/client_stream.py",
     "overlay/link/connections.py",
     "overlay/link/credentials.py",
     "overlay/link/disk_reserve.py",
@@ -38,6 +39,7 @@ SHELLS = {
     "overlay/link/inbox.py",
     "overlay/link/postgres_store.py",
     "overlay/link/lone_error.py",
+    "overlay/link/loop.py",
     "overlay/link/link_io.py",
     "overlay/link/made_aside.py",
     "overlay/link/processor_clock.py",
@@ -57,7 +59,18 @@ SHELLS = {
 }
 # Beside the command line: its entry, and the benchmark that measures it.
 USES_OF_THE_COMMAND_LINE = {"onyx/__main__.py", "benchmarks/operate.py"}
-WORLD = {"trio", "socket", "time", "random", "os", "subprocess", "threading", "sqlite3", "uuid"}
+WORLD = {
+    "anyio",
+    "trio",
+    "socket",
+    "time",
+    "random",
+    "os",
+    "subprocess",
+    "threading",
+    "sqlite3",
+    "uuid",
+}
 
 FILES = list(PRODUCT.values())
 

@@ -143,7 +143,7 @@ async def _run(options: argparse.Namespace, sizes: Sizes, report: NetworkReport)
     """The name of what was interrupted by a signal; "" where nothing was."""
     progress = _Progress(options.json, report)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with background_tasks() as nursery:
+        async with background_tasks(trio.open_nursery()) as nursery:
 
             async def end_at_signal() -> None:
                 async for _ in signals:

@@ -26,7 +26,6 @@ from onyx.data_source import FAREWELL_SECONDS
 from onyx.errors import EXIT_OK, CommandFailed, UnwritableOutput, UsageError
 from onyx.positions import PositionFile
 from onyx.results import Results
-from overlay.link.lone_error import lone_error
 
 # -------------------------------------------------------------------------------------------------
 # ``onyx subscribe --exec``: a command for each delivery, which accepts it by its exit code.
@@ -180,16 +179,13 @@ async def _subscribe(
                 positions=positions,
             )
             await results.connect()
-            try:
-                async with background_tasks() as nursery:
-                    if arguments.exec is None:
-                        nursery.start_soon(_take, results, writer, nursery.cancel_scope)
-                    else:
-                        nursery.start_soon(_run, results, arguments, nursery.cancel_scope)
-                    async for _ in signals:
-                        break
-            except BaseExceptionGroup as group:
-                raise lone_error(group) from None
+            async with background_tasks(trio.open_nursery()) as nursery:
+                if arguments.exec is None:
+                    nursery.start_soon(_take, results, writer, nursery.cancel_scope)
+                else:
+                    nursery.start_soon(_run, results, arguments, nursery.cancel_scope)
+                async for _ in signals:
+                    break
             await _say_farewell(results)
             for profile, lost in results.lost_by_profile().items():
                 print(

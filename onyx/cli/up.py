@@ -361,7 +361,7 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
     configure_logging(process.name, topology.log)
     events = _Events(arguments.json)
     with sockets:
-        async with background_tasks() as nursery:
+        async with background_tasks(trio.open_nursery()) as nursery:
             credentials = arguments.node_credentials
             if credentials is None:
                 identity = NetworkIdentity(

@@ -736,7 +736,7 @@ async def run_gateway(
     allow_all_files()
     trials = Trials()
     try:
-        async with background_tasks() as nursery:
+        async with background_tasks(trio.open_nursery()) as nursery:
             stop = nursery.cancel_scope
             if lifeline is not None:
                 nursery.start_soon(_stop_at_end, lifeline, stop)

@@ -19,9 +19,9 @@ from typing import TypeVar
 
 import trio
 
-from onyx.background import background_tasks, forever, hold
+from onyx.background import background_tasks
 from onyx.client_values import Outcome
-from onyx.clients import User
+from onyx.clients import User, forever, hold
 from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.gateway.backtests import Backtests
@@ -30,7 +30,7 @@ from onyx.registration_client import NetworkClient, RegistrationClient, Result, 
 from overlay import verbs
 from overlay.answers import Asker
 from overlay.link.credentials import Credentials, TokenCredentials
-from overlay.link.lone_error import lone_error
+from overlay.link.lone_error import lone_errors
 from overlay.link.principal import Principal
 
 IDLE_SECONDS = 60.0  # a session without a request is closed
@@ -203,11 +203,8 @@ class Session:
         use: Callable[[_T], Awaitable[object]] = forever,
     ) -> _T:
         """Enter it in the background, until ``use`` of it returns or the session ends."""
-        with use_credentials(self.credentials):
-            try:
-                entered: _T = await self._nursery.start(hold, manager, use)
-            except BaseExceptionGroup as group:
-                raise lone_error(group) from None
+        with use_credentials(self.credentials), lone_errors():
+            entered: _T = await self._nursery.start(hold, manager, use)
         return entered
 
 
@@ -284,12 +281,10 @@ class Sessions:
             self._end(min(idle)[1])
         credentials = self._credentials(token)
         try:
-            with trio.fail_after(OPEN_SECONDS):
+            with lone_errors(), trio.fail_after(OPEN_SECONDS):
                 opened: Session = await self._nursery.start(self._hold, key, credentials)
         except trio.TooSlowError:
             raise NetworkUnreachable("the network does not answer") from None
-        except BaseExceptionGroup as group:
-            raise lone_error(group) from None
         return opened
 
     def _credentials(self, token: str) -> Credentials | Path:
@@ -319,7 +314,7 @@ class Sessions:
                 if isinstance(credentials, TokenCredentials):
                     credentials.principal = Principal.parse(who.principal)
                 user = await stack.enter_async_context(User(self.registration))
-                nursery = await stack.enter_async_context(background_tasks())
+                nursery = await stack.enter_async_context(background_tasks(trio.open_nursery()))
                 session = Session(self.registration, credentials, client, user, nursery, who)
                 task_status.started(session)
                 await session.watch()

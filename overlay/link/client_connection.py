@@ -34,7 +34,8 @@ from functools import partial
 from math import inf
 from typing import Self
 
-import trio
+import anyio
+import anyio.lowlevel
 
 from overlay.link.client_limits import (
     DEFAULT_CLIENT_LIMITS,
@@ -43,7 +44,7 @@ from overlay.link.client_limits import (
     ConnectionFailed,
     RemoteError,
 )
-from overlay.link.connections import open_stream
+from overlay.link.client_stream import ANYIO, ClientStream, open_stream
 from overlay.link.credentials import Credentials
 from overlay.link.dialling import REDIAL, patience, pause_at, said
 from overlay.link.errors import ProtocolError
@@ -75,7 +76,7 @@ from overlay.link.handshake import HandshakeFailed, secure
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
-from overlay.link.lone_error import lone_error
+from overlay.link.lone_error import lone_errors
 from overlay.link.message_headers import Headers
 from overlay.link.subscription import Shared, Subscription
 from overlay.nodes import Address, Addresses
@@ -175,7 +176,7 @@ class Question:
 
     def __init__(self) -> None:
         self.answer: Response | None = None
-        self.changed = trio.Event()
+        self.changed = anyio.Event()
 
 
 class Questions:
@@ -190,7 +191,7 @@ class Questions:
         then, as an answer says no more than the id."""
         while (other := self._open.get(request)) is not None:
             await other.changed.wait()
-            await trio.lowlevel.checkpoint()  # whoever asked takes the answer first
+            await anyio.lowlevel.checkpoint()  # whoever asked takes the answer first
         question = self._open[request] = Question()
         try:
             yield question
@@ -235,19 +236,15 @@ async def open_client(
     ``others``: where else the node may be."""
     where = Address(host, port), *others
     connection = ClientConnection(where, role, identity, formats, limits, credentials)
-    try:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(connection._run)
+    with lone_errors():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connection._run)
             try:
                 await connection._wait_open()
                 yield connection
             finally:
                 connection.send_acknowledgements()
-                nursery.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        if (error := lone_error(group)) is group:  # else the nursery is no concern of the caller
-            raise
-        raise error from None
+                tasks.cancel_scope.cancel()
 
 
 class ClientConnection:
@@ -285,10 +282,10 @@ class ClientConnection:
         self._outcomes = Outcomes(limits.outcomes_max)
         self._subscription = Subscription()
         self._inboxes: dict[int, Inbox] = {}  # by slot
-        self._acknowledging = Acknowledging(trio.current_time)
+        self._acknowledging = Acknowledging(anyio.current_time)
         self._observed: deque[Mapping[str, object]] = deque()
-        self._changed: trio.Event | None = None  # as long as somebody waits for it
-        self._moved_on = trio.Event()  # the connection came, went, or has ended for good
+        self._changed: anyio.Event | None = None  # as long as somebody waits for it
+        self._moved_on = anyio.Event()  # the connection came, went, or has ended for good
         self._was: tuple[Connection | None, bool] = None, False
         self._counts: Counter[str] = Counter()
 
@@ -317,7 +314,7 @@ class ClientConnection:
                 if self._transport is not transport:
                     raise ConnectionFailed(f"{verb}: the connection was lost before the answer")
                 self._check_failure()
-                question.changed = trio.Event()
+                question.changed = anyio.Event()
                 await question.changed.wait()
         if not answer.ok:
             code, message = answer.result.get("code", ""), answer.result.get("message", "")
@@ -331,7 +328,7 @@ class ClientConnection:
 
     async def next_observed(self, connection: int) -> Mapping[str, object]:
         """One event; ConnectionFailed once the transport connection of this number is gone."""
-        await trio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
         while not self._observed:
             if self._transport is None or self._transport.number != connection:
                 raise ConnectionFailed("the connection was lost while observing")
@@ -362,7 +359,7 @@ class ClientConnection:
         number = self._links.send(self.peer, self._identity, frame)
         self._outcomes.open.append(number)
         self._carry_out()
-        await trio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
         return number
 
     def _check_knows(self, feature: str) -> None:
@@ -491,8 +488,8 @@ class ClientConnection:
     async def _run(self) -> None:
         """Dial, and dial again, until there is no point any more."""
         attempt, most = 0, patience(self._where, self._limits.open_seconds)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._tick)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._tick)
             while self._failure is None:
                 before = self._counts["hellos"]
                 self.at = self._where[attempt % len(self._where)]
@@ -501,18 +498,22 @@ class ClientConnection:
                     await self._run_connection(stream, most)
                 if self._failure is None:
                     attempt = 1 if self._counts["hellos"] > before else attempt + 1
-                    await trio.sleep(pause_at(self._where, REDIAL.spread(attempt, self._identity)))
-            nursery.cancel_scope.cancel()
+                    await anyio.sleep(pause_at(self._where, REDIAL.spread(attempt, self._identity)))
+            tasks.cancel_scope.cancel()
         self._notify()
 
-    async def _run_connection(self, stream: trio.SocketStream, most: float) -> None:
+    async def _run_connection(self, stream: ClientStream, most: float) -> None:
         try:
-            secured = await secure(stream, self._credentials, server_side=False, seconds=most)
+            secured = await secure(
+                stream, self._credentials, server_side=False, seconds=most, loop=ANYIO
+            )
         except HandshakeFailed as failure:
             self._end_transport(str(failure) if failure.is_final else "")
             return
         self._connections += 1
-        transport = self._transport = Connection(self._connections, stream, secured=secured)
+        transport = self._transport = Connection(
+            self._connections, stream, secured=secured, loop=ANYIO
+        )
         try:
             await self._handle(ConnectionOpened(transport.number, self.peer, transport.principal))
             await transport.run(self._handle)
@@ -532,7 +533,7 @@ class ClientConnection:
 
     async def _tick(self) -> None:
         while True:
-            await trio.sleep(TICK_SECONDS)
+            await anyio.sleep(TICK_SECONDS)
             await self._handle(TimePassed())
             if self._acknowledging.is_any:
                 self.send_acknowledgements()
@@ -541,7 +542,7 @@ class ClientConnection:
         """The same loop as a core's, with nothing to store."""
         if isinstance(event, ConnectionLost):
             self._transport = None
-        now = trio.current_time()
+        now = anyio.current_time()
         for arrival in self._links.handle(event, now):
             self._take(arrival)
         if now >= self._acknowledging.at:
@@ -637,7 +638,7 @@ class ClientConnection:
 
     async def _wait_open(self) -> None:
         seconds = self._limits.open_seconds * len(self._where)
-        with trio.move_on_after(seconds):
+        with anyio.move_on_after(seconds):
             return await self.wait_connected()
         raise ConnectionFailed(f"no answer from {said(self._where)} in {seconds:g} s")
 
@@ -645,7 +646,7 @@ class ClientConnection:
         """Until something happened; raises what ended the connection for good."""
         self._check_failure()
         if self._changed is None:
-            self._changed = trio.Event()
+            self._changed = anyio.Event()
         await self._changed.wait()
         self._check_failure()
 
@@ -668,7 +669,7 @@ class ClientConnection:
         if now != self._was or self._failure is not None:
             self._was = now
             self._moved_on.set()
-            self._moved_on = trio.Event()
+            self._moved_on = anyio.Event()
             self._questions.tell_all()
         if self._failure is not None and self._inboxes:
             for inbox in list(self._inboxes.values()):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import trio
 
 from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.loop import TRIO, Loop, Stream
 from overlay.link.principal import Principal
 from overlay.link.tls_channel import Certificate, TlsChannel
 
@@ -37,7 +38,12 @@ class Secured:
 
 
 async def secure(
-    stream: trio.abc.Stream, credentials: Credentials | None, *, server_side: bool, seconds: float
+    stream: Stream,
+    credentials: Credentials | None,
+    *,
+    server_side: bool,
+    seconds: float,
+    loop: Loop = TRIO,
 ) -> Secured | None:
     """Shake hands; None without credentials.  HandshakeFailed, and the stream is closed, if that is
     not done in so many seconds, or HANDSHAKE_BYTES_MAX."""
@@ -46,12 +52,12 @@ async def secure(
     try:
         if not server_side:
             credentials.refresh()
-        return await _shake_hands(stream, credentials, server_side, seconds)
+        return await _shake_hands(stream, credentials, server_side, seconds, loop)
     except CredentialsError as error:
-        await trio.aclose_forcefully(stream)
+        await loop.close(stream)
         raise HandshakeFailed(str(error), is_final=True) from None
     except BaseException:
-        await trio.aclose_forcefully(stream)
+        await loop.close(stream)
         raise
 
 
@@ -63,28 +69,27 @@ def tls_reason(error: ssl.SSLError) -> str:
 
 
 async def _shake_hands(
-    stream: trio.abc.Stream, credentials: Credentials, server_side: bool, seconds: float
+    stream: Stream, credentials: Credentials, server_side: bool, seconds: float, loop: Loop
 ) -> Secured:
     channel = credentials.channel(server_side=server_side)
     try:
-        with trio.fail_after(seconds):
+        with loop.move_on_after(seconds) as scope:
             await _shake(stream, channel, CLIENT_BYTES_MAX if server_side else HANDSHAKE_BYTES_MAX)
-    except trio.TooSlowError:
+        if not scope.cancelled_caught:
+            credentials.note_handshake(failed=False)
+            certificate = channel.certificate()
+            return Secured(channel, certificate, credentials.principal_of(certificate, time.time()))
         failure = HandshakeFailed(f"no TLS handshake in {seconds:g} s", is_final=False)
     except ssl.SSLError as error:
-        await _say(stream, channel)
+        await _say(stream, channel, loop)
         failure = HandshakeFailed(tls_reason(error), is_final=True)
     except (OSError, trio.BrokenResourceError, trio.ClosedResourceError) as error:
         failure = HandshakeFailed(f"the connection was lost: {error}", is_final=False)
-    else:
-        credentials.note_handshake(failed=False)
-        certificate = channel.certificate()
-        return Secured(channel, certificate, credentials.principal_of(certificate, time.time()))
     credentials.note_handshake(failed=True)
     raise failure
 
 
-async def _shake(stream: trio.abc.Stream, channel: TlsChannel, bytes_max: int) -> None:
+async def _shake(stream: Stream, channel: TlsChannel, bytes_max: int) -> None:
     done, come = channel.shake(), 0
     first = b""
     while True:
@@ -96,9 +101,9 @@ async def _shake(stream: trio.abc.Stream, channel: TlsChannel, bytes_max: int) -
         data = await stream.receive_some(READ_BYTES)
         come += len(data)
         if not data:
-            raise trio.BrokenResourceError("in the middle of the handshake")
+            raise ConnectionError("in the middle of the handshake")
         if come > bytes_max or announced_bytes(first := first or bytes(data)) > bytes_max:
-            raise trio.BrokenResourceError("no handshake is so long")
+            raise ConnectionError("no handshake is so long")
         done = channel.shake(bytes(data))
 
 
@@ -109,10 +114,10 @@ def announced_bytes(data: bytes) -> int:
     return int.from_bytes(data[6:9], "big") if is_hello else 0
 
 
-async def _say(stream: trio.abc.Stream, channel: TlsChannel) -> None:
+async def _say(stream: Stream, channel: TlsChannel, loop: Loop) -> None:
     """What TLS has to say about it, if somebody hears it."""
     try:
-        with trio.move_on_after(1.0):
+        with loop.move_on_after(1.0):
             await stream.send_all(channel.to_send())
-    except (trio.BrokenResourceError, trio.ClosedResourceError):
+    except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
         pass

@@ -6,7 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import trio
+import anyio
+import anyio.lowlevel
 
 from overlay.link.client_limits import RemoteError
 from overlay.link.frames import Deliveries
@@ -57,16 +58,18 @@ class InboxQueue:
 
     _arrived: deque[Arrived] = field(default_factory=deque)
     _ended: deque[Inbox] = field(default_factory=deque)
-    _changed: trio.Event = field(default_factory=trio.Event)
+    _changed: anyio.Event | None = None  # as long as somebody waits for it
     _given_at_once: int = 0
 
     def put(self, arrived: Arrived) -> None:
         self._arrived.append(arrived)
-        self._changed.set()
+        if self._changed is not None:
+            self._changed.set()
 
     def put_ended(self, inbox: Inbox) -> None:
         self._ended.append(inbox)
-        self._changed.set()
+        if self._changed is not None:
+            self._changed.set()
 
     def take_back(self, inbox: Inbox) -> list[int]:
         """What has arrived in an inbox is not to be handed out; the numbers of it."""
@@ -86,8 +89,8 @@ class InboxQueue:
         self._given_at_once += 1
         if self._given_at_once >= CHECKPOINT_EVERY:
             self._given_at_once = 0
-            await trio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()
         while (found := self.next_nowait()) is None:
-            self._changed = trio.Event()
+            self._changed = anyio.Event()
             await self._changed.wait()
         return found

@@ -1,4 +1,4 @@
-"""Connection: bytes between one Trio stream and the events and actions of a core.
+"""Connection: bytes between one stream and the events and actions of a core.
 
 ::
 
@@ -6,6 +6,7 @@
     stream <-- writer <-- FlowScheduler <-- send_nowait
 
 Knows nothing of frames beyond that ``send_nowait`` gets whole ones, which are never interleaved.
+A broker runs it on Trio, a client through AnyIO (client_stream.py).
 With TLS what is read and written goes through its channel (tls_channel.py).
 """
 
@@ -22,6 +23,7 @@ import trio
 
 from overlay.link.events import ConnectionLost, DataReceived, Event, Flow
 from overlay.link.handshake import Secured, tls_reason
+from overlay.link.loop import TRIO, Loop, Stream
 
 # -------------------------------------------------------------------------------------------------
 # FlowScheduler: whose frame goes next on one connection.
@@ -201,13 +203,14 @@ class Connection:
     def __init__(
         self,
         number: int,
-        stream: trio.abc.Stream,
+        stream: Stream,
         limits: ConnectionLimits = DEFAULT_CONNECTION_LIMITS,
         secured: Secured | None = None,
         *,
         is_known: bool = True,
         has_room: Callable[[], bool] = lambda: True,
         queues: SendQueues | None = None,
+        loop: Loop = TRIO,
     ) -> None:
         """``secured``: with TLS, whose handshake is done."""
         self.number = number
@@ -222,13 +225,15 @@ class Connection:
         self.tls_failure = ""  # what TLS has ended it for
         self._tls = None if secured is None else secured.channel
         self._stream = stream
+        self._loop = loop
         self.limits = limits
         self._scheduler = FlowScheduler(limits.scheduler)
-        self._wake_writer = trio.Event()
+        self._wake_writer = loop.event()
         self._closing = False
-        self._scope = trio.CancelScope()
+        self._scope = loop.scope()
         self._bytes_read = self._bytes_written = 0
-        self._fileno = stream.socket.fileno() if isinstance(stream, trio.SocketStream) else None
+        socket = getattr(stream, "socket", None)
+        self._fileno: int | None = None if socket is None else socket.fileno()
         self._may_read = False  # the last read took as much as it could
         self._is_writing = False  # the writer has bytes that are to leave first
         self._rest = b""  # of what ``flush_nowait`` has begun to write
@@ -238,14 +243,13 @@ class Connection:
         ConnectionLost, and then the stream is closed."""
         try:
             with self._scope:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(self._read, deliver)
-                    nursery.start_soon(self._write)
+                async with self._loop.tasks() as tasks:
+                    tasks.start_soon(self._read, deliver)
+                    tasks.start_soon(self._write)
         finally:
             self._closing = True
             self._drop_queues()
-            with trio.CancelScope(shield=True):
-                await trio.aclose_forcefully(self._stream)
+            await self._loop.close(self._stream)
         await deliver(ConnectionLost(self.number))
 
     def send_nowait(self, flow: Flow, data: bytes) -> None:
@@ -292,7 +296,7 @@ class Connection:
         if not self._closing:
             self.close_reason = reason
             self._closing = True
-            self._scope.deadline = trio.current_time() + self.limits.close_seconds
+            self._scope.deadline = self._loop.current_time() + self.limits.close_seconds
             self._wake_writer.set()
 
     def cut_nowait(self, reason: str) -> None:
@@ -334,9 +338,9 @@ class Connection:
         # PERF: Trio's streams read before they wait, which most often is one read too much.
         while True:
             if self._may_read:
-                await trio.lowlevel.checkpoint()
+                await self._loop.checkpoint()
             else:
-                await trio.lowlevel.wait_readable(self._fileno)
+                await self._loop.wait_readable(self._fileno)
             size = self._read_size()
             try:
                 data = os.read(self._fileno, size)
@@ -357,14 +361,14 @@ class Connection:
                         return
                     self._is_writing = False
                 elif self._closing:
-                    if isinstance(self._stream, trio.abc.HalfCloseableStream):
-                        await self._stream.send_eof()
+                    if (send_eof := getattr(self._stream, "send_eof", None)) is not None:
+                        await send_eof()
                         return
                     break
                 else:
                     await self._wake_writer.wait()
-                    self._wake_writer = trio.Event()
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    self._wake_writer = self._loop.event()
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             pass
         self._scope.cancel()
 
@@ -381,7 +385,7 @@ class Connection:
             view = memoryview(data)
             pieces = (view[start : start + most] for start in range(0, len(data), most))
         for piece in pieces:
-            with trio.move_on_after(self.limits.slow_seconds) as taken:
+            with self._loop.move_on_after(self.limits.slow_seconds) as taken:
                 await self._stream.send_all(piece)
             if taken.cancelled_caught:
                 self.cut_nowait(f"the peer took nothing in {self.limits.slow_seconds:g} seconds")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import trio
 
 
@@ -18,3 +21,15 @@ def lone_error(error: BaseException) -> BaseException:
             break
         error = found[0]
     return error
+
+
+@contextmanager
+def lone_errors() -> Iterator[None]:
+    """The only error of a group comes out of the block as it is."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error = lone_error(group)
+        if error is group:
+            raise
+        raise error from error.__cause__
