@@ -1,8 +1,8 @@
 """Onyx: content-based XML dissemination.
 
 ``DataSource`` publishes XML messages, ``User`` registers profiles and takes their results; both
-are asynchronous (Trio), ``onyx.aio`` has the same for asyncio, ``onyx.blocking`` for programs
-without either.  ``launch`` runs a whole network of broker processes on this machine.
+are asynchronous, on Trio and on asyncio (``onyx.aio``); ``onyx.blocking`` has the same for programs
+without ``async``.  ``launch`` (Trio) runs a whole network of broker processes on this machine.
 
 Names are imported when they are used, so that a broker process does not load what only its
 clients need.

@@ -1,4 +1,4 @@
-"""DataSource and User for programs without Trio: the same names, waiting instead of awaiting.
+"""DataSource and User for programs without ``async``: the same names, waiting instead of awaiting.
 
 ::
 
@@ -13,38 +13,55 @@
         for delivery in user.results(profile.id):
             print(delivery.results)
 
-Trio runs in a thread beside (client_thread.py) as long as one of them is in its block.  Methods may
-be called from any thread; a wait that Ctrl-C interrupts leaves the object usable.
+AnyIO's portal, one thread for all clients of the process, runs them as long as one of them is in
+its block.  Methods may be called from any thread; a wait that Ctrl-C interrupts leaves the object
+usable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-import trio
+import anyio
+from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
-from onyx import clients, data_source
-from onyx.client_thread import ClientThread, wait_for
-from onyx.client_values import Delivery, Outcome, Publication
-from onyx.housed_clients import Housed, HousedSource, HousedUser
+from onyx import clients, data_source, results
+from onyx.client_values import Delivery, Outcome, Publication, SourceInfo
+from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import ProfileBatch, ProfileBatches
-from onyx.results import Results
+from onyx.publisher_journal import JOURNAL_BYTES_MAX
+from onyx.registration_client import Where
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _Client = TypeVar("_Client", bound=data_source.DataSource | clients.User)
 
+PORTALS = BlockingPortalProvider()
 
-class _Block(Housed[_Client]):
+
+class _Block(Generic[_Client]):
+    """A client, which lives in the portal for the length of a block."""
+
+    def __init__(self, client: _Client) -> None:
+        self._client = client
+        self._portal: BlockingPortal | None = None
+        self._end: anyio.Event
+        self._left: Future[None]
+
     def __enter__(self) -> Self:
+        self._portal = PORTALS.__enter__()
+        entered: Future[None] = Future()
+        self._left = self._portal.start_task_soon(self._live, entered)
         try:
-            wait_for(self._thread.start())
+            _wait_for(entered)
         except BaseException:
-            self._thread.stop()
+            self._stop()
             raise
         return self
 
@@ -54,10 +71,45 @@ class _Block(Housed[_Client]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        assert self._portal is not None
         try:
-            wait_for(self._thread.leave())
+            self._portal.start_task_soon(self._end.set)
+            _wait_for(self._left)
         finally:
-            self._thread.stop()
+            self._stop()
+
+    def _ask(self, function: Callable[..., Awaitable[_T]], *arguments: Any) -> _T:
+        """What a function gives in the portal."""
+        if self._portal is None:
+            raise RuntimeError(
+                "this has no connection outside of its block; write with ...: and use it inside"
+            )
+        return _wait_for(self._portal.start_task_soon(function, *arguments))
+
+    async def _live(self, entered: Future[None]) -> None:
+        try:
+            async with self._client:
+                self._end = anyio.Event()
+                entered.set_result(None)
+                await self._end.wait()
+        except BaseException as error:
+            if entered.done():
+                raise
+            entered.set_exception(error)  # to whoever waits for the start
+
+    def _stop(self) -> None:
+        """The thread ends with its last client."""
+        self._left.cancel()  # where it is still under way
+        self._portal = None
+        PORTALS.__exit__(None, None, None)
+
+
+def _wait_for(future: Future[_T]) -> _T:
+    """What it gives; cancelled where the wait for it is interrupted."""
+    try:
+        return future.result()
+    finally:
+        future.cancel()
 
 
 def _waiting(
@@ -67,7 +119,7 @@ def _waiting(
 
     @wraps(method)
     def wait(self: _Block[_Client], /, *arguments: _P.args, **named: _P.kwargs) -> _T:
-        return wait_for(self._thread.call(lambda client: method(client, *arguments, **named)))
+        return self._ask(partial(method, self._client, *arguments, **named))
 
     return wait
 
@@ -76,12 +128,12 @@ def _in_batches(
     method: Callable[Concatenate[clients.User, _P], ProfileBatches[_T]],
 ) -> Callable[Concatenate[User, _P], Iterator[ProfileBatch]]:
     """The same of a method that gives an asynchronous iterator; what it is given is iterated over
-    in the client's thread."""
+    in the portal."""
 
     @wraps(method)
     def batches(self: User, /, *arguments: _P.args, **named: _P.kwargs) -> Iterator[ProfileBatch]:
         found = method(self._client, *arguments, **named)
-        while (batch := wait_for(self._thread.call(lambda _: anext(found, None)))) is not None:
+        while (batch := self._ask(partial(anext, found, None))) is not None:
             yield batch
 
     return batches
@@ -94,16 +146,31 @@ def _registering(
 
     @wraps(register)
     def wait(*arguments: _P.args, **named: _P.kwargs) -> DataSource:
-        async def registered() -> data_source.DataSource:
-            return await register(*arguments, **named)
-
-        return DataSource.of(trio.run(registered))
+        with PORTALS as portal:
+            found = _wait_for(portal.start_task_soon(partial(register, *arguments, **named)))
+        made = DataSource.__new__(DataSource)
+        _Block.__init__(made, found)
+        return made
 
     return wait
 
 
-class DataSource(HousedSource, _Block[data_source.DataSource]):
+class DataSource(_Block[data_source.DataSource]):
     """As ``onyx.DataSource``, blocking."""
+
+    def __init__(
+        self,
+        registration: Where,
+        source_id: str,
+        *,
+        journal: Path | str | None = None,
+        journal_bytes_max: int = JOURNAL_BYTES_MAX,
+    ) -> None:
+        super().__init__(
+            data_source.DataSource(
+                registration, source_id, journal=journal, journal_bytes_max=journal_bytes_max
+            )
+        )
 
     register = staticmethod(_registering(data_source.DataSource.register))
     publish = _waiting(data_source.DataSource.publish)
@@ -114,26 +181,57 @@ class DataSource(HousedSource, _Block[data_source.DataSource]):
         """As ``onyx.DataSource.publish_all``; ``messages`` is iterated over in this thread."""
         pipeline = data_source.Pipeline(self._client)
         for message in messages:
-            yield from wait_for(self._thread.call(pipeline.sender(message)))
-        yield from wait_for(self._thread.call(lambda _: pipeline.finish()))
+            yield from self._ask(pipeline.send, message)
+        yield from self._ask(pipeline.finish)
+
+    @property
+    def accepted_through(self) -> int:
+        """As ``onyx.DataSource.accepted_through``."""
+        return self._client.accepted_through
+
+    @property
+    def journalled(self) -> int:
+        """As ``onyx.DataSource.journalled``."""
+        return self._client.journalled
+
+    @property
+    def resumed(self) -> list[tuple[str, Outcome]]:
+        """As ``onyx.DataSource.resumed``."""
+        return self._client.resumed
+
+    @property
+    def id(self) -> str:
+        return self._client.id
+
+    @property
+    def info(self) -> SourceInfo:
+        return self._client.info
+
+    @property
+    def root(self) -> str:
+        return self._client.root
+
+    @property
+    def address(self) -> str:
+        return self._client.address
 
 
-class BlockingResults:
+class Results:
     """An iterator over deliveries, as ``onyx.Results``."""
 
-    def __init__(self, results: Results, thread: ClientThread[clients.User]) -> None:
-        self._results = results
-        self._thread = thread
+    def __init__(self, found: results.Results, user: User) -> None:
+        self._found = found
+        self._user = user
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Delivery:
-        return wait_for(self._thread.call(lambda _: self._results.__anext__()))
+        return self._user._ask(self._found.__anext__)
 
     def reject(self, reason: str = "") -> None:
         """The last delivery comes again later; see ``Results.reject_nowait``."""
-        wait_for(self._thread.call_now(lambda: self._results.reject_nowait(reason)))
+        self._user._ask(self._found.reject, reason)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -145,8 +243,12 @@ class BlockingResults:
             self.reject(f"{type(error).__name__}: {error}")
 
 
-class User(HousedUser[BlockingResults], _Block[clients.User]):
+class User(_Block[clients.User]):
     """As ``onyx.User``, blocking."""
+
+    def __init__(self, registration: Where, name: str = "") -> None:
+        self.name = name
+        super().__init__(clients.User(registration, name))
 
     add_profile = _waiting(clients.User.add_profile)
     add_profiles = _in_batches(clients.User.add_profiles)
@@ -159,5 +261,16 @@ class User(HousedUser[BlockingResults], _Block[clients.User]):
     policy = _waiting(clients.User.policy)
     set_policy = _waiting(clients.User.set_policy)
 
-    def _housed(self, results: Results) -> BlockingResults:
-        return BlockingResults(results, self._thread)
+    def results(
+        self,
+        *profile_ids: str,
+        share: bool = False,
+        ephemeral: bool = False,
+        positions: Positions | PositionOf | None = None,
+    ) -> Results:
+        """As ``onyx.User.results``: each is acknowledged when the next is asked for.  ``positions``
+        are saved in the portal."""
+        found = self._client.results(
+            *profile_ids, share=share, ephemeral=ephemeral, positions=positions
+        )
+        return Results(found, self)

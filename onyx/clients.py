@@ -15,7 +15,7 @@ Both stay connected for the length of their block: a lost connection is dialled 
 growing pauses, and what was under way is sent again.  Every message arrives exactly once; every
 result is delivered until it is acknowledged, and not again in the same run.
 
-``onyx.aio`` has the same for asyncio, ``onyx.blocking`` for programs without either.
+They run on Trio and on asyncio (``onyx.aio``); ``onyx.blocking`` has the same without ``async``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus

@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    Awaitable,
-    Callable,
     Iterable,
     Mapping,
 )
@@ -427,10 +425,6 @@ class Pipeline:
         ):
             known.append(await self._source._outcome(self._pending.popleft()))
         return known
-
-    def sender(self, message: Publication) -> Callable[[DataSource], Awaitable[list[Outcome]]]:
-        """``send`` of a message, to be called elsewhere."""
-        return lambda _: self.send(message)
 
     async def finish(self) -> list[Outcome]:
         """Wait for all that are open."""

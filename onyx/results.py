@@ -9,9 +9,10 @@ All profiles of a user that a broker hosts share one connection to it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TypeAlias
 
 import anyio
@@ -176,16 +177,14 @@ class Results:
             except RemoteError as error:
                 raise request_failed(error) from None
 
-    @contextmanager
-    def attempt(self) -> Iterator[None]:
-        """Deal with the last delivery in this block: acknowledged at its end, rejected with the
-        error if it ends with one, which goes no further."""
-        try:
-            yield
-        except Exception as error:
-            self.reject_nowait(f"{type(error).__name__}: {error}")
-        else:
-            self.acknowledge_nowait()
+    async def reject(self, reason: str = "") -> None:
+        """``reject_nowait``, to be awaited."""
+        self.reject_nowait(reason)
+
+    def attempt(self) -> Attempt:
+        """Deal with the last delivery in this block, by ``with`` or ``async with``: acknowledged at
+        its end, rejected with the error if it ends with one, which goes no further."""
+        return Attempt(self)
 
     def _begun(self, profile_ids: Iterable[str]) -> dict[str, _Place]:
         """Behind the deliveries that their user has done."""
@@ -274,3 +273,34 @@ class Results:
             "replaced": f"somebody else takes the results of profile {place.profile} now",
         }
         return RequestFailed(error.code, reasons.get(error.code, error.message))
+
+
+class Attempt:
+    """See ``Results.attempt``."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if error is None:
+            self._results.acknowledge_nowait()
+        elif isinstance(error, Exception):
+            self._results.reject_nowait(f"{type(error).__name__}: {error}")
+        return isinstance(error, Exception)
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        return self.__exit__(kind, error, traceback)

@@ -13,7 +13,7 @@ from overlay.link.client_limits import RemoteError
 from overlay.link.frames import Deliveries
 from overlay.link.subscription import Attachment
 
-CHECKPOINT_EVERY = 16  # arrivals that were there already
+CHECKPOINT_EVERY = 16  # arrivals that were there already, or messages that are published
 
 
 class Arrived(NamedTuple):

@@ -86,7 +86,7 @@ def test_what_goes_wrong_is_raised_where_it_is_asked_for(registration: str) -> N
         async with User(registration) as user:
             with pytest.raises(ProfileNotAccepted, match="line 1"):
                 await user.add_profile("//[")
-        with pytest.raises(RuntimeError, match="outside of its block; write with"):
+        with pytest.raises(RuntimeError, match="outside of its block; write async with"):
             await user.add_profile("//a")
 
     threads = threading.active_count()
