@@ -19,6 +19,7 @@ from benchmarks.benchmark import WrongAnswers
 from onyx import DataSource, User, launch
 from onyx.launcher import RunningNetwork
 from onyx.registration_client import NetworkClient
+from overlay.statistics import NodeStatistics
 from overlay.topology import Topology, parse_topology
 
 SCRAPE_SECONDS = 1.0
@@ -88,7 +89,7 @@ async def _rounds(
 
 async def _admin(network: RunningNetwork) -> str:
     async with NetworkClient(network.topology.where("B1")) as client:
-        return str((await client.statistics())["node"]["admin"])
+        return str((await client.statistics(NodeStatistics)).node.admin)
 
 
 def _topology(data: Path) -> Topology:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import trio
+from msgspec import convert
 
 from demo.acceptance import Refusal
 from demo.outcome import Decision, Registered, Run
 from demo.planning import PLANNING_SECONDS, PlanningFailure, make_demo_plan
 from demo.profile_files import DemoProfile
-from demo.quiescence import Counters, Statistics, abnormal, is_over, read_counters
+from demo.quiescence import Counters, abnormal, is_over, read_counters
 from demo.scenario import Scenario
 from demo.traffic import Visit
 from demo.verdict import DeliveryKey
@@ -27,6 +28,7 @@ from onyx.registration_client import RegistrationClient
 from overlay.link.client_connection import ClientConnection, ClientLimits, open_client
 from overlay.nodes import Address, Place
 from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.statistics import BrokerStatistics
 from overlay.topology import Topology
 
 # A run that is not over by then has failed, and says so.
@@ -255,8 +257,8 @@ class DemoNetwork:
         published = sum(decision.number > 0 for decision in self.run.decisions.values())
         before: Counters | None = None
         while True:
-            statistics: dict[str, Statistics] = {
-                broker: await observer.call("statistics", {})
+            statistics = {
+                broker: convert(await observer.call("statistics", {}), BrokerStatistics)
                 for broker, observer in zip(brokers, observers, strict=True)
             }
             now = read_counters(statistics)
@@ -271,9 +273,9 @@ class DemoNetwork:
             self._watcher.visit(self.run, visit)
         self.run.crossings_counted = now.crossings
         for of_broker in statistics.values():
-            for sent in of_broker["query"]["transformation"].get("links", {}).values():
-                self.run.crossings_cut += sent.get("cut", 0)
-                self.run.bytes_saved += sent.get("bytes_saved", 0)
+            for sent in of_broker.query.transformation.links.values():
+                self.run.crossings_cut += sent.cut
+                self.run.bytes_saved += sent.bytes_saved
         self.run.abnormal += abnormal(statistics)
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-Statistics = Mapping[str, Any]
+from overlay.statistics import BrokerStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +32,14 @@ class Counters:
         return self.crossings == self.received and self.backlog_bytes == 0
 
 
-def read_counters(brokers: Mapping[str, Statistics]) -> Counters:
+def read_counters(brokers: Mapping[str, BrokerStatistics]) -> Counters:
     """From the ``statistics`` of every broker, by its id."""
-    data = [statistics["data"] for statistics in brokers.values()]
+    data = [statistics.data for statistics in brokers.values()]
     return Counters(
-        published=sum(part.get("published", 0) for part in data),
-        crossings=sum(sum(part["crossings"].values()) for part in data),
-        received=sum(part.get("received", 0) for part in data),
-        delivered=sum(part.get("delivered", 0) for part in data),
+        published=sum(part.published for part in data),
+        crossings=sum(sum(part.crossings.values()) for part in data),
+        received=sum(part.received for part in data),
+        delivered=sum(part.delivered for part in data),
         backlog_bytes=sum(sum(_backlogs(statistics)) for statistics in brokers.values()),
     )
 
@@ -57,25 +56,24 @@ def is_over(before: Counters | None, now: Counters, published: int, arrived: int
     )
 
 
-def abnormal(brokers: Mapping[str, Statistics]) -> list[str]:
+def abnormal(brokers: Mapping[str, BrokerStatistics]) -> list[str]:
     """Counters that must be zero in a network where nothing goes wrong, as sentences."""
     found = []
     for broker, statistics in brokers.items():
         for name in ("abandoned", "dropped_deliveries", "results_over_limit"):
-            if statistics["data"].get(name, 0):
-                found.append(f"{broker}: {name} is {statistics['data'][name]}")
-        over_limit = statistics["query"]["matcher"]["over_limit"]
-        if over_limit:
+            if count := getattr(statistics.data, name):
+                found.append(f"{broker}: {name} is {count}")
+        if over_limit := statistics.query.matcher.over_limit:
             found.append(f"{broker}: {over_limit} evaluations cost more than a limit allows")
-        for name, count in statistics["unexpected"].items():
+        for name, count in statistics.unexpected.items():
             found.append(f"{broker}: {count} unexpected frames ({name})")
     return found
 
 
-def _backlogs(statistics: Statistics) -> Iterator[int]:
+def _backlogs(statistics: BrokerStatistics) -> Iterator[int]:
     """Bytes of messages and results that a peer has not acknowledged."""
-    for journal in statistics["links"]["journals"].values():
-        for channel, state in journal["sending"].items():
+    for journal in statistics.links.journals.values():
+        for channel, state in journal.sending.items():
             if channel.startswith("message:"):
-                yield state["backlog_bytes"]
-    yield statistics["mailboxes"]["waiting_bytes"]
+                yield state.backlog_bytes
+    yield statistics.mailboxes.waiting_bytes

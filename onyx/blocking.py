@@ -32,11 +32,12 @@ import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from onyx import clients, data_source, results
-from onyx.client_values import Delivery, Outcome, Publication, SourceInfo
+from onyx.client_values import Delivery, Outcome, Publication
 from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.publisher_journal import JOURNAL_BYTES_MAX
 from onyx.registration_client import Where
+from overlay.answers import SourceInfo
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from overlay.statistics import BrokerStatistics, NodeStatistics, decoded
+
 FSYNC_SECONDS_MAX = 0.1
 CLOCK_SECONDS_MAX = 1.0
 WAITING_SECONDS_MAX = 300.0
@@ -42,8 +44,9 @@ class Finding:
 
 @dataclass(slots=True)
 class Process:
-    """One of the network; ``statistics`` None: it does not answer.  ``down``: why its launcher says
-    that it does not run.  ``skew_s``: how far its clock is ahead of ours, at least."""
+    """One of the network; ``statistics``, all that it tells, None: it does not answer.  ``down``:
+    why its launcher says that it does not run.  ``skew_s``: how far its clock is ahead of ours, at
+    least."""
 
     address: str
     statistics: Mapping[str, Any] | None = None
@@ -80,10 +83,16 @@ class Facts:
     schemas: dict[str, str] = field(default_factory=dict)
     machine: Machine | None = None
 
-    def answering(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def answering(self) -> Iterator[tuple[str, NodeStatistics]]:
         for node, process in self.processes.items():
             if process.statistics is not None:
-                yield node, process.statistics
+                yield node, decoded(process.statistics)
+
+    def brokers(self) -> Iterator[tuple[str, BrokerStatistics]]:
+        """Those that answer."""
+        for node, statistics in self.answering():
+            if isinstance(statistics, BrokerStatistics):
+                yield node, statistics
 
 
 Check = Callable[[Facts], Iterator[Finding]]
@@ -101,16 +110,6 @@ def _problem(check: str, about: str, what: str, remedy: str) -> Finding:
 
 def _warning(check: str, about: str, what: str, remedy: str) -> Finding:
     return Finding(check, Severity.WARNING, about, what, remedy)
-
-
-def at(statistics: Mapping[str, Any], *path: str) -> Any:
-    """What stands there; None where nothing does."""
-    found: Any = statistics
-    for key in path:
-        if not isinstance(found, Mapping) or key not in found:
-            return None
-        found = found[key]
-    return found
 
 
 # --- the network --------------------------------------------------------------------------
@@ -137,7 +136,7 @@ def reached(facts: Facts) -> Iterator[Finding]:
 
 def releases(facts: Facts) -> Iterator[Finding]:
     for node, statistics in facts.answering():
-        there = at(statistics, "node", "version")
+        there = statistics.node.version
         if there is not None and there != facts.release:
             yield _warning(
                 "version", node, f"runs release {there}, this command is {facts.release}",
@@ -147,7 +146,7 @@ def releases(facts: Facts) -> Iterator[Finding]:
 
 def builds(facts: Facts) -> Iterator[Finding]:
     for node, statistics in facts.answering():
-        build = str(at(statistics, "node", "build") or "")
+        build = statistics.node.build
         if build.startswith("reference"):
             yield _warning(
                 "build", node, f"runs the slow {build}",
@@ -166,8 +165,7 @@ def clocks(facts: Facts) -> Iterator[Finding]:
 
 
 def insecure(facts: Facts) -> Iterator[Finding]:
-    said = {node: at(statistics, "node") or {} for node, statistics in facts.answering()}
-    nodes = [node for node, shell in said.items() if "tls" in shell and shell["tls"] is None]
+    nodes = [node for node, statistics in facts.answering() if statistics.node.tls is None]
     if nodes:
         yield _warning(
             "tls", ", ".join(nodes), "run without TLS: whoever reaches a port owns the network",
@@ -176,31 +174,30 @@ def insecure(facts: Facts) -> Iterator[Finding]:
 
 
 def waiting(facts: Facts) -> Iterator[Finding]:
-    for node, statistics in facts.answering():
-        for to, seconds in (at(statistics, "data", "waiting_s") or {}).items():
+    for node, statistics in facts.brokers():
+        online = {to for to, journal in statistics.links.brokers() if journal.online}
+        for to, seconds in statistics.data.waiting_s.items():
             if seconds > WAITING_SECONDS_MAX:
-                online = at(statistics, "links", "journals", f"broker/{to}", "online")
                 yield _problem(
                     "backlog", f"{node} -> {to}",
                     f"something has waited for {seconds:,.0f} s at least, and {to} is "
-                    + ("there, and slow" if online else "away"),
+                    + ("there, and slow" if to in online else "away"),
                     f"look at {to} (onyx top); if it is gone for good: onyx broker lost {to}",
                 )  # fmt: skip
 
 
 def absent(facts: Facts) -> Iterator[Finding]:
-    for node, statistics in facts.answering():
-        seconds = at(statistics, "mailboxes", "oldest_s") or 0
-        count = at(statistics, "mailboxes", "waiting") or 0
-        if seconds > ABSENT_SECONDS_MAX:
+    for node, statistics in facts.brokers():
+        boxes = statistics.mailboxes
+        if boxes.oldest_s > ABSENT_SECONDS_MAX:
+            days = f"{boxes.oldest_s / DAY:.1f} days"
             yield _warning(
                 "absent", node,
-                f"{count:,} deliveries wait for users, the oldest for {seconds / DAY:.1f} days",
+                f"{boxes.waiting:,} deliveries wait for users, the oldest for {days}",
                 f"whose: onyx status --broker {node} --of mailboxes.bytes_of_users; "
                 "let them go after a time: delivery_age_s_max",
             )  # fmt: skip
-        dropped = at(statistics, "mailboxes", "dropped_for_limits") or 0
-        if dropped:
+        if dropped := boxes.dropped_for_limits:
             yield _warning(
                 "dropped", node, f"{dropped:,} deliveries went untaken, for limits of the topology",
                 "onyx dead list says whose; delivery_backlog_bytes_max, delivery_store_bytes_max, "
@@ -210,65 +207,60 @@ def absent(facts: Facts) -> Iterator[Finding]:
 
 def flapping(facts: Facts) -> Iterator[Finding]:
     for node, statistics in facts.answering():
-        time, started = at(statistics, "node", "time"), at(statistics, "node", "started")
-        if time is None or started is None:
+        shell = statistics.node
+        if shell.time is None or shell.started is None:
             continue
-        hours = max(time - started, 1.0) / 3600
-        for peer, journal in (at(statistics, "links", "journals") or {}).items():
-            again = (journal.get("meetings") or 0) - 1
-            if peer.startswith("broker/") and again >= FLAPS_LEAST and again / hours > FLAPS_MAX:
+        hours = max(shell.time - shell.started, 1.0) / 3600
+        for broker, journal in statistics.links.brokers():
+            again = journal.meetings - 1
+            if again >= FLAPS_LEAST and again / hours > FLAPS_MAX:
                 yield _problem(
-                    "flapping", f"{node} - {peer.removeprefix('broker/')}",
+                    "flapping", f"{node} - {broker}",
                     f"the link was lost {again} times in {hours:.1f} h",
                     "the logs of both ends say why each time; look at the network between them",
                 )  # fmt: skip
 
 
 def unwanted(facts: Facts) -> Iterator[Finding]:
-    for node, statistics in facts.answering():
-        data = at(statistics, "data") or {}
-        published = data.get("published", 0) - data.get("refused", 0)
-        if published >= WANTED_LEAST and not (
-            sum(data.get("crossings", {}).values()) or data.get("matched_here")
-        ):
+    for node, statistics in facts.brokers():
+        data = statistics.data
+        taken = data.published - data.refused
+        if taken >= WANTED_LEAST and not (sum(data.crossings.values()) or data.matched_here):
             yield _warning(
-                "matched", node, f"nobody wanted any of {published:,} messages published here",
+                "matched", node, f"nobody wanted any of {taken:,} messages published here",
                 "onyx profile why-not PROFILE MESSAGE says why: often another namespace",
             )  # fmt: skip
-        received, useless = data.get("received", 0), data.get("matched_nothing", 0)
-        if received >= WANTED_LEAST and 2 * useless > received:
+        useless = data.matched_nothing
+        if data.received >= WANTED_LEAST and 2 * useless > data.received:
             yield _warning(
-                "useless", node, f"{useless:,} of {received:,} messages came for nothing",
+                "useless", node, f"{useless:,} of {data.received:,} messages came for nothing",
                 "give routing tables more room: routing_table_max_bytes, max_disjuncts",
             )  # fmt: skip
-        refused = data.get("refused", 0)
-        if refused >= WANTED_LEAST and refused > data.get("published", 0) / 2:
+        if data.refused >= WANTED_LEAST and data.refused > data.published / 2:
             yield _warning(
-                "refused", node, f"{refused:,} of {data['published']:,} messages were refused",
+                "refused", node, f"{data.refused:,} of {data.published:,} messages were refused",
                 "onyx dead list shows which and why",
             )  # fmt: skip
 
 
 def set_aside(facts: Facts) -> Iterator[Finding]:
     for node, statistics in facts.answering():
-        kept = at(statistics, "dead", "kept") or 0
-        if kept:
+        if kept := statistics.dead.kept:
             yield _problem(
                 "dead", node, f"it has failed at input that it passes over now: {kept:,} in all",
                 "onyx dead list; tell us, with onyx doctor --bundle",
             )  # fmt: skip
-        suspended = at(statistics, "budgets", "suspended") or {}
-        if suspended:
+        if statistics.disk_is_short:
+            yield _problem(
+                "disk", node, "its disk has less free than its reserve: nothing new is taken",
+                "make room on it; reserve and archive are limits of the topology",
+            )  # fmt: skip
+    for node, broker in facts.brokers():
+        if suspended := broker.budgets.suspended:
             yield _warning(
                 "suspended", node, f"{len(suspended):,} profiles are suspended: they cost too much",
                 "onyx status names them; onyx profile update gives them another text",
             )  # fmt: skip
-        for section in ("data", "requests"):
-            if at(statistics, section, "disk_is_short"):
-                yield _problem(
-                    "disk", node, "its disk has less free than its reserve: nothing new is taken",
-                    "make room on it; reserve and archive are limits of the topology",
-                )  # fmt: skip
 
 
 def schemas(facts: Facts) -> Iterator[Finding]:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import trio
+from msgspec import convert
 
 from onyx.errors import UserError
 from onyx.network_view import DEAREST_MAX, Answer, NetworkView, view_of
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
+from overlay.statistics import BrokerStatistics
 
 COLLECTIONS = ("links.journals", "data.sources", "data.source_bytes")
 """Of which a summary has the first; the rest is asked for page by page."""
@@ -82,11 +84,10 @@ class _Watch:
                 await trio.sleep(self._seconds)
 
     async def _ask(self, client: NetworkClient) -> None:
-        statistics = await whole(client, await client.statistics())
+        said = await whole(client, await client.ask(verbs.Statistics()))
         asked = await client.ask(verbs.ProfileDearest(count=DEAREST_MAX))
-        self._before, self._now = (
-            self._now,
-            Answer(trio.current_time(), statistics, asked["profiles"]),
-        )
+        answer = convert(said, BrokerStatistics)
+        self._before = self._now
+        self._now = Answer(trio.current_time(), answer, asked["profiles"])
         if self._before is not None:
             self.asked_twice.set()

@@ -5,13 +5,15 @@ Rates are what has come between two looks; ages and bytes are those of the secon
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from overlay.statistics import BrokerStatistics
 
 DEAREST_MAX = 20
 
-Statistics = Mapping[str, Any]
+Rate = Callable[[float, float | None], float]
+"""What has come in a second, of where a counter stood now and before; None: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Answer:
     the seconds that it took."""
 
     time: float
-    statistics: Statistics
+    statistics: BrokerStatistics
     dearest: Sequence[tuple[str, str, float]] = ()
 
 
@@ -95,14 +97,18 @@ def view_of(
             continue
         before, now = pair
         seconds = max(now.time - before.time, 1e-9)
-        said = now.statistics
-        rate = _Rates(before.statistics["data"], said["data"], seconds)
-        view.brokers.append(_broker_row(broker, said, before.statistics, rate, seconds))
-        view.links.extend(_link_rows(broker, said, rate))
-        view.sources.extend(
-            SourceRow(source, broker, *rate.of_source(source), count)
-            for source, count in said["data"]["sources"].items()
-        )
+        of, was = now.statistics, before.statistics
+
+        def rate(count: float, former: float | None, seconds: float = seconds) -> float:
+            return round(max(0, count - (former or 0)) / seconds, 1)
+
+        view.brokers.append(_broker_row(broker, of, was, rate, seconds))
+        view.links.extend(_link_rows(broker, of, was, rate))
+        sizes, former = of.data.source_bytes, was.data.source_bytes
+        for source, count in of.data.sources.items():
+            messages_s = rate(count, was.data.sources.get(source))
+            bytes_s = rate(sizes.get(source, 0), former.get(source))
+            view.sources.append(SourceRow(source, broker, messages_s, bytes_s, count))
         view.profiles.extend(
             ProfileRow(profile, user, broker, round(taken * 1000, 3))
             for profile, user, taken in now.dearest
@@ -114,64 +120,38 @@ def view_of(
     return view
 
 
-class _Rates:
-    """A second, of counters of two looks at a section."""
-
-    def __init__(self, before: Statistics, now: Statistics, seconds: float) -> None:
-        self._before = before
-        self._now = now
-        self._seconds = seconds
-
-    def of(self, *path: str) -> float:
-        """0 where it has begun anew."""
-        more = _number(self._now, path) - _number(self._before, path)
-        return round(max(0, more) / self._seconds, 1)
-
-    def of_source(self, source: str) -> tuple[float, float]:
-        return self.of("sources", source), self.of("source_bytes", source)
-
-    def sum_of(self, key: str) -> float:
-        names: Iterable[str] = self._now.get(key, {})
-        return round(sum(self.of(key, name) for name in names), 1)
-
-
-def _number(section: Statistics, path: tuple[str, ...]) -> float:
-    found: Any = section
-    for key in path:
-        found = found.get(key, {})
-    return found if isinstance(found, int | float) else 0
-
-
 def _broker_row(
-    broker: str, said: Statistics, former: Statistics, rate: _Rates, seconds: float
+    broker: str, of: BrokerStatistics, was: BrokerStatistics, rate: Rate, seconds: float
 ) -> BrokerRow:
-    mailboxes = said["mailboxes"]
-    busy = said["node"].get("turns_s", 0.0) - former.get("node", {}).get("turns_s", 0.0)
+    data, former = of.data, was.data
+    crossings = ((count, former.crossings.get(to)) for to, count in data.crossings.items())
+    busy = max(0.0, of.node.turns_s - was.node.turns_s)
     return BrokerRow(
         broker=broker,
         state="up",
-        profiles=said["query"]["profiles"],
-        published_s=rate.of("published"),
-        received_s=rate.of("received"),
-        sent_s=rate.sum_of("crossings"),
-        delivered_s=rate.of("delivered"),
-        refused_s=rate.of("refused"),
-        waiting_bytes=said["links"]["backlog_bytes"] + mailboxes["stored_bytes"],
-        oldest_s=mailboxes["oldest_s"],
-        busy=round(min(1.0, max(0.0, busy) / seconds), 3),
+        profiles=of.query.profiles,
+        published_s=rate(data.published, former.published),
+        received_s=rate(data.received, former.received),
+        sent_s=round(sum(rate(*pair) for pair in crossings), 1),
+        delivered_s=rate(data.delivered, former.delivered),
+        refused_s=rate(data.refused, former.refused),
+        waiting_bytes=of.waiting_bytes,
+        oldest_s=of.mailboxes.oldest_s,
+        busy=round(min(1.0, busy / seconds), 3),
     )
 
 
-def _link_rows(broker: str, said: Statistics, rate: _Rates) -> Iterable[LinkRow]:
-    for peer, journal in said["links"]["journals"].items():
-        role, _, to = peer.partition("/")
-        if role == "broker":
-            yield LinkRow(
-                sender=broker,
-                receiver=to,
-                messages_s=rate.of("crossings", to),
-                bytes_s=rate.of("crossing_bytes", to),
-                backlog_bytes=sum(c["backlog_bytes"] for c in journal["sending"].values()),
-                waiting_s=said["data"]["waiting_s"].get(to, 0.0),
-                online=journal["online"],
-            )
+def _link_rows(
+    broker: str, of: BrokerStatistics, was: BrokerStatistics, rate: Rate
+) -> Iterable[LinkRow]:
+    data, former = of.data, was.data
+    for to, journal in of.links.brokers():
+        yield LinkRow(
+            sender=broker,
+            receiver=to,
+            messages_s=rate(data.crossings.get(to, 0), former.crossings.get(to)),
+            bytes_s=rate(data.crossing_bytes.get(to, 0), former.crossing_bytes.get(to)),
+            backlog_bytes=journal.backlog_bytes,
+            waiting_s=data.waiting_s.get(to, 0.0),
+            online=journal.online,
+        )

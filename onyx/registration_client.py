@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.to_thread
-from msgspec import UNSET, UnsetType, ValidationError
+from msgspec import UNSET, UnsetType, ValidationError, convert
 from msgspec.structs import replace
 
 from formats.errors import SchemaRefused
@@ -50,12 +50,17 @@ from overlay.link.client_stream import open_stream
 from overlay.nodes import Address, Addresses
 from registration.planning.drift import Drift, drift_of
 
+if TYPE_CHECKING:
+    from overlay.statistics import NodeStatistics
+
 Where: TypeAlias = str | tuple[str, int]
 """An address: "host:port" or (host, port); or those of a node and its standby,
 "host:port,host:port"."""
 
 Result: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
+
+N = TypeVar("N", bound="NodeStatistics")
 
 NO_URL = "Onyx speaks a protocol of its own, and whether by TLS the credentials say"
 OPEN_SECONDS = 3.0
@@ -133,9 +138,10 @@ class NetworkClient:
             key = page.entries[-1].__struct_fields__[0]
             asked = replace(asked, after=getattr(page.entries[-1], key))
 
-    async def statistics(self) -> Result:
-        """What the process at the other end counts, in short (docs/protocol.md)."""
-        return await self.ask(verbs.Statistics())
+    async def statistics(self, kind: type[N]) -> N:
+        """What the process at the other end counts, in short (docs/protocol.md); ``kind``: of a
+        broker, of a registration service, or what both tell."""
+        return convert(await self.ask(verbs.Statistics()), kind)
 
     async def statistics_of(
         self, collection: str, *, match: str = "", first: int = 0

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TypeGuard
 
 import pytest
+from msgspec import Struct
 
-from overlay import verbs
+from overlay import statistics, verbs
 from tests.modules import (
     LAYERS,
     MODULES,
@@ -200,3 +201,41 @@ def test_a_verb_is_named_in_its_record_alone() -> None:
 
 def is_verb(kind: object) -> TypeGuard[type[verbs.Asked]]:
     return isinstance(kind, type) and issubclass(kind, verbs.Asked) and bool(kind.verb)
+
+
+# Names of figures that other answers, rows and lines have too.
+SHARED = {
+    *("away", "broker", "bytes", "bytes_saved", "changes", "cut", "data", "down", "entries"),
+    *("failed", "format", "links", "measured", "messages", "no_graph", "node", "online", "plan"),
+    *("profiles", "query", "refused", "registration", "sources", "time", "transformation"),
+    "version",
+}
+
+
+def test_nobody_takes_statistics_apart_by_strings() -> None:
+    """Who reads them decodes them into the records of overlay/statistics.py."""
+    records = [
+        kind
+        for kind in vars(statistics).values()
+        if isinstance(kind, type) and issubclass(kind, Struct)
+    ]
+    figures = {name for record in records for name in record.__struct_fields__} - SHARED
+    assert figures >= {"published", "mailboxes", "backlog_bytes", "longest_turn_ms"}
+    files = [*(ROOT / "onyx").rglob("*.py"), *(ROOT / "demo").rglob("*.py")]
+    found = [
+        (str(file.relative_to(ROOT)), node.lineno, key)
+        for file in files
+        if ROOT / "onyx" / "broker" not in file.parents  # whose parts tell them
+        for node in ast.walk(ast.parse(file.read_text()))
+        if (key := _key(node)) in figures
+    ]
+    assert found == []
+
+
+def _key(node: ast.AST) -> object:
+    """The string by which something is taken out of a mapping."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        return getattr(node.slice, "value", None)
+    if isinstance(node, ast.Call) and _name(node.func) == "get" and node.args:
+        return getattr(node.args[0], "value", None)
+    return None

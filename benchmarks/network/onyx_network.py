@@ -17,6 +17,7 @@ from benchmarks.network.helper import Helper, running
 from benchmarks.network.processor import disk_bytes, settled_processor_seconds
 from onyx import DataSource, User
 from onyx.registration_client import NetworkClient
+from overlay.statistics import NodeStatistics
 
 BROKER = "B1"
 REGISTRATION = "R1"
@@ -54,8 +55,8 @@ class OnyxNetwork:
         """Of the broker: milliseconds of processor time, and what took most of it; None where it
         does not tell."""
         async with NetworkClient(self.broker) as client:
-            node = (await client.statistics()).get("node", {})
-        return (node["longest_turn_ms"], node["longest_turn_of"]) if node else None
+            node = (await client.statistics(NodeStatistics)).node
+        return node.longest_turn_ms, node.longest_turn_of
 
     async def kill_broker(self) -> None:
         """SIGKILL; returns when the launcher has started it again and it is ready."""

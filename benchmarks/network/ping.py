@@ -38,7 +38,7 @@ async def main() -> None:
         await client.call("sync")
         say({"ready": True})
         await lines.next()
-        asked = (shake_hands, lambda: client.call("sync"), client.statistics)
+        asked = (shake_hands, lambda: client.call("sync"), lambda: client.call("statistics"))
         say({"times_ms": await _ask(asked, lines.next)})
 
 

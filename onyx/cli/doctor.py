@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import trio
+from msgspec import convert
 
 from formats.errors import FormatError
 from formats.schema import read_schema, what_is_unread
@@ -25,7 +26,7 @@ from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registra
 from onyx.cli.values import counted, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
-from onyx.doctor import CHECKS, Facts, Finding, Machine, Process, at, examine
+from onyx.doctor import CHECKS, Facts, Finding, Machine, Process, examine
 from onyx.errors import EXIT_OK, UnwritableOutput, UsageError, UserError
 from onyx.listening import processes_of
 from onyx.network_looks import whole
@@ -35,6 +36,7 @@ from overlay import verbs
 from overlay.link.errors import StoreError
 from overlay.link.open_files import allow_connections
 from overlay.link.store_inspection import inspect
+from overlay.statistics import RegistrationStatistics, decoded
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology, to_toml
 
@@ -63,10 +65,9 @@ async def _ask_network(where: str, facts: Facts) -> None:
         async with RegistrationClient(where) as registration:
             brokers = await registration.brokers()
             own = await _asked(registration)
-            node = str(at(own.statistics or {}, "registration") or "registration service")
-            facts.processes[node] = own
-            down = at(own.statistics or {}, "processes", "down") or {}
-            await _ask_brokers(facts, brokers, down)
+            said = convert(own.statistics, RegistrationStatistics)
+            facts.processes[said.registration or "registration service"] = own
+            await _ask_brokers(facts, brokers, said.processes.down)
             facts.schemas = await _unread_schemas(registration)
     except UserError as error:
         facts.unreachable = str(error)
@@ -92,12 +93,12 @@ async def _ask_brokers(facts: Facts, brokers: dict[str, str], down: dict[str, st
 async def _asked(client: NetworkClient) -> Process:
     """What a process says of itself; its clock was read between question and answer."""
     before = time.time()
-    said = await client.statistics()
+    said = await client.ask(verbs.Statistics())
     after = time.time()
     statistics = await whole(client, said)
-    there = at(statistics, "node", "time")
+    there = decoded(statistics).node.time
     skew = 0.0
-    if isinstance(there, float):
+    if there is not None:
         skew = there - after if there > after else min(0.0, there - before)
     return Process(client.at, statistics, skew_s=skew)
 

@@ -40,6 +40,7 @@ from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.schema_path import load_schema
 from overlay import verbs
 from overlay.answers import AutoPlan, PlanProgress
+from overlay.statistics import BrokerStatistics
 from overlay.topology import load_topology
 from registration.planning.drift import Drift, Measured
 from registration.planning.plan import Placer, Plan, Rule
@@ -524,9 +525,9 @@ async def _measure(registration: RegistrationClient) -> Drift:
     published = matched = 0
     for address in brokers.values():
         async with NetworkClient(address) as client:
-            data = (await client.statistics())["data"]
-            published += data.get("published", 0)
-            matched += data.get("matched_here", 0)
+            data = (await client.statistics(BrokerStatistics)).data
+            published += data.published
+            matched += data.matched_here
     share = matched / published / len(brokers) if published else None
     return replace(drift, measured=Measured(share, messages, matched_share))
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 
 import trio
+from msgspec import convert
+from msgspec.structs import astuple
 
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
 from onyx.cli.store_rebuild import progress_text
@@ -15,7 +18,15 @@ from onyx.cli.values import counted, positive, print_json, table
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.drawing import bandwidth_text
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
-from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.registration_client import NetworkClient, RegistrationClient, Result
+from overlay import verbs
+from overlay.statistics import (
+    BrokerStatistics,
+    FormatChoice,
+    NodeStatistics,
+    RegistrationStatistics,
+    decoded,
+)
 from overlay.toml_table import did_you_mean, quote
 
 DETAILS = f"""\
@@ -78,9 +89,24 @@ CUT_HEADING = ("LINK", "MESSAGES", "CUT", "BYTES", "BYTES SAVED")
 
 ARCHIVE_HEADING = ("ARCHIVE", "WRITTEN", "LEFT OUT", "WAITING", "FILES", "BYTES", "PROBLEM")
 
+BEHIND = "who is behind it on a tree waits for it"
+SLOWED = "is slowed, whose profiles have spent half of their processor time"
 INSECURE = "INSECURE: this network runs without TLS; whoever reaches a port of this machine owns it"
 
-Statistics = Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A process; ``told`` None: it does not answer.  ``down``: why its launcher says that it does
+    not run."""
+
+    node: str
+    address: str
+    told: Result | None = None
+    down: str = ""
+
+    @property
+    def statistics(self) -> NodeStatistics:
+        return decoded(self.told or {})
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -109,54 +135,32 @@ def add_parser(subparsers: Subparsers) -> None:
     add_network_arguments(parser)
 
 
-def _suspended(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
-    return [
-        f"{node}: {profile}: {why}"
-        for node, (_, statistics) in found.items()
-        for profile, why in (statistics or {}).get("budgets", {}).get("suspended", {}).items()
-    ]
-
-
-def _slowed(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
-    return [
-        f"{node}: user {user} is slowed, whose profiles have spent half of their processor time"
-        for node, (_, statistics) in found.items()
-        for user in (statistics or {}).get("budgets", {}).get("slowed", ())
-    ]
-
-
-def _short_disks(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
-    return [
-        f"{node}: its disk is nearly full; what is {what} there is refused (disk-full)"
-        for node, (_, statistics) in found.items()
-        for section, what in (("data", "published"), ("requests", "registered"))
-        if (statistics or {}).get(section, {}).get("disk_is_short")
-    ]
-
-
-def _away(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
-    return [
-        f"{broker} is away for long: what is for it waits on its neighbours' disks, and what is "
-        f"new goes to others; {_goes_on(broker, statistics)}; "
-        f"if it never comes back: onyx broker lost {broker}"
-        for _, statistics in found.values()
-        if statistics
-        for broker in statistics.get("processes", {}).get("away", ())
-    ]
-
-
-def _goes_on(broker: str, statistics: Mapping[str, Any]) -> str:
-    if broker in statistics.get("shape", {}).get("gone_round", ()):
-        return "all trees of others go round it"
-    return "who is behind it on a tree waits for it"
-
-
-def _rebuilt(found: Mapping[str, tuple[str, Mapping[str, Any] | None]]) -> list[str]:
-    return [
-        f"{node}: {progress_text(statistics['rebuild'])}"
-        for node, (_, statistics) in found.items()
-        if "awaits" in (statistics or {}).get("rebuild", {}) and statistics
-    ]
+def _lines(found: Found, statistics: NodeStatistics) -> Iterator[str]:
+    """What is not as it should be, a sentence each."""
+    node = found.node
+    if found.down:
+        yield f"{node} is down: {found.down}"
+    if kept := statistics.dead.kept:
+        yield f"{node} has failed at {counted(kept, 'input')}: onyx dead list"
+    if statistics.disk_is_short:
+        what = "published" if isinstance(statistics, BrokerStatistics) else "registered"
+        yield f"{node}: its disk is nearly full; what is {what} there is refused (disk-full)"
+    if isinstance(statistics, RegistrationStatistics):
+        if statistics.rebuild.awaits is not None:
+            yield f"{node}: {progress_text(statistics.rebuild.awaits)}"
+        for broker in statistics.processes.away:
+            goes_round = broker in statistics.shape.gone_round
+            yield (
+                f"{broker} is away for long: what is for it waits on its neighbours' disks, and "
+                "what is new goes to others; "
+                + ("all trees of others go round it" if goes_round else BEHIND)
+                + f"; if it never comes back: onyx broker lost {broker}"
+            )
+    if isinstance(statistics, BrokerStatistics):
+        for profile, why in statistics.budgets.suspended.items():
+            yield f"{node}: {profile}: {why}"
+        for user in statistics.budgets.slowed:
+            yield f"{node}: user {user} {SLOWED}"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -171,38 +175,26 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_OK
     found = trio.run(_collect, arguments)
     if arguments.json:
-        for node, (address, statistics) in found.items():
-            print_json({"node": node, "address": address, "statistics": statistics})
+        for each in found:
+            statistics = {"down": each.down} if each.down else each.told
+            print_json({"node": each.node, "address": each.address, "statistics": statistics})
     else:
-        rows = [_row(node, address, statistics) for node, (address, statistics) in found.items()]
-        print(table(HEADING, rows))
-        if any(_is_insecure(statistics) for _, statistics in found.values()):
+        told = [(each, each.statistics) for each in found]
+        print(table(HEADING, [_row(*each) for each in told]))
+        if any(statistics.node.tls is None for _, statistics in told):
             print(f"\n{INSECURE}")
-        for node, (_, statistics) in found.items():
-            if statistics and "down" in statistics:
-                print(f"\n{node} is down: {statistics['down']}")
-        for node, (_, statistics) in found.items():
-            if kept := (statistics or {}).get("dead", {}).get("kept"):
-                print(f"\n{node} has failed at {counted(kept, 'input')}: onyx dead list")
-        absences = (*_rebuilt(found), *_away(found))
-        for line in (*absences, *_short_disks(found), *_suspended(found), *_slowed(found)):
+        for line in (line for each in told for line in _lines(*each)):
             print(f"\n{line}")
-        for node, (_, statistics) in found.items():
-            for child, choice in _choices(statistics).items():
-                print(f"\n{_said(node, child, choice)}")
-                print(table(FORMAT_HEADING, _estimates(node, child, choice)))
-        cuts = [row for node, (_, statistics) in found.items() for row in _cuts(node, statistics)]
-        if cuts:
+        brokers = [each for _, each in told if isinstance(each, BrokerStatistics)]
+        for broker in brokers:
+            for child, choice in broker.data.formats.items():
+                print(f"\n{_said(broker.broker, child, choice)}")
+                print(table(FORMAT_HEADING, _estimates(broker.broker, child, choice)))
+        if cuts := [row for broker in brokers for row in _cuts(broker)]:
             print(f"\n{table(CUT_HEADING, cuts)}")
-        archives = [
-            (node, *_archive(statistics["archive"]))
-            for node, (_, statistics) in found.items()
-            if statistics and "directory" in statistics.get("archive", {})
-        ]
-        if archives:
+        if archives := [_archive(b) for b in brokers if b.archive.directory is not None]:
             print(f"\n{table(ARCHIVE_HEADING, archives)}")
-    missing = any(not said or "down" in said for _, said in found.values())
-    return EXIT_UNAVAILABLE if missing else EXIT_OK
+    return EXIT_OK if all(each.told for each in found) else EXIT_UNAVAILABLE
 
 
 async def _entries(arguments: argparse.Namespace) -> list[tuple[str, object]]:
@@ -234,110 +226,81 @@ def _address(broker: str, brokers: Mapping[str, str]) -> str:
     return brokers[broker]
 
 
-async def _collect(
-    arguments: argparse.Namespace,
-) -> dict[str, tuple[str, Statistics | None]]:
-    """(address, statistics) by node, the registration service first; None: no answer."""
+async def _collect(arguments: argparse.Namespace) -> list[Found]:
+    """The registration service first."""
     where = registration_address(arguments)
     async with RegistrationClient(where) as registration:
         brokers = await registration.brokers()
-        own = await registration.statistics()
-        own_address = registration.at
+        told = await registration.ask(verbs.Statistics())
+        own = convert(told, RegistrationStatistics)
+        found = {"": Found(own.registration, registration.at, told)}
     if arguments.broker is not None:
         brokers = {arguments.broker: _address(arguments.broker, brokers)}
-    answers: dict[str, Statistics | None] = {}
-    down = own["processes"]["down"]
+        del found[""]
 
     async def ask(broker: str, address: str) -> None:
-        if broker in down:  # its address is kept for it, but nobody answers there
-            answers[broker] = {"down": down[broker]}
+        down = own.processes.down.get(broker, "")
+        found[broker] = Found(broker, address, down=down)
+        if down:  # its address is kept for it, but nobody answers there
             return
-        try:
+        with suppress(NetworkUnreachable):
             async with NetworkClient(address) as client:
-                answers[broker] = await client.statistics()
-                brokers[broker] = client.at
-        except NetworkUnreachable:
-            answers[broker] = None
+                said = await client.ask(verbs.Statistics())
+                found[broker] = Found(broker, client.at, said)
 
     async with trio.open_nursery() as nursery:
         for broker, address in brokers.items():
             nursery.start_soon(ask, broker, address)
-    found = {broker: (address, answers[broker]) for broker, address in brokers.items()}
-    if arguments.broker is not None:
-        return found
-    return {str(own["registration"]): (own_address, own), **found}
+    first = [found[""]] if "" in found else []
+    return [*first, *(found[broker] for broker in brokers)]
 
 
-def _is_insecure(statistics: Statistics | None) -> bool:
-    """Of a process that says how it is connected."""
-    return (statistics or {}).get("node", {}).get("tls", "") is None
-
-
-def _state(statistics: Statistics) -> str:
-    epoch = statistics["node"].get("store", {}).get("epoch")
-    return f"up, epoch {epoch}" if epoch else "up"
-
-
-def _row(node: str, address: str, statistics: Statistics | None) -> tuple[object, ...]:
-    if statistics is None:
-        return (node, address, "no answer", *(None for _ in HEADING[3:]))
-    if "down" in statistics:
-        return (node, address, "down", *(None for _ in HEADING[3:]))
-    waiting = statistics["links"]["backlog_bytes"]
-    longest = statistics["node"]["longest_turn_ms"]
-    if "catalog" in statistics:
-        profiles = statistics["catalog"]["profiles"]
-        return (node, address, _state(statistics), profiles, *[None] * 5, waiting, longest)
-    waiting += statistics["mailboxes"]["stored_bytes"]
-    data = statistics["data"]
+def _row(found: Found, statistics: NodeStatistics) -> tuple[object, ...]:
+    if found.told is None:
+        state = "down" if found.down else "no answer"
+        return (found.node, found.address, state, *(None for _ in HEADING[3:]))
+    epoch, longest = statistics.node.store.epoch, statistics.node.longest_turn_ms
+    head = (found.node, found.address, f"up, epoch {epoch}" if epoch else "up")
+    if isinstance(statistics, RegistrationStatistics):
+        profiles, waiting = statistics.catalog.profiles, statistics.links.backlog_bytes
+        return (*head, profiles, *[None] * 5, waiting, longest)
+    assert isinstance(statistics, BrokerStatistics)
+    data = statistics.data
     return (
-        node,
-        address,
-        _state(statistics),
-        statistics["query"]["profiles"],
-        *(data.get(key, 0) for key in ("published", "received")),
-        sum(data["crossings"].values()),
-        *(data.get(key, 0) for key in ("delivered", "refused")),
-        waiting,
-        longest,
+        *head,
+        statistics.query.profiles,
+        *(data.published, data.received, sum(data.crossings.values())),
+        *(data.delivered, data.refused, statistics.waiting_bytes, longest),
     )
 
 
-def _choices(statistics: Statistics | None) -> Mapping[str, Any]:
-    """The links of a broker that choose their format, by neighbour."""
-    formats: Mapping[str, Any] = (statistics or {}).get("data", {}).get("formats", {})
-    return formats
-
-
-def _cuts(node: str, statistics: Statistics | None) -> list[tuple[object, ...]]:
+def _cuts(broker: BrokerStatistics) -> list[tuple[object, ...]]:
     """The links of a broker that cut messages."""
-    transformation = (statistics or {}).get("query", {}).get("transformation", {})
-    keys = ("messages", "cut", "bytes", "bytes_saved")
     return [
-        (f"{node} -> {child}", *(sent.get(key, 0) for key in keys))
-        for child, sent in transformation.get("links", {}).items()
-        if sent.get("cut")
+        (f"{broker.broker} -> {child}", sent.messages, sent.cut, sent.bytes, sent.bytes_saved)
+        for child, sent in broker.query.transformation.links.items()
+        if sent.cut
     ]
 
 
-def _archive(archive: Statistics) -> tuple[object, ...]:
-    keys = ("written", "left_out", "waiting", "segments", "bytes")
-    return (*(archive[key] for key in keys), archive["problem"] or None)
+def _archive(broker: BrokerStatistics) -> tuple[object, ...]:
+    archive = broker.archive
+    counts = (archive.written, archive.left_out, archive.waiting, archive.segments, archive.bytes)
+    return (broker.broker, *counts, archive.problem or None)
 
 
-def _said(node: str, child: str, choice: Statistics) -> str:
-    bandwidth = bandwidth_text(choice["bytes_per_second"] * 8 / 1000)
-    said = f"{node} to {child}: {choice['format']}; {choice['why']}"
-    return f"{said}; {bandwidth} ({choice['bandwidth']})"
+def _said(node: str, child: str, choice: FormatChoice) -> str:
+    bandwidth = bandwidth_text(choice.bytes_per_second * 8 / 1000)
+    said = f"{node} to {child}: {choice.format}; {choice.why}"
+    return f"{said}; {bandwidth} ({choice.bandwidth})"
 
 
-def _estimates(node: str, child: str, choice: Statistics) -> list[tuple[object, ...]]:
+def _estimates(node: str, child: str, choice: FormatChoice) -> list[tuple[object, ...]]:
     return [
         (
             f"{node} -> {child}",
-            "now" if estimate["format"] == choice["format"] else "",
-            estimate["format"],
-            *(estimate[key] for key in ("bytes", "encode_us", "decode_us", "us")),
+            "now" if estimate.format == choice.format else "",
+            *astuple(estimate),
         )
-        for estimate in choice["estimates"]
+        for estimate in choice.estimates
     ]

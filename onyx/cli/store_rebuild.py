@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import trio
 
@@ -17,6 +16,7 @@ from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UnreadableInput
 from onyx.registration_client import RegistrationClient
+from overlay.statistics import RegistrationStatistics
 from overlay.topology import Topology, load_topology
 
 DETAILS = """\
@@ -118,10 +118,10 @@ async def _wait(where: str, timeout: float | None) -> str | None:
             try:
                 async with RegistrationClient(where) as registration:
                     while True:
-                        progress = (await registration.statistics())["rebuild"]
-                        if "awaits" not in progress:
-                            return str(progress.get("said", ""))
-                        told = _report(progress_text(progress), told)
+                        progress = (await registration.statistics(RegistrationStatistics)).rebuild
+                        if progress.awaits is None:
+                            return progress.said
+                        told = _report(progress_text(progress.awaits), told)
                         await trio.sleep(POLL_SECONDS)
             except NetworkUnreachable:
                 told = _report(f"waiting for the registration service at {where} to start", told)
@@ -129,9 +129,9 @@ async def _wait(where: str, timeout: float | None) -> str | None:
     return None
 
 
-def progress_text(progress: Mapping[str, Any]) -> str:
+def progress_text(awaits: Iterable[str]) -> str:
     """How far it is, in a sentence."""
-    awaited = ", ".join(progress["awaits"])
+    awaited = ", ".join(awaits)
     return f"the catalog is rebuilt from the brokers; {awaited} still have to say what they have"
 
 

@@ -36,6 +36,7 @@ from overlay import verbs
 from overlay.answers import Answer, ProfileInfo, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.request_server import RequestRefused, read
+from overlay.statistics import BrokerStatistics, RegistrationStatistics, decoded
 
 # -------------------------------------------------------------------------------------------------
 # Operation: one thing that can be asked of a gateway's API.
@@ -694,21 +695,27 @@ def status_of(said: Result | None) -> dict[str, Any]:
     """Of a process, in a few figures."""
     if said is None:
         return {"state": "away"}
-    data = said.get("data", {})
+    told = decoded(said)
     figures: dict[str, Any] = {
         "state": "here",
-        "waiting_bytes": said["links"]["backlog_bytes"],
-        "longest_turn_ms": said["node"]["longest_turn_ms"],
-        "dead_letters": said["dead"]["kept"],
+        "waiting_bytes": told.links.backlog_bytes,
+        "longest_turn_ms": told.node.longest_turn_ms,
+        "dead_letters": told.dead.kept,
     }
-    if "catalog" in said:
-        return {**figures, "profiles": said["catalog"]["profiles"]}
-    counted = {
-        name: data.get(name, 0) for name in ("published", "received", "delivered", "refused")
+    if isinstance(told, RegistrationStatistics):
+        return {**figures, "profiles": told.catalog.profiles}
+    assert isinstance(told, BrokerStatistics)
+    data = told.data
+    return {
+        **figures,
+        "waiting_bytes": told.waiting_bytes,
+        "published": data.published,
+        "received": data.received,
+        "delivered": data.delivered,
+        "refused": data.refused,
+        "profiles": told.query.profiles,
+        "crossings": data.crossings,
     }
-    crossings = data["crossings"]
-    figures["waiting_bytes"] += said["mailboxes"]["stored_bytes"]
-    return {**figures, **counted, "profiles": said["query"]["profiles"], "crossings": crossings}
 
 
 async def sign_in(call: Call) -> Response:

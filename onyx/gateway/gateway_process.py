@@ -28,6 +28,7 @@ from hypercorn.config import Config
 from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework, ConnectionState
+from msgspec import convert
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -57,6 +58,7 @@ from overlay.delivery_policy import WHEN_FULL
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
+from overlay.statistics import BrokerStatistics, RegistrationStatistics, Sent, decoded
 from overlay.topology import Topology, TopologyError, load_topology, parse_topology
 from yfilter.graph.said_paths import said_disjunct
 
@@ -328,10 +330,11 @@ async def show_brokers(call: Call) -> Context:
     call.check_operates()
     topology, _ = await _topology(call)
     found = await call.session.ask_all(verbs.Statistics())
+    told = [(node, decoded(said)) for node, said in found.items() if said is not None]
     archives = {
-        node: said["archive"]
-        for node, said in found.items()
-        if said and "directory" in said.get("archive", {})
+        node: each.archive
+        for node, each in told
+        if isinstance(each, BrokerStatistics) and each.archive.directory is not None
     }
     labels = {broker.id: broker.label for broker in topology.brokers}
     rows = [(node, labels.get(node), status_of(said)) for node, said in found.items()]
@@ -342,25 +345,25 @@ async def show_broker(call: Call) -> Context:
     call.check_operates()
     topology, _ = await _topology(call)
     name = _broker(topology, call.path["broker"])
-    statistics = await call.session.ask(topology.where(name), verbs.Statistics())
-    cuts = statistics["query"].get("transformation", {}).get("links", {})
-    formats = statistics["data"]["formats"]
+    said = await call.session.ask(topology.where(name), verbs.Statistics())
+    told = convert(said, BrokerStatistics)
+    cuts, formats = told.query.transformation.links, told.data.formats
     links = []
     for other in topology.neighbours(name):
-        link, cut = topology.link(name, other), cuts.get(other, {})
+        link, sent, choice = topology.link(name, other), cuts.get(other, Sent()), formats.get(other)
         links.append(
             {
                 "other": other,
-                "format": formats.get(other, {}).get("format", link.format),
-                "why": formats.get(other, {}).get("why", "as the topology says"),
+                "format": choice.format if choice else link.format,
+                "why": choice.why if choice else "as the topology says",
                 "latency_ms": link.latency_ms,
-                "crossings": statistics["data"]["crossings"].get(other, 0),
-                "cut": cut.get("cut", 0),
-                "saved": cut.get("bytes_saved", 0),
+                "crossings": told.data.crossings.get(other, 0),
+                "cut": sent.cut,
+                "saved": sent.bytes_saved,
             }
         )
     node = topology.broker(name)
-    return {"broker": node, "status": status_of(statistics), "links": links, "said": statistics}
+    return {"broker": node, "status": status_of(said), "links": links, "said": told}
 
 
 async def show_link(call: Call) -> Context:
@@ -437,15 +440,13 @@ async def show_changes(call: Call) -> Context:
     session = call.session
     _, shape = await _topology(call)
     progress = await session.client.plan_progress()
-    statistics = await session.client.statistics()
+    told = await session.client.statistics(RegistrationStatistics)
     return {
         "shape": shape,
         "progress": progress,
         "auto": await session.client.auto_plan(),
-        "drains": statistics["drains"],
-        "placement": statistics["placement"],
-        "moves": statistics["moves"],
-        "shares": statistics["shares"],
+        "drains": told.drains,
+        "placement": told.placement,
     }
 
 

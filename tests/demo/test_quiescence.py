@@ -7,18 +7,13 @@ from typing import Any
 import pytest
 
 from demo.quiescence import Counters, abnormal, is_over, read_counters
+from overlay.statistics import BrokerStatistics, Data, Journal, Sending
 
 DONE = Counters(published=3, crossings=4, received=4, delivered=2, backlog_bytes=0)
 
 
-def statistics(**data: Any) -> dict[str, Any]:
-    return {
-        "data": {"crossings": {}, **data},
-        "query": {"matcher": {"over_limit": 0}},
-        "links": {"journals": {}},
-        "mailboxes": {"waiting_bytes": 0},
-        "unexpected": {},
-    }
+def statistics(**data: Any) -> BrokerStatistics:
+    return BrokerStatistics(data=Data(**data))
 
 
 def test_over_when_two_rounds_agree_and_all_is_received_acknowledged_and_delivered() -> None:
@@ -47,11 +42,11 @@ def test_not_over(before: Counters | None, now: Counters, published: int, arrive
 def test_counters_are_sums_over_all_brokers() -> None:
     one = statistics(published=3, crossings={"B2": 2, "B3": 2}, delivered=1)
     other = statistics(received=4, delivered=1)
-    other["links"]["journals"] = {
-        "broker/B1": {"sending": {"message:B1": {"backlog_bytes": 7}}},
-        "broker/B3": {"sending": {"query:B1": {"backlog_bytes": 100}}},
+    other.links.journals = {
+        "broker/B1": Journal(sending={"message:B1": Sending(7)}),
+        "broker/B3": Journal(sending={"query:B1": Sending(100)}),
     }
-    other["mailboxes"]["waiting_bytes"] = 5
+    other.mailboxes.waiting_bytes = 5
     counters = read_counters({"B1": one, "B2": other})
     assert counters == Counters(3, 4, 4, 2, 12)
     assert not counters.balanced
@@ -60,6 +55,6 @@ def test_counters_are_sums_over_all_brokers() -> None:
 def test_what_must_not_happen_is_named() -> None:
     assert abnormal({"B1": statistics()}) == []
     bad = statistics(abandoned=1, dropped_deliveries=2, results_over_limit=3)
-    bad["unexpected"] = {"not-expected": 4}
-    bad["query"]["matcher"]["over_limit"] = 5
+    bad.unexpected = {"not-expected": 4}
+    bad.query.matcher.over_limit = 5
     assert len(abnormal({"B1": bad})) == 5

@@ -397,7 +397,7 @@ async def test_the_words_of_a_schema_do_not_cross_a_link_with_the_dictionary_for
 
     async def dictionaries(broker: str) -> int:
         async with NetworkClient(brokers[broker]) as client:
-            return int((await client.statistics())["control"]["dictionaries"])
+            return int((await client.call("statistics"))["control"]["dictionaries"])
 
     before = await dictionaries("B3")
     async with source, User(registration, "ada") as user:
@@ -438,7 +438,7 @@ async def test_a_dictionary_is_trained_on_what_a_source_publishes(registration: 
     versions = set()
     for broker in ("B1", "B2", "B3"):
         async with NetworkClient(brokers[broker]) as at:
-            statistics = await at.statistics()
+            statistics = await at.call("statistics")
             versions.add(*statistics["compression"]["trained"][f"{source.id} binary"])
     assert len(versions) == 1
 

@@ -77,10 +77,9 @@ class Sick:
             for proxy in self._proxies:
                 await proxy.cut()
             while any(
-                not journal["online"]
+                not journal.online
                 for _, statistics in (await self.facts()).answering()
-                for peer, journal in statistics["links"]["journals"].items()
-                if peer.startswith("broker/")
+                for _, journal in statistics.links.brokers()
             ):
                 await trio.sleep(0.1)
 

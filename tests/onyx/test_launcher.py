@@ -23,6 +23,7 @@ from onyx.errors import (
     NetworkUnreachable,
 )
 from overlay.backoff import Backoff
+from overlay.statistics import RegistrationStatistics
 from overlay.topology import TopologyError, load_topology
 from tests.onyx.networks import RunningProcess, is_running, open_files
 from tests.onyx.networks import small_topology as topology_in
@@ -260,11 +261,11 @@ async def test_a_leaf_that_dies_again_and_again_leaves_the_others_up(tmp_path: P
 
 
 async def test_the_status_says_who_is_down_and_why(tmp_path: Path) -> None:
-    policy = RestartPolicy(delay=Backoff(3600.0, 3600.0))
+    policy, kind = RestartPolicy(delay=Backoff(3600.0, 3600.0)), RegistrationStatistics
     async with launch(topology_in(tmp_path / "data", brokers=1), policy=policy) as network:
         os.kill(network.pids["B1"], signal.SIGKILL)
         async with RegistrationClient(network.registration) as registration:
-            while not (said := (await registration.statistics())["processes"]["down"]):
+            while not (said := (await registration.statistics(kind)).processes.down):
                 await trio.lowlevel.checkpoint()
     why = "failed 1 times in a row (killed by SIGKILL); started again after"
     assert said == {"B1": f"{why} 3600 s"}

@@ -6,19 +6,21 @@ import json
 from typing import Any, cast
 
 import pytest
+from msgspec import convert
 
 from onyx.cli.json_lines import decode_line
 from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
 from onyx.network_looks import whole
 from onyx.network_view import DEAREST_MAX, Answer, BrokerRow, LinkRow, SourceRow, view_of
 from onyx.registration_client import NetworkClient
+from overlay.statistics import BrokerStatistics
 
 
-def statistics(**data: Any) -> dict[str, Any]:
-    usual = {"sources": {}, "source_bytes": {}, "crossings": {}, "crossing_bytes": {}}
-    return {
+def statistics(**data: Any) -> BrokerStatistics:
+    said = {
+        "broker": "B1",
         "node": {"turns_s": data.pop("turns_s", 0.0)},
-        "data": {**usual, "waiting_s": {"B2": 3.0}, **data},
+        "data": {"waiting_s": {"B2": 3.0}, **data},
         "mailboxes": {"stored_bytes": 5, "oldest_s": 7},
         "query": {"profiles": 2},
         "links": {
@@ -35,6 +37,7 @@ def statistics(**data: Any) -> dict[str, Any]:
             },
         },
     }
+    return convert(said, BrokerStatistics)
 
 
 BEFORE = statistics(published=10, sources={"s1": 10}, source_bytes={"s1": 100}, crossings={"B2": 4})

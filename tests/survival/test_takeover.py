@@ -13,6 +13,7 @@ import trio
 from onyx import User, launch
 from onyx.errors import EXIT_BUSY, UserError
 from onyx.registration_client import NetworkClient
+from overlay.statistics import NodeStatistics
 from overlay.stores import StoreOptions
 from overlay.topology import parse_topology
 from tests.onyx.networks import is_running, small_topology_text
@@ -33,8 +34,8 @@ async def test_who_is_killed_is_replaced_by_its_standby(postgres: Postgres, tmp_
         assert net.epochs == {"R1": [1, 2], "B1": [1, 2, 3], "B2": [1, 2]}
         for node in net.active:
             async with NetworkClient(net.network.topology.where(node)) as client:
-                store = (await client.statistics())["node"]["store"]
-                assert store["epoch"] == net.epochs[node][-1]
+                store = (await client.statistics(NodeStatistics)).node.store
+                assert store.epoch == net.epochs[node][-1]
                 active = net.active[node] == node
                 assert client.at == str(net.network.topology.node(node).clients_at[not active])
 
@@ -86,7 +87,7 @@ async def test_a_network_starts_a_server_of_its_own(tmp_path: Path) -> None:
         async with launch(topology) as network:
             assert (tmp_path / "data" / "postgres" / "data" / "PG_VERSION").exists()
             async with NetworkClient(network.topology.where("B1")) as client:
-                assert (await client.statistics())["node"]["store"]["epoch"]
+                assert (await client.statistics(NodeStatistics)).node.store.epoch
             pid = (tmp_path / "data" / "postgres" / "data" / "postmaster.pid").read_text()
             os.kill(int(pid.partition("\n")[0]), signal.SIGKILL)
             async with User(network.registration, "ada") as user:

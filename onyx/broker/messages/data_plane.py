@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from formats import (
@@ -362,7 +363,7 @@ class DataPlane(Part):
             "refused_by_code": dict(self._refused),
             "crossings": dict(self.crossings),
             "crossing_bytes": dict(self._crossing_bytes),
-            "end_to_end": self._latency.delivered.statistics(),
+            "end_to_end": to_builtins(self._latency.delivered),
             "disk_is_short": self.quota.disk_is_short,
             **self._codebook.statistics(),
             **self._give_backs.statistics(),

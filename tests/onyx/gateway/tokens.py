@@ -15,7 +15,7 @@ async def issue(where: str, principal: str, secret: str) -> None:
         tokens = len((await registration.call("token.list"))["tokens"])
         for address in (await registration.brokers()).values():
             async with NetworkClient(address) as broker:
-                while (await broker.statistics())["access"]["tokens"] != tokens:
+                while (await broker.call("statistics"))["access"]["tokens"] != tokens:
                     pass  # it is about to be told
 
 

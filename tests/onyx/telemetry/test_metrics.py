@@ -6,13 +6,15 @@ import json
 import shutil
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
 import trio
+from msgspec import Struct
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -23,6 +25,7 @@ from onyx.telemetry.metrics import METRICS, Metrics
 from overlay.archive import ArchiveOptions
 from overlay.link.histogram import BOUNDS, Histogram
 from overlay.link.vitals import Vitals
+from overlay.statistics import Counted, Dead, NodeStatistics, Rebuild, decoded
 from overlay.topology import AdminOptions
 from tests.onyx.networks import small_topology
 
@@ -69,6 +72,22 @@ def test_open_metrics_are_given_to_who_accepts_them() -> None:
     }
 
 
+def missing(said: Mapping[str, Any], record: Struct) -> Iterator[str]:
+    """Fields that a process does not tell, other than those that count or may be None."""
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        if name not in said:
+            is_counter = isinstance(record, Counted) and isinstance(value, int)
+            if not (is_counter or value is None or isinstance(record, Dead | Rebuild)):
+                yield f"{type(record).__name__}.{name}"
+        elif isinstance(value, Struct):
+            yield from missing(said[name], value)
+        elif isinstance(value, dict):
+            for key, entry in value.items():
+                if isinstance(entry, Struct):
+                    yield from missing(said[name][key], entry)
+
+
 async def scraped(address: str) -> str:
     host, _, port = address.rpartition(":")
     stream = await trio.open_tcp_stream(host, int(port))
@@ -110,10 +129,13 @@ async def test_every_metric_is_measured_in_a_network_that_runs(tmp_path: Path) -
             addresses |= {broker: network.topology.where(broker) for broker in ("B1", "B2")}
             for node, address in addresses.items():
                 async with NetworkClient(address) as client:
-                    admin = str((await client.statistics())["node"]["admin"])
+                    said = await client.call("statistics")
+                admin = str(decoded(said).node.admin)
+                assert not set(missing(said, decoded(said)))
                 found[node] = measured(await scraped(admin), node)
+    every = [row.metric for rows in METRICS.values() for row in rows]
     names = {name.removesuffix("_total") for each in found.values() for name, _ in each}
-    assert {f"onyx_{row.name}" for row in METRICS} - names <= SELDOM
+    assert {f"onyx_{metric.name}" for metric in every} - names <= SELDOM
     first, second = found["B1"], found["B2"]
     assert first["onyx_published_total", ()] == 4 + LATENCY_EVERY
     assert first["onyx_source_messages_total", (("source", source.id),)] == 4 + LATENCY_EVERY
@@ -146,7 +168,7 @@ async def test_prometheus_scrapes_a_network_and_alerts(tmp_path: Path) -> None:
         targets = []
         for node in ("registration", "B1"):
             async with NetworkClient(network.topology.where(node)) as client:
-                targets.append(str((await client.statistics())["node"]["admin"]))
+                targets.append(str((await client.statistics(NodeStatistics)).node.admin))
         config = {
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [str(RULES)],
@@ -194,7 +216,8 @@ def test_the_alerts_are_what_prometheus_reads() -> None:
 
 def test_the_alerts_are_about_metrics_that_there_are() -> None:
     said = RULES.read_text()
-    known = {f"onyx_{row.name}" + "_total" * (row.kind == "counter") for row in METRICS}
+    every = [row.metric for rows in METRICS.values() for row in rows]
+    known = {f"onyx_{metric.name}" + "_total" * metric.is_counter for metric in every}
     known |= {
         "onyx_ready",
         *(

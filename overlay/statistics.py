@@ -1,0 +1,463 @@
+"""Statistics: what the processes of a network count and tell of themselves, a record a section.
+
+A field says once what it is, in which unit, and as which metric Prometheus reads it (``counter``,
+``gauge``).  Parts count with records of ``Counted``, which tell what is not zero; they tell more
+than is named here, for people.  ``decoded`` makes a record of the answer to ``statistics``: what it
+does not name, or only another release knows, is passed over, and what is not told has its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, field, to_builtins
+
+from overlay.link.histogram import Histogram
+
+Counts: TypeAlias = dict[str, int]
+
+
+class Metric(NamedTuple):
+    """``name`` without ``onyx_``, a counter's without ``_total``, "" for the name of the field;
+    ``label`` of each entry of a mapping, without one its entries are counted; ``value``: what is
+    measured of a field that is no number, or is in another unit."""
+
+    name: str
+    is_counter: bool
+    label: str = ""
+    value: Callable[[Any], float] | None = None
+
+
+def told(text: str) -> Meta:
+    return Meta(description=text)
+
+
+def counter(text: str, name: str = "", label: str = "") -> Meta:
+    return Meta(description=text, extra={"metric": Metric(name, True, label)})
+
+
+def gauge(
+    text: str, name: str = "", label: str = "", value: Callable[[Any], float] | None = None
+) -> Meta:
+    return Meta(description=text, extra={"metric": Metric(name, False, label, value)})
+
+
+class Counted(Struct, omit_defaults=True):
+    """Counters of a part, which it adds to."""
+
+    def told(self, **others: object) -> dict[str, Any]:
+        """Those that have counted, and ``others``."""
+        return {**to_builtins(self), **others}
+
+
+# --- of every process -----------------------------------------------------------------------------
+
+
+class Store(Struct):
+    commits: Annotated[int, counter("Commits of the store.", "store_commits")] = 0
+    puts: Annotated[int, counter("Rows that were written.", "store_puts")] = 0
+    epoch: Annotated[int | None, gauge("Of the process, where a node has a standby.")] = None
+
+
+MINUTE = "The longest time of the last minute that everybody waited for one thing."
+
+
+class Node(Struct):
+    """Times by the clock there, in seconds since 1970."""
+
+    version: Annotated[str | None, told("Its release.")] = None
+    build: Annotated[str, told("Of the engine: compiled, or the slow reference.")] = ""
+    started: float | None = None
+    time: float | None = None
+    longest_turn_ms: Annotated[float, told("Processor time for one thing, since the start.")] = 0.0
+    longest_turn_of: Annotated[str, told("What took most of it.")] = ""
+    longest_turn_minute_ms: Annotated[
+        float, gauge(MINUTE, "longest_turn_seconds", value=lambda ms: ms / 1e3)
+    ] = 0.0
+    turns_s: Annotated[float, told("Processor time for all that was done.")] = 0.0
+    admin: Annotated[str | None, told("Where Prometheus reads its metrics.")] = None
+    tls: Annotated[
+        dict[str, Any] | UnsetType | None,
+        gauge("1 where there is no TLS.", "insecure", value=lambda tls: float(tls is None)),
+    ] = UNSET
+    store: Store = field(default_factory=Store)
+
+
+class Dead(Struct):
+    kept: Annotated[
+        int, gauge("Inputs at which the process has failed; see onyx dead list.", "dead_letters")
+    ] = 0
+    set_aside: Annotated[
+        Counts,
+        gauge(
+            "What is kept because it could not be dealt with, by kind; see onyx dead list.",
+            label="kind",
+        ),
+    ] = {}
+
+
+class Memory(Struct):
+    bytes: Annotated[int, gauge("What frames take that wait to leave.", "frame_memory_bytes")] = 0
+
+
+class Sending(Struct):
+    backlog_bytes: Annotated[int, told("Bytes that the peer has not acknowledged.")] = 0
+
+
+class Journal(Struct):
+    """What is kept for a peer."""
+
+    online: bool = False
+    meetings: Annotated[int, told("Connections since the start.")] = 0
+    sending: Annotated[dict[str, Sending], told("By flow:key.")] = {}
+
+    @property
+    def backlog_bytes(self) -> int:
+        return sum(channel.backlog_bytes for channel in self.sending.values())
+
+
+class Links(Struct):
+    open: Annotated[int, gauge("Open connections.", "connections")] = 0
+    memory: Memory = field(default_factory=Memory)
+    journals: Annotated[dict[str, Journal], told("By peer (role/name).")] = {}
+    backlog_bytes: Annotated[int, told("Of all peers.")] = 0
+
+    def brokers(self) -> Iterator[tuple[str, Journal]]:
+        """The neighbours among the peers."""
+        for peer, journal in self.journals.items():
+            if peer.startswith("broker/"):
+                yield peer.removeprefix("broker/"), journal
+
+
+class NodeStatistics(Struct):
+    """Of any process."""
+
+    node: Node = field(default_factory=Node)
+    dead: Dead = field(default_factory=Dead)
+    links: Links = field(default_factory=Links)
+    unexpected: Annotated[
+        Counts,
+        counter("Frames that were refused, by the code of the error.", "frames_refused", "code"),
+    ] = {}
+
+    @property
+    def disk_is_short(self) -> bool:
+        """So that nothing new is taken."""
+        return False
+
+
+# --- of a broker ----------------------------------------------------------------------------------
+
+
+class Control(Struct):
+    sources: Annotated[int, gauge("Sources that are known here.")] = 0
+
+
+class Estimate(Struct):
+    """What a message costs in a format, on average."""
+
+    format: str
+    bytes: float
+    encode_us: float
+    decode_us: float
+    us: Annotated[float, told("In all, on this link.")]
+
+
+class FormatChoice(Struct):
+    """Of a link that chooses its format."""
+
+    format: str
+    why: str
+    bytes_per_second: int
+    measured: Annotated[int, told("Messages that were encoded in each to see.")]
+    changes: int
+    estimates: Annotated[list[Estimate], told("The quickest first.")]
+    bandwidth: Annotated[str, told("Where it is known from.")] = ""
+
+
+class DataCounts(Counted):
+    """Messages, unless it says otherwise."""
+
+    published: Annotated[int, counter("Messages that sources published here.")] = 0
+    published_again: Annotated[int, told("By a key that was known.")] = 0
+    refused: Annotated[int, counter("Messages that were published here and refused.")] = 0
+    received: Annotated[int, counter("Messages that came from other brokers.")] = 0
+    passed_over: int = 0
+    unwanted: int = 0
+    abandoned: Annotated[int, told("That could not be read any more.")] = 0
+    match_over_limit: Annotated[int, told("Whose matching cost too much.")] = 0
+    not_evaluated: int = 0
+    matched_nothing: Annotated[
+        int, counter("Messages from other brokers that nobody here or further on wanted.")
+    ] = 0
+    matched_here: Annotated[int, counter("Messages that matched profiles of this broker.")] = 0
+    passed_on_unchanged: Annotated[int, told("In the bytes that came.")] = 0
+    deferred: Annotated[int, told("Matched for users here when there was time.")] = 0
+    late: Annotated[int, told("Deliveries whose results are made aside.")] = 0
+    dropped_deliveries: Annotated[int, told("For which there was no mailbox or no room.")] = 0
+    delivered: Annotated[int, counter("Deliveries to mailboxes of users.")] = 0
+    valid: int = 0
+    invalid: int = 0
+    not_validated: int = 0
+    decoded: int = 0
+    encoded: int = 0
+    packed: int = 0
+    unpacked: int = 0
+    graphs_derived: int = 0
+    no_graph: Annotated[int, told("Of which none could be derived.")] = 0
+    given_back: Annotated[int, told("For want of a dictionary.")] = 0
+    sent_again: Annotated[int, told("That a child gave back.")] = 0
+    unlisted_format: Annotated[int, told("In a format that the next broker does not list.")] = 0
+    results_made: Annotated[int, counter("Results that were made of messages.")] = 0
+    results_made_by_former_text: int = 0
+    results_unreadable: int = 0
+    results_over_limit: Annotated[
+        int, counter("Results that a limit has prevented; users are told.")
+    ] = 0
+
+
+class Data(DataCounts):
+    sources: Annotated[
+        Counts, counter("Messages that a source published here.", "source_messages", "source")
+    ] = {}
+    source_bytes: Annotated[
+        Counts, counter("Bytes of what a source published here.", label="source")
+    ] = {}
+    refused_by_code: Annotated[
+        Counts, counter("The same, by the code of the refusal.", label="code")
+    ] = {}
+    invalid_by_source: Annotated[
+        Counts, counter("Messages of a source that its schema does not allow.", "invalid", "source")
+    ] = {}
+    crossings: Annotated[
+        Counts, counter("Messages that were sent to a neighbour.", label="to")
+    ] = {}
+    crossing_bytes: Annotated[
+        Counts, counter("Bytes of messages that were sent to a neighbour.", label="to")
+    ] = {}
+    waiting_s: Annotated[
+        dict[str, float],
+        gauge(
+            "How long the oldest that waits for a neighbour has, at least.", "backlog_seconds", "to"
+        ),
+    ] = {}
+    disk_is_short: Annotated[bool, gauge("1 while the disk has less free than its reserve.")] = (
+        False
+    )
+    formats: Annotated[dict[str, FormatChoice], told("By neighbour, of links that choose.")] = {}
+    end_to_end: Annotated[Histogram, told("Seconds from the root broker to mailboxes here.")] = (
+        field(default_factory=Histogram)
+    )
+
+
+class Archive(Struct):
+    directory: Annotated[str | None, told("Null: this broker keeps no archive.")] = None
+    written: Annotated[int | None, counter("Messages in the archive.", "archive_written")] = None
+    left_out: Annotated[
+        int | None, counter("Messages that the archive had to leave out.", "archive_left_out")
+    ] = None
+    waiting: Annotated[int, told("Messages that are to be written.")] = 0
+    segments: Annotated[int, told("Files that are finished.")] = 0
+    bytes: int = 0
+    problem: Annotated[str, told("What the last writing met with.")] = ""
+
+
+class Budgets(Struct):
+    suspended: Annotated[
+        dict[str, str],
+        gauge(
+            "Profiles that stand still, as their user's processor time is spent.",
+            "suspended_profiles",
+        ),
+    ] = {}
+    slowed: Annotated[list[str], told("Users who have spent half of theirs.")] = []
+
+
+class RoutingTable(Struct):
+    entries: Annotated[int, gauge("Entries of the routing table.", "routing_entries")] = 0
+    table_bytes: Annotated[
+        int, gauge("What the routing table takes, of its budget.", "routing_bytes")
+    ] = 0
+    useless: Annotated[
+        int,
+        counter(
+            "Messages that came for the sake of a routing table that says too much.",
+            "useless_crossings",
+        ),
+    ] = 0
+
+
+class Engine(Struct):
+    """Of docs/engine.md."""
+
+    queries: int = 0
+    routes: int = 0
+    operators: int = 0
+    index_nodes: int = 0
+    index_bytes: Annotated[int, gauge("What the index of profiles takes.")] = 0
+    index_lazy_bytes: Annotated[
+        int, gauge("What lazy tables take that are made while matching.", "lazy_dfa_bytes")
+    ] = 0
+    messages: int = 0
+    matched_profile: int = 0
+    over_limit: int = 0
+
+
+class Sent(Struct):
+    """Over a link that cuts messages to what is needed behind it."""
+
+    messages: int = 0
+    cut: Annotated[int, counter("Messages that were cut down for a neighbour.", "cut_messages")] = 0
+    bytes: Annotated[
+        int, counter("Bytes of messages that went to a neighbour that cuts.", "link_bytes")
+    ] = 0
+    bytes_saved: Annotated[
+        int, counter("About as many bytes as cutting has spared on a link.", "spared_bytes")
+    ] = 0
+
+
+class Transformation(Struct):
+    links: Annotated[dict[str, Sent], gauge("By neighbour.", label="to")] = {}
+
+
+class Query(Struct):
+    profiles: Annotated[int, gauge("Profiles that are hosted here.")] = 0
+    routing_table: RoutingTable = field(default_factory=RoutingTable)
+    matcher: Engine = field(default_factory=Engine)
+    transformation: Transformation = field(default_factory=Transformation)
+
+
+class MailboxCounts(Counted):
+    """Deliveries; those that were dropped for any limit are told apart below it."""
+
+    rejected: int = 0
+    dropped_for_limits: Annotated[
+        int, counter("Deliveries that went untaken for any limit of the network.")
+    ] = 0
+    dropped_for_users: int = 0
+    dropped_for_room: Annotated[
+        int, counter("Deliveries of these that went for want of room in the store.")
+    ] = 0
+    dropped_for_age: Annotated[
+        int, counter("Deliveries of these that went as they were too old.")
+    ] = 0
+
+
+class Mailboxes(MailboxCounts):
+    waiting: Annotated[int, gauge("Deliveries that wait for users.", "mailbox_deliveries")] = 0
+    waiting_bytes: Annotated[int, told("Of these, a result once for each user.")] = 0
+    stored_bytes: Annotated[int, gauge("Bytes of what waits for users.", "mailbox_bytes")] = 0
+    oldest_s: Annotated[
+        int, gauge("How long the oldest that waits for a user has.", "mailbox_oldest_seconds")
+    ] = 0
+    attached: Annotated[int, gauge("Connections that take results.", "subscribers")] = 0
+
+
+class BrokerStatistics(NodeStatistics):
+    broker: str = ""
+    control: Control = field(default_factory=Control)
+    data: Data = field(default_factory=Data)
+    archive: Archive = field(default_factory=Archive)
+    budgets: Budgets = field(default_factory=Budgets)
+    query: Query = field(default_factory=Query)
+    mailboxes: Mailboxes = field(default_factory=Mailboxes)
+
+    @property
+    def disk_is_short(self) -> bool:
+        return self.data.disk_is_short
+
+    @property
+    def waiting_bytes(self) -> int:
+        """For neighbours, and for users."""
+        return self.links.backlog_bytes + self.mailboxes.stored_bytes
+
+
+# --- of a registration service --------------------------------------------------------------------
+
+
+class Rebuild(Struct):
+    """Of the catalog, from the brokers."""
+
+    awaits: Annotated[list[str] | None, told("Brokers; null: it is not rebuilt.")] = None
+    said: Annotated[str, told("What came of it.")] = ""
+
+
+class Catalog(Struct):
+    sources: Annotated[int, gauge("Sources of the network.", "catalog_sources")] = 0
+    profiles: Annotated[int, gauge("Profiles of the network.", "catalog_profiles")] = 0
+
+
+class Requests(Struct):
+    disk_is_short: Annotated[bool, gauge("1 while the disk has less free than its reserve.")] = (
+        False
+    )
+
+
+class Shape(Struct):
+    gone_round: Annotated[list[str], told("Brokers that trees of others go round.")] = []
+
+
+class Placement(Struct):
+    plan: Annotated[str, told("Its id.")] = ""
+
+
+class Moves(Struct):
+    under_way: Annotated[
+        int, gauge("Profiles that are moving to where the plan has them.", "moves_under_way")
+    ] = 0
+
+
+class Application(Struct):
+    """Of the plan, to profiles that were there before it."""
+
+    to_look_at: Annotated[
+        int,
+        gauge(
+            "Profiles that are yet to be looked at, whether they have to move.", "moves_to_look_at"
+        ),
+    ] = 0
+
+
+class Planning(Struct):
+    states: Annotated[
+        Counts,
+        gauge(
+            "1 for the state that automatic planning is in; see onyx plan status.",
+            *("planning", "state"),
+        ),
+    ] = {}
+    made: Annotated[int, counter("Plans that were made automatically.", "plans_made")] = 0
+    failed: Annotated[
+        int, counter("How often making a plan automatically has failed.", "plans_failed")
+    ] = 0
+
+
+class Processes(Struct):
+    down: Annotated[dict[str, str], told("Why a node does not run, as its launcher says.")] = {}
+    away: Annotated[list[str], told("Brokers that are away for long.")] = []
+
+
+class RegistrationStatistics(NodeStatistics):
+    registration: str = ""
+    rebuild: Rebuild = field(default_factory=Rebuild)
+    catalog: Catalog = field(default_factory=Catalog)
+    requests: Requests = field(default_factory=Requests)
+    drains: Annotated[dict[str, str], told("How far a broker is that leaves.")] = {}
+    shape: Shape = field(default_factory=Shape)
+    placement: Placement = field(default_factory=Placement)
+    moves: Moves = field(default_factory=Moves)
+    application: Application = field(default_factory=Application)
+    planning: Planning = field(default_factory=Planning)
+    processes: Processes = field(default_factory=Processes)
+
+    @property
+    def disk_is_short(self) -> bool:
+        return self.requests.disk_is_short
+
+
+def decoded(said: Mapping[str, Any]) -> NodeStatistics:
+    """A BrokerStatistics or RegistrationStatistics, by which of them says who it is."""
+    if "broker" in said:
+        return convert(said, BrokerStatistics)
+    return convert(said, RegistrationStatistics if "registration" in said else NodeStatistics)
