@@ -164,7 +164,7 @@ class Estimate(Struct):
     us: Annotated[float, told("In all, on this link.")]
 
 
-class FormatChoice(Struct):
+class ChosenFormat(Struct):
     """Of a link that chooses its format."""
 
     format: str
@@ -173,7 +173,7 @@ class FormatChoice(Struct):
     measured: Annotated[int, told("Messages that were encoded in each to see.")]
     changes: int
     estimates: Annotated[list[Estimate], told("The quickest first.")]
-    bandwidth: Annotated[str, told("Where it is known from.")] = ""
+    bandwidth: Annotated[str, told("Where it is known from.")]
 
 
 class DataCounts(Counted):
@@ -245,10 +245,15 @@ class Data(DataCounts):
     disk_is_short: Annotated[bool, gauge("1 while the disk has less free than its reserve.")] = (
         False
     )
-    formats: Annotated[dict[str, FormatChoice], told("By neighbour, of links that choose.")] = {}
+    formats: Annotated[dict[str, ChosenFormat], told("By neighbour, of links that choose.")] = {}
     end_to_end: Annotated[Histogram, told("Seconds from the root broker to mailboxes here.")] = (
         field(default_factory=Histogram)
     )
+
+
+class ArchiveCounts(Counted):
+    archived: Annotated[int, told("Messages for the shell, which counts what it writes.")] = 0
+    not_in_share: Annotated[int, told("Messages that are not archived.")] = 0
 
 
 class Archive(Struct):

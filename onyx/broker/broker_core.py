@@ -165,7 +165,7 @@ class BrokerCore(Core):
     def _figures(self) -> Figures:
         """Where the counters stand, as observers are told; what that costs grows with the
         neighbours alone."""
-        counted = self.data.statistics()
+        counted = self.data.counted
         of_links = {
             broker: [
                 self.data.crossings[broker],
@@ -180,7 +180,9 @@ class BrokerCore(Core):
             for broker in sorted(self.control.shapes.neighbours())
         }
         return {
-            **{name: counted.get(name, 0) for name in ("published", "delivered", "refused")},
+            "published": counted.published,
+            "delivered": counted.delivered,
+            "refused": counted.refused,
             "profiles": len(self.query.profiles),
             "waiting_bytes": self.query.waiting_bytes,
             "links": of_links,

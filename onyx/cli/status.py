@@ -22,7 +22,7 @@ from onyx.registration_client import NetworkClient, RegistrationClient, Result
 from overlay import verbs
 from overlay.statistics import (
     BrokerStatistics,
-    FormatChoice,
+    ChosenFormat,
     NodeStatistics,
     RegistrationStatistics,
     decoded,
@@ -289,13 +289,13 @@ def _archive(broker: BrokerStatistics) -> tuple[object, ...]:
     return (broker.broker, *counts, archive.problem or None)
 
 
-def _said(node: str, child: str, choice: FormatChoice) -> str:
+def _said(node: str, child: str, choice: ChosenFormat) -> str:
     bandwidth = bandwidth_text(choice.bytes_per_second * 8 / 1000)
     said = f"{node} to {child}: {choice.format}; {choice.why}"
     return f"{said}; {bandwidth} ({choice.bandwidth})"
 
 
-def _estimates(node: str, child: str, choice: FormatChoice) -> list[tuple[object, ...]]:
+def _estimates(node: str, child: str, choice: ChosenFormat) -> list[tuple[object, ...]]:
     return [
         (
             f"{node} -> {child}",

@@ -107,7 +107,7 @@ _OF_JOURNALS = (
     ),
 )
 METRICS: Mapping[type[NodeStatistics], Sequence[MetricRow]] = {
-    NodeStatistics: (),  # of a process that has no core yet
+    NodeStatistics: [row for row in _rows(NodeStatistics) if row.metric.name == "insecure"],
     BrokerStatistics: (*_rows(BrokerStatistics), *_OF_JOURNALS),
     RegistrationStatistics: (*_rows(RegistrationStatistics), *_OF_JOURNALS),
 }

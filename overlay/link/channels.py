@@ -126,9 +126,9 @@ class SendingChannel:
     def release(self, sequence: int) -> None:
         """Leave a frame's bytes to the store if there is no room for them."""
         memory = self._memory
-        if memory.used > memory.bytes_max and sequence in self._frames:
-            self._memory.used -= len(self._frames.pop(sequence))
-            self._memory.released += 1
+        if memory.bytes > memory.bytes_max and sequence in self._frames:
+            self._memory.bytes -= len(self._frames.pop(sequence))
+            self._memory.frames_left_to_store += 1
 
     def missing(self, limits: LinkLimits) -> range:
         """The next frames to send that are in the store only, a window of them at most."""
@@ -156,7 +156,7 @@ class SendingChannel:
         """A frame as it was read; passed over when it is needed no longer."""
         if self.floor < sequence <= self.last and sequence not in self._frames:
             self._keep(sequence, data)
-            self._memory.read += 1
+            self._memory.frames_read_back += 1
 
     def begin(self, received: int) -> None:
         """A new connection, on which the peer has everything up to ``received``; what it has
@@ -173,7 +173,7 @@ class SendingChannel:
         taken = range(self.floor + 1, min(through, self.last) + 1)
         for sequence in taken:
             if sequence in self._frames:
-                self._memory.used -= len(self._frames.pop(sequence))
+                self._memory.bytes -= len(self._frames.pop(sequence))
         first = self._trimmed + self.floor - self.deleted
         self.backlog_bytes -= sum(self._sizes[first : first + len(taken)])
         self.floor = max(self.floor, through)
@@ -216,7 +216,7 @@ class SendingChannel:
         self.gap = max(self.gap, received)
         waiting, self._frames = self._frames, {}
         for sequence, data in waiting.items():
-            self._memory.used -= len(data)
+            self._memory.bytes -= len(data)
             self._keep(sequence + shift, renumber(data, sequence + shift))
 
     def window_open(self, limits: LinkLimits) -> bool:
@@ -241,7 +241,7 @@ class SendingChannel:
 
     def _keep(self, sequence: int, data: bytes) -> None:
         self._frames[sequence] = data
-        self._memory.used += len(data)
+        self._memory.bytes += len(data)
 
 
 class ReceivingChannel:

@@ -14,28 +14,20 @@ from __future__ import annotations
 
 import sys
 
+from msgspec import Struct
 
-class FrameMemory:
-    """``used`` bytes of frames; ``released`` and ``read`` count frames that were left to the store
-    and those that came back."""
 
-    __slots__ = ("bytes_max", "read", "released", "used")
+class FrameMemory(Struct):
+    """``bytes`` of frames that are there."""
 
-    def __init__(self, bytes_max: int) -> None:
-        self.bytes_max = bytes_max
-        self.used = self.released = self.read = 0
+    bytes_max: int
+    bytes: int = 0
+    frames_left_to_store: int = 0
+    frames_read_back: int = 0
 
     @property
     def is_full(self) -> bool:
-        return self.used > self.bytes_max
-
-    def statistics(self) -> dict[str, int]:
-        return {
-            "bytes": self.used,
-            "bytes_max": self.bytes_max,
-            "frames_left_to_store": self.released,
-            "frames_read_back": self.read,
-        }
+        return self.bytes > self.bytes_max
 
 
 UNBOUNDED = FrameMemory(sys.maxsize)

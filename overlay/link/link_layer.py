@@ -36,6 +36,8 @@ from enum import Enum, auto
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
+from msgspec import to_builtins
+
 from overlay.link.arrival import ANYONE, Arrival, always
 from overlay.link.channels import SendingChannel
 from overlay.link.errors import Fenced, ProtocolError
@@ -678,7 +680,7 @@ class LinkLayer:
         return {
             **self._counts,
             "refusals": dict(self._refusals),
-            "memory": self._memory.statistics(),
+            "memory": to_builtins(self._memory),
             **shown(self._sessions, self._journals),
         }
 

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from msgspec import Struct, to_builtins
+
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
@@ -93,6 +95,8 @@ class Part:
     verbs: Sequence[Verb[Any]] = ()
     """What may be asked of it."""
     agenda: Agenda | None = None
+    counted: Struct | None = None
+    """What it counts with, and tells if it has no more to tell."""
 
     def frames(self) -> Iterable[Taker]:
         """The frames that it takes; asked for once."""
@@ -123,7 +127,7 @@ class Part:
         """Go on with what nobody waits for, a bounded step of it."""
 
     def statistics(self) -> Mapping[str, object]:
-        return {}
+        return {} if self.counted is None else dict(to_builtins(self.counted))
 
     def take_limits(self, limits: Limits) -> None:
         """Others than at the start are in force from now on, of those that may change while a

@@ -7,8 +7,6 @@ the messages is kept depends on source and number only, so that it is the same a
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
 from zlib import crc32
 
 from formats import WireFormat
@@ -16,6 +14,7 @@ from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.events import ArchiveMessage
 from overlay.link.part import Part
+from overlay.statistics import ArchiveCounts
 from overlay.topology import Topology
 
 # An XML declaration that names another encoding than UTF-8.
@@ -26,10 +25,11 @@ class ArchiveFeed(Part):
     """Tells the shell of the messages that are to be archived."""
 
     section = "archive"
+    counted: ArchiveCounts
 
     def __init__(self, topology: Topology, codebook: Codebook) -> None:
         self._codebook = codebook
-        self._counters: Counter[str] = Counter()
+        self.counted = ArchiveCounts()
         self.take_settings(topology)
 
     def take_settings(self, now: Topology) -> None:
@@ -40,15 +40,11 @@ class ArchiveFeed(Part):
     def offer(self, parcel: Parcel) -> None:
         """A message was accepted; not needed when ``below`` is 0."""
         if crc32(f"{parcel.source}/{parcel.number}".encode()) < self.below:
-            self._counters["archived"] += 1
+            self.counted.archived += 1
             text = self._text(parcel)
             self.ask_shell(ArchiveMessage(parcel.source, parcel.number, text, parcel.accepted))
         else:
-            self._counters["not_in_share"] += 1
-
-    def statistics(self) -> Mapping[str, object]:
-        """``archived``: handed to the shell, which counts what it could not write."""
-        return dict(self._counters)
+            self.counted.not_in_share += 1
 
     def _text(self, parcel: Parcel) -> str:
         """As it was published where that is text in UTF-8; else written from the element stream.

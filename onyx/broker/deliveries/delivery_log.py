@@ -29,6 +29,7 @@ from operator import sub
 from typing import NamedTuple, Protocol, TypeAlias
 
 import msgpack
+from msgspec import to_builtins
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
 from onyx.broker.deliveries.late_spaces import BODY_SPACE
@@ -282,7 +283,7 @@ class DeliveryLog:
         """Leave a record to the store if there is no room for it."""
         if self._memory.is_full and record.in_memory:
             self._forget(record)
-            self._memory.released += 1
+            self._memory.frames_left_to_store += 1
 
     def make(self, record: Record, boxes: Iterable[int], results: Results) -> None:
         """Results for some mailboxes have been made."""
@@ -335,7 +336,7 @@ class DeliveryLog:
             else:
                 record.made = _by_box(found)
             self._hold(record, sum(len(one.results.payload) for one in found if one.results))
-        self._memory.read += 1
+        self._memory.frames_read_back += 1
 
     # --- for another release --------------------------------------------------------------
 
@@ -386,15 +387,15 @@ class DeliveryLog:
             "oldest_s": 0 if oldest is None else max(0, int(now) - oldest.second),
             "records": len(self.records),
             "stored_bytes": self.stored_bytes,
-            "memory": self._memory.statistics(),
+            "memory": to_builtins(self._memory),
         }
 
     def _hold(self, record: Record, size: int) -> None:
         record.in_memory += size
-        self._memory.used += size
+        self._memory.bytes += size
 
     def _forget(self, record: Record) -> None:
-        self._memory.used -= record.in_memory
+        self._memory.bytes -= record.in_memory
         record.in_memory = 0
         for results in (record.made or {}).values():
             results.is_counted = False

@@ -14,7 +14,6 @@ the profile had at that position.  What has been taken is forgotten, and a recor
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -67,6 +66,7 @@ from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
 from overlay.link.tables import Row, Table
+from overlay.statistics import MailboxCounts
 
 # -------------------------------------------------------------------------------------------------
 # Rows of mailboxes: what is stored of them, beside what they hold.
@@ -259,6 +259,7 @@ class Rejections:
         wall: Callable[[], float],
         release: Callable[[Mailbox, list[int]], None],
         deliver: Callable[[str, int, list[Given], None], int],
+        counted: MailboxCounts,
     ) -> None:
         """``wall``: seconds of the calendar; ``release``: a mailbox holds some positions no
         longer, or is another; ``deliver``: see Mailboxes."""
@@ -273,7 +274,7 @@ class Rejections:
         self._release = release
         self._delayed: dict[Mailbox, None] = {}
         self._burials: list[_Burial] = []
-        self._counters: Counter[str] = Counter()
+        self._counted = counted
 
     def restore(self, rows: StoredRows) -> None:
         """Behind the mailboxes, with what is open."""
@@ -297,7 +298,7 @@ class Rejections:
         times = self._lines.reject(taker, frame.number, due)
         if not times:
             return  # it was thrown away meanwhile
-        self._counters["rejected"] += 1
+        self._counted.rejected += 1
         self._release(box, [])
         self._delayed[box] = None
         if times < policy.attempts_max:
@@ -369,9 +370,6 @@ class Rejections:
         for _, number in () if box.sharing is None else box.sharing.delayed:
             DELAYED.delete(self._rows, numbered_key(box.profile, number))
 
-    def statistics(self) -> Mapping[str, int]:
-        return dict(self._counters)
-
 
 # -------------------------------------------------------------------------------------------------
 
@@ -413,20 +411,20 @@ class Mailboxes(Part):
         self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
         self._portions = Portions(self._log, self._lines)
         self.silence = Silence(lambda box: self._release(box, box.empty()))
-        self._overflow = Overflow(bounds, self._boxes, self._log, self._drop)
+        self._counted = MailboxCounts()
+        self._overflow = Overflow(bounds, self._boxes, self._log, self._drop, self._counted)
         self.policies = Policies(
             *(rows, self._log, dead, bounds.profile_bytes_max, self._drop, self._lines.detach),
             self.deliver_message,
         )
         self._rejections = Rejections(
             *(rows, self._boxes, self._lines, self._log, self.policies, dead, wall),
-            *(self._release, self.deliver_message),
+            *(self._release, self.deliver_message, self._counted),
         )
         self._dead = dead
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
-        self._counters: Counter[str] = Counter()
         self._waiting = self._waiting_bytes = 0  # deliveries in all mailboxes together
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
@@ -801,20 +799,17 @@ class Mailboxes(Part):
         """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
         ``bytes_of_users``: what waits for each; ``on_wire_bytes`` sent to ``attached`` profiles;
         ``silent``: ephemeral, taken by nobody; ``dropped_for_limits`` in all."""
-        return {
-            "mailboxes": len(self._boxes),
-            "waiting": self._waiting,
-            "waiting_bytes": self._waiting_bytes,
-            "bytes_of_users": self._overflow.users,
+        return self._counted.told(
+            mailboxes=len(self._boxes),
+            waiting=self._waiting,
+            waiting_bytes=self._waiting_bytes,
+            bytes_of_users=self._overflow.users,
+            silent=len(self.silence.boxes),
+            former_texts=len(self._texts),
+            policies=len(self.policies),
             **self._lines.statistics(),
-            "silent": len(self.silence.boxes),
-            "former_texts": len(self._texts),
             **self._log.statistics(self._wall()),
-            "policies": len(self.policies),
-            **self._rejections.statistics(),
-            **self._overflow.statistics(),
-            **self._counters,
-        }
+        )
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -856,7 +851,7 @@ class Mailboxes(Part):
         self._release(box, gone)
         self.policies.dropped[box, why] += len(gone)
         if why is OF_NETWORK:
-            self._counters["dropped_for_limits"] += len(gone)
+            self._counted.dropped_for_limits += len(gone)
         if box.line and not box.is_queued:
             self._lines.queue(box)
         return len(gone)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -11,6 +10,7 @@ from math import inf
 from onyx.broker.deliveries.delivery_log import DeliveryLog
 from onyx.broker.deliveries.mailbox import UNKNOWN_USER, Mailbox, UserBacklog
 from overlay.limits import Limits
+from overlay.statistics import MailboxCounts
 
 # -------------------------------------------------------------------------------------------------
 # UserBacklogs: what waits for each user of a broker, in all their mailboxes together.
@@ -114,6 +114,7 @@ class Overflow:
         boxes: Mapping[str, Mailbox],
         log: DeliveryLog,
         drop: Callable[[Mailbox, int], int],
+        counted: MailboxCounts,
     ) -> None:
         """``drop``: a mailbox throws away all through a number; how many."""
         self.users = UserBacklogs(limits.user_bytes_max)
@@ -121,7 +122,7 @@ class Overflow:
         self._boxes = boxes
         self._log = log
         self._drop = drop
-        self._counters: Counter[str] = Counter()
+        self._counted = counted
 
     def take_limits(self, limits: MailboxLimits) -> None:
         self._limits = limits
@@ -134,7 +135,7 @@ class Overflow:
     def drop_of_users(self, boxes: Iterable[Mailbox]) -> int:
         """What is too much for the users of some mailboxes."""
         dropped = self.users.shrink(boxes, self._drop_to)
-        self._counters["dropped_for_users"] += dropped
+        self._counted.dropped_for_users += dropped
         return dropped
 
     def make_room(self) -> int:
@@ -147,7 +148,7 @@ class Overflow:
             if excess <= 0:
                 break
         dropped = self._drop_through(position)
-        self._counters["dropped_for_room"] += dropped
+        self._counted.dropped_for_room += dropped
         return dropped
 
     def drop_aged(self, now: int) -> int:
@@ -158,11 +159,8 @@ class Overflow:
                 break
             through = position
         dropped = self._drop_through(through) if through else 0
-        self._counters["dropped_for_age"] += dropped
+        self._counted.dropped_for_age += dropped
         return dropped
-
-    def statistics(self) -> dict[str, int]:
-        return dict(self._counters)
 
     def _drop_to(self, box: Mailbox, bytes_max: float) -> int:
         """The oldest of a mailbox, until so much is left."""

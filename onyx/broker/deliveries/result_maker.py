@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
@@ -18,6 +17,7 @@ from overlay.link.frames import RESULTS_MAX, with_limit, with_media_type
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
 from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.work_mark import AT, BEHIND, MARK
+from overlay.statistics import DataCounts
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
@@ -111,7 +111,7 @@ class ResultMaker:
         )
         self._opened: dict[tuple[str, int, str], _Opened] = {}
         self._opened_bytes = 0
-        self._counters: Counter[str] = Counter()
+        self.counted = DataCounts()
 
     def fitting(self, made: Delivered, profile: str, text: str = "") -> Results | None:
         """Those of a profile, by its ``text`` or what it says now; None: it gets nothing.  What is
@@ -127,7 +127,7 @@ class ResultMaker:
         size = sum(map(len, given)) + LENGTH_BYTES * (len(results) - 1)
         is_fitting = size <= self._bytes_max and len(results) <= _RESULTS_MAX
         if exceeded is not None or not is_fitting:
-            self._counters["over_limit"] += 1
+            self.counted.results_over_limit += 1
         if is_fitting:
             return Results(list(map(len, given)), b"".join(given))
         return first_fitting(made, self._bytes_max, text or self._text_of(profile))
@@ -175,7 +175,7 @@ class ResultMaker:
         try:
             opened = self._open(source, number, message)
         except (MessageRefused, DecodeError):
-            self._counters["unreadable"] += 1
+            self.counted.results_unreadable += 1
             unreadable = without_results("unreadable", "the kept message cannot be read any more")
             yield [profile for profile, _ in profiles], unreadable
             return
@@ -197,7 +197,7 @@ class ResultMaker:
                 yield [profile], results
         id_of, query_of = self._matcher.id_of, self._matcher.query_of
         for one in self._matcher.deliver_to(opened.readings, lacking):
-            self._counters["made"] += 1
+            self.counted.results_made += 1
             names = list(map(id_of, one.numbers))
             if one.exceeded is not None and self.is_late(one.exceeded):
                 stream = opened.readings.carried
@@ -206,11 +206,8 @@ class ResultMaker:
             fitting = opened.made[query_of(names[0])] = self.fitting(one, names[0])
             yield names, fitting
 
-    def statistics(self) -> dict[str, int]:
-        return {f"results_{name}": count for name, count in self._counters.items()}
-
     def _by_former(self, message: Readings, profile: str, text: str) -> Results | None:
-        self._counters["made_by_former_text"] += 1
+        self.counted.results_made_by_former_text += 1
         self._former.add(parse_accepted(text), profile)
         try:
             (one,) = self._former.deliver_to(message, [profile])

@@ -79,6 +79,7 @@ from overlay.link.slices import never
 from overlay.link.stored_rows import StoredRows
 from overlay.link.work_mark import BEHIND
 from overlay.routing.message_sample import SAMPLE_EVERY
+from overlay.statistics import DataCounts
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import Match, RouteMatch, TransformationMatch
@@ -101,6 +102,7 @@ class DataPlane(Part):
     """Takes messages in and acts on what the Matcher decides."""
 
     section = "data"
+    counted: DataCounts
 
     def __init__(
         self,
@@ -132,11 +134,11 @@ class DataPlane(Part):
         self._query = query
         self._shares = shares
         self._transformation = query.transformation
-        self._counters: Counter[str] = Counter()
+        self.counted = packing.codebook.counted
         self._latency = MessageLatency(spans.wall)
         self.local = LocalDeliveries(
             *(context, query, moves, mailboxes, shares, observers),
-            *(self._counters, self._decided, self._latency),
+            *(self.counted, self._decided, self._latency),
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
         self._published = self._codebook.of_published()
@@ -147,7 +149,7 @@ class DataPlane(Part):
         self.quota = PublishQuota(context)
         self._room = results_bytes_max(self.limits.link)
         self.validation = MessageValidation(
-            context, control, self.quota, observers, self._open_published
+            *(context, control, self.quota, observers, self.counted, self._open_published)
         )
         self._messages: Counter[str] = Counter()  # published here, by source
         self._bytes: Counter[str] = Counter()
@@ -181,7 +183,7 @@ class DataPlane(Part):
         key = frame.key if isinstance(frame, PublishOnce) else b""
         if key and self._comes_again(frame.source, key, number):
             return
-        self._counters["published"] += 1
+        self.counted.published += 1
         self._messages[frame.source] += 1
         self._bytes[frame.source] += len(frame.payload)
         try:
@@ -214,7 +216,7 @@ class DataPlane(Part):
             self.finish()  # that one may be refused yet
             first = self._keys.number(source, key)
         if first:
-            self._counters["published_again"] += 1
+            self.counted.published_again += 1
             self._links.send(f"source/{source}", source, AcceptedBefore(source, number, first))
         return bool(first)
 
@@ -237,14 +239,14 @@ class DataPlane(Part):
         broker lacks what it takes; it is counted and goes no further, or back.  A message that
         costs the Matcher more than its bound goes to every child, so that nobody below misses it.
         """
-        self._counters["received"] += 1
+        self.counted.received += 1
         self._kind = type(frame)
         comes_again = self._kind is MessageAgain and self._give_backs.comes_again(frame)
         if self._kind is Message and frame.hops > 1 and not self.last_numbers.is_new(frame):
-            self._counters["passed_over"] += 1
+            self.counted.passed_over += 1
             return
         if not self._query.table.is_wanted(frame.root):
-            self._counters["unwanted"] += 1
+            self.counted.unwanted += 1
             return
         if frame.reflects != WHOLE:
             frame = self.last_numbers.counted(frame, self._control.is_past(arrival))
@@ -263,10 +265,10 @@ class DataPlane(Part):
             taken = self._match(parcel)
         except (MessageRefused, DecodeError) as refusal:
             if comes_again or not self._give_backs.give_back(frame, refusal):
-                self._counters["abandoned"] += 1
+                self.counted.abandoned += 1
             return
         except MatchLimitExceeded as exceeded:
-            self._counters["match_over_limit"] += 1
+            self.counted.match_over_limit += 1
             links = list(self._control.children(frame.root))
             left = self._matcher.transformed(parcel.readings, parcel.root, links)
             untold = self.local.untold(parcel, exceeded.code, exceeded.reason)
@@ -280,7 +282,7 @@ class DataPlane(Part):
 
     def _tell_not_evaluated(self, frame: Message) -> None:
         """Everybody, here and below, as nobody knows who would have got it."""
-        self._counters["not_evaluated"] += 1
+        self.counted.not_evaluated += 1
         self.finish()  # deliveries keep the order of their messages
         self._query.note_arrival(frame)
         for child in self._control.children(frame.root):
@@ -295,7 +297,7 @@ class DataPlane(Part):
         """Nobody here or below wants a message that came."""
         if parcel.number % SAMPLE_EVERY == 0:
             return
-        self._counters["matched_nothing"] += 1
+        self.counted.matched_nothing += 1
         self._query.note_useless(parcel.root, parcel.readings)
 
     def _decided(
@@ -315,7 +317,7 @@ class DataPlane(Part):
     def _handle_undecoded(self, frame: Undecoded, arrival: Arrival) -> None:
         """A child gives back a message that it could not read."""
         if not self._give_backs.handle_undecoded(frame, arrival.sender):
-            self._counters["abandoned"] += 1
+            self.counted.abandoned += 1
 
     def take_limits(self, limits: Limits) -> None:
         self.limits = limits
@@ -356,20 +358,18 @@ class DataPlane(Part):
         return {source: count for source, count in counts.items() if source not in gone}
 
     def statistics(self) -> Mapping[str, object]:
-        return {
-            **self._counters,
-            "sources": self._of_sources(self._messages),
-            "source_bytes": self._of_sources(self._bytes),
-            "refused_by_code": dict(self._refused),
-            "crossings": dict(self.crossings),
-            "crossing_bytes": dict(self._crossing_bytes),
-            "end_to_end": to_builtins(self._latency.delivered),
-            "disk_is_short": self.quota.disk_is_short,
-            **self._codebook.statistics(),
+        return self.counted.told(
+            sources=self._of_sources(self._messages),
+            source_bytes=self._of_sources(self._bytes),
+            refused_by_code=dict(self._refused),
+            crossings=dict(self.crossings),
+            crossing_bytes=dict(self._crossing_bytes),
+            end_to_end=to_builtins(self._latency.delivered),
+            disk_is_short=self.quota.disk_is_short,
+            formats=self._formats.statistics(),
             **self._give_backs.statistics(),
-            **self._formats.statistics(),
-            **self._maker.statistics(),
-        }
+            **self._maker.counted.told(),
+        )
 
     def _open(
         self,
@@ -428,7 +428,7 @@ class DataPlane(Part):
         what: tuple[str, bytes],
     ) -> None:
         """``what``: the message, with the name of its format."""
-        self._counters["refused"] += 1
+        self.counted.refused += 1
         self._refused[refusal.code] += 1
         self._dead.note_refused(source, number, f"{refusal.reason} [{refusal.code}]", *what)
         if self._observers.connections:
@@ -500,7 +500,7 @@ class DataPlane(Part):
         self._crossing_bytes[child] += size
         self._transformation.note_sent(parcel, child, cut, size)
         if payload is parcel.payload:
-            self._counters["passed_on_unchanged"] += 1
+            self.counted.passed_on_unchanged += 1
         if self._observers.connections:
             about = parcel.source, parcel.number, parcel
             self._observers.note("crossing", *about, link=child, bytes=size)

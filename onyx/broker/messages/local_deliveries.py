@@ -45,6 +45,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.tables import Row, Table
 from overlay.link.work_mark import AT, MARK
+from overlay.statistics import DataCounts
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import PAUSE, Delivered, MakesNow
@@ -123,7 +124,7 @@ class LocalDeliveries:
         mailboxes: Mailboxes,
         shares: MatchShares,
         observers: Observers,
-        counters: Counter[str],
+        counted: DataCounts,
         decided: Decided,
         latency: MessageLatency,
     ) -> None:
@@ -138,7 +139,7 @@ class LocalDeliveries:
         self._maker = mailboxes.maker
         self._shares = shares
         self._observers = observers
-        self._counters = counters
+        self._counted = counted
         self._clock = context.clock
         self._decided = decided
         self._latency = latency
@@ -164,7 +165,7 @@ class LocalDeliveries:
 
     def put(self, parcel: Parcel, given: Iterable[Given], *, is_undecided: bool) -> None:
         """Defer a message."""
-        self._counters["deferred"] += 1
+        self._counted.deferred += 1
         self._last += 1
         key = number_key(self._last)
         row = DeferredRow(
@@ -281,12 +282,12 @@ class LocalDeliveries:
                     found.append(one)
                     matched += one.boxes
         except MatchLimitExceeded as error:
-            self._counters["match_over_limit"] += 1
+            self._counted.match_over_limit += 1
             exceeded = error
             if not is_undecided:  # else its source is told
                 found += self.untold(parcel, error.code, error.reason, matched)
         except (MessageRefused, DecodeError):
-            self._counters["abandoned"] += 1
+            self._counted.abandoned += 1
         if len(found) > 1:
             yield
         here: list[tuple[list[Mailbox], Results | None]] = []
@@ -306,7 +307,7 @@ class LocalDeliveries:
             self._deliver(parcel, here, parcel)
         if late:
             self._deliver(parcel, [(late, None)], _Late(parcel))
-        self._counters["matched_here"] += bool(matched)
+        self._counted.matched_here += bool(matched)
         if self._shares.placer:
             self._shares.note_matched(box.profile for box in matched)
         if matched and parcel.accepted and not parcel.number % LATENCY_EVERY:
@@ -341,7 +342,7 @@ class LocalDeliveries:
         """For profiles that take more than their slice: when it is taken; but what moves meanwhile
         has to be known now."""
         if not self._moves.is_busy:
-            self._counters["late"] += len(boxes)
+            self._counted.late += len(boxes)
             yield Given(boxes, None, True, is_late=True)
             return
         names = [box.profile for box in boxes]
@@ -352,7 +353,7 @@ class LocalDeliveries:
     def _pass_over(self, parcel: Parcel, is_undecided: bool, said: str) -> Iterator[None]:
         """A message that has ended this broker before, when its profiles were asked: its source is
         told if it still can be; else every profile, as none was asked."""
-        self._counters["abandoned"] += 1
+        self._counted.abandoned += 1
         if is_undecided:
             self._decided(parcel, False, MessageRefused(INTERNAL, said))
             return
@@ -418,10 +419,10 @@ class LocalDeliveries:
         are_heard = mailboxes.silence.boxes or policies.full or policies.untold
         if are_heard and not (given := mailboxes.heard(parcel.source, parcel.number, given)):
             return
-        self._counters["dropped_deliveries"] += self._mailboxes.deliver_message(
+        self._counted.dropped_deliveries += self._mailboxes.deliver_message(
             parcel.source, parcel.number, given, message
         )
         for boxes, _ in given:
-            self._counters["delivered"] += len(boxes)
+            self._counted.delivered += len(boxes)
             if self._observers.connections:
                 self._observers.note_deliveries(parcel, boxes)

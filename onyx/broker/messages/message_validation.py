@@ -32,6 +32,7 @@ from overlay.link.part import Hearer, Part, hears
 from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.unfinished_frames import UnfinishedFrames
 from overlay.link.work_mark import AT, MARK
+from overlay.statistics import DataCounts
 
 HELD_BYTES_MAX = 64 * 1024 * 1024
 ASKED_BYTES_MAX = 64 * 1024 * 1024  # in questions that are not answered; then nothing is asked
@@ -91,6 +92,7 @@ class MessageValidation(Part):
         control: ControlPlane,
         quota: PublishQuota,
         observers: Observers,
+        counted: DataCounts,
         open_: Callable[[Publish, int], Parcel],
     ) -> None:
         """``open_`` a message with its number."""
@@ -106,7 +108,7 @@ class MessageValidation(Part):
         self._room = UnfinishedFrames(HELD_BYTES_MAX)
         self._to_do: dict[str, None] = {}  # sources, in turn
         self._turn: Held | None = None
-        self._counters: Counter[str] = Counter()
+        self._counted = counted
         self._invalid: Counter[str] = Counter()  # messages against their schema, by source
 
     def awaits(self, arrival: Arrival) -> bool:
@@ -130,13 +132,13 @@ class MessageValidation(Part):
         source, number, found = held.arrival.sender, held.arrival.sequence, held.found
         refuses = self._control.sources[source].validation == Validation.REJECT
         if found is None:
-            self._counters["valid"] += 1
+            self._counted.valid += 1
         elif isinstance(found, SchemaRefused):
-            self._counters["not_validated"] += 1
+            self._counted.not_validated += 1
             if refuses:
                 raise MessageRefused(found.code, found.reason)
         elif isinstance(found, Violation):
-            self._counters["invalid"] += 1
+            self._counted.invalid += 1
             self._invalid[source] += 1
             if self._observers.connections:
                 self._observers.note("invalid", source, number, reason=found.reason)
@@ -193,7 +195,6 @@ class MessageValidation(Part):
 
     def statistics(self) -> Mapping[str, object]:
         return {
-            **self._counters,
             "invalid_by_source": dict(self._invalid),
             "held_messages": sum(len(line.held) for line in self._lines.values()),
         }

@@ -8,7 +8,6 @@ show that it does no more than it must.
 
 from __future__ import annotations
 
-from collections import Counter
 from copy import copy
 
 from formats import (
@@ -30,16 +29,18 @@ from formats.publication import read_publication
 from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from overlay.limits import taken_limits
+from overlay.statistics import DataCounts
 
 
 class Codebook:
-    """Reads and writes; see the counters: ``decoded`` messages, ``encoded`` forms made of an
-    element stream, ``unpacked`` and ``packed`` payloads, ``graphs_derived`` of RDF/XML."""
+    """Reads and writes; ``counted``, with what else counts messages: ``decoded``, ``encoded`` forms
+    made of an element stream, ``unpacked`` and ``packed`` payloads, ``graphs_derived`` of RDF/XML.
+    """
 
     def __init__(self, network: NetworkParts, trained: CompressionDictionaries) -> None:
         self._control, self._closure = network.control, network.taxonomies.closure
         self._trained = trained
-        self._counters: Counter[str] = Counter()
+        self.counted = DataCounts()
         self.hold_to(taken_limits(self._control.topology.limits))
 
     def of_published(self) -> Codebook:
@@ -54,7 +55,7 @@ class Codebook:
 
     def decode(self, source: str, wire_format: WireFormat, payload: bytes) -> ElementStream:
         """MessageRefused or DecodeError; ``unknown-dictionary`` when what it takes is not here."""
-        self._counters["decoded"] += 1
+        self.counted.decoded += 1
         words = self._control.words_of(source) if takes_words(wire_format) else ONLY_EMPTY
         return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
 
@@ -63,37 +64,37 @@ class Codebook:
 
         MessageRefused; DecodeError ``unknown-format`` for a media type that is no graph's.
         """
-        self._counters["decoded"] += 1
+        self.counted.decoded += 1
         closure, base = self._closure(tree), self._base(source)
         return read_publication(payload, media_type, self._limits, closure, base)
 
     def graph_of(self, tree: str, source: str, document: ElementStream) -> ElementStream:
         """The graph of RDF/XML, striped, and closed by the taxonomies of the tree; MessageRefused
         where it means none, which is counted as ``no_graph``."""
-        self._counters["graphs_derived"] += 1
+        self.counted.graphs_derived += 1
         try:
             closure = self._closure(tree)
             return graph_of_document(document, self._graph_limits, self._base(source), closure)
         except MessageRefused:
-            self._counters["no_graph"] += 1
+            self.counted.no_graph += 1
             raise
 
     def encode(self, source: str, form: WireFormat, stream: ElementStream) -> bytes:
-        self._counters["encoded"] += 1
+        self.counted.encoded += 1
         known = self._control.dictionary_of(source) if takes_words(form) else None
         return encode(stream, form, known or EMPTY_DICTIONARY)
 
     def unpack(self, source: str, wire_format: WireFormat, payload: bytes) -> bytes:
         """The payload in ``wire_format.form``; DecodeError as above."""
         if wire_format.compression:
-            self._counters["unpacked"] += 1
+            self.counted.unpacked += 1
         return unpack(payload, wire_format, self._limits, self._trained.lookup(source))
 
     def pack(
         self, source: str, wire_format: WireFormat, form: bytes, level: int | None, trained: bool
     ) -> bytes:
         """Compress a form; ``trained`` False leaves out the source's compression dictionary."""
-        self._counters["packed"] += 1
+        self.counted.packed += 1
         dictionary = self._trained.newest(source, wire_format.form) if trained else None
         return compress(form, wire_format.compression, level, dictionary)
 
@@ -104,9 +105,6 @@ class Codebook:
     def has_words(self, source: str) -> bool:
         """Whether the dictionary form saves anything for this source."""
         return self._control.dictionary_of(source) is not None
-
-    def statistics(self) -> dict[str, int]:
-        return dict(self._counters)
 
 
 def takes_words(wire_format: WireFormat) -> bool:

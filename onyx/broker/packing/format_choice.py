@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from formats import WireFormat
+from overlay.statistics import ChosenFormat, Estimate
 
 CANDIDATES = (
     WireFormat.TEXT,
@@ -112,25 +113,16 @@ class FormatChoice:
             said += f", not {GAIN_LEAST:.0%} less"
         return said
 
-    def statistics(self) -> dict[str, object]:
-        """``estimates``: one row a format, the quickest first."""
-        return {
-            "format": self.chosen.value,
-            "why": self.why(),
-            "bytes_per_second": round(self._bytes_per_second),
-            "measured": self._measured,
-            "changes": self._changes,
-            "estimates": [
-                {
-                    "format": wire_format.value,
-                    "bytes": round(self._means[wire_format].bytes, 1),
-                    "encode_us": round(self._means[wire_format].encode_us, 1),
-                    "decode_us": round(self._means[wire_format].decode_us, 1),
-                    "us": round(self._seconds(wire_format) * 1e6, 1),
-                }
-                for wire_format in sorted(self._means, key=self._seconds)
-            ],
-        }
+    def statistics(self, bandwidth: str) -> ChosenFormat:
+        """``bandwidth``: where it is known from."""
+        estimates = []
+        for form in sorted(self._means, key=self._seconds):
+            mean = self._means[form]
+            figures = (mean.bytes, mean.encode_us, mean.decode_us, self._seconds(form) * 1e6)
+            estimates.append(Estimate(form.value, *(round(figure, 1) for figure in figures)))
+        rate = round(self._bytes_per_second)
+        counts = rate, self._measured, self._changes
+        return ChosenFormat(self.chosen.value, self.why(), *counts, estimates, bandwidth)
 
     def _best(self) -> WireFormat:
         """Of equal ones the first of CANDIDATES."""

@@ -16,8 +16,6 @@ durable.
 
 from __future__ import annotations
 
-from collections import Counter
-
 from msgspec.structs import replace
 
 from formats import DecodeError, FormatError, MessageRefused, WireFormat
@@ -51,7 +49,7 @@ class GiveBacks:
         self._links = context.links
         self._rows = context.rows
         self._codebook = codebook
-        self._counters: Counter[str] = Counter()
+        self.counted = codebook.counted
         self.lacking: set[tuple[str, str]] = set()  # (child, source): it has no dictionaries of it
         self._awaited: dict[str, set[tuple[str, int]]] = {}  # by tree: (source, number)
 
@@ -64,7 +62,7 @@ class GiveBacks:
         parent = self._control.giver(frame.root)
         if refusal.code not in _NO_MEANS or parent is None:
             return False
-        self._counters["given_back"] += 1
+        self.counted.given_back += 1
         row = _GivenBackRow(frame.root, frame.source, frame.number)
         GIVEN_BACK.put(self._rows, _row_key(row.root, row.source, row.number), row)
         self._awaited.setdefault(frame.root, set()).add((frame.source, frame.number))
@@ -100,7 +98,7 @@ class GiveBacks:
         payload = self._in_binary(frame)
         again = frame.carried_by(MessageAgain)
         if payload is not None:
-            self._counters["sent_again"] += 1
+            self.counted.sent_again += 1
             self.lacking.add((child, frame.source))
             again = replace(again, format=WireFormat.BINARY.value, payload=payload)
         peer = f"broker/{child}"
@@ -111,7 +109,6 @@ class GiveBacks:
 
     def statistics(self) -> dict[str, int]:
         return {
-            **self._counters,
             "without_dictionary": len(self.lacking),
             "given_back_awaited": sum(map(len, self._awaited.values())),
         }

@@ -11,9 +11,10 @@ takes::
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+
+from msgspec import to_builtins
 
 from formats import WireFormat
 from onyx.broker.network.control_plane import ControlPlane
@@ -91,7 +92,6 @@ class LinkFormats:
         self._clock = context.clock
         self._measuring = measuring
         self._choices: dict[str, FormatChoice] = {}
-        self._counters: Counter[str] = Counter()
 
     def packing_for(self, parcel: Parcel, child: str) -> Packing:
         """A child that is away has not said what it reads; it gets the link's format, and would
@@ -104,7 +104,7 @@ class LinkFormats:
             wanted = WireFormat(link.format)
         packing = self._within_means(wanted, link, child, parcel.source)
         if listed and packing.wire_format.value not in listed:
-            self._counters["unlisted_format"] += 1
+            self._give_backs.counted.unlisted_format += 1
             return Packing(WireFormat.BINARY)
         return packing
 
@@ -115,15 +115,15 @@ class LinkFormats:
         return str(link.format) if choice is None else choice.chosen.value
 
     def statistics(self) -> dict[str, object]:
-        """``formats``: of the links that choose, what and why."""
-        formats = {}
+        """Of the links that choose, what and why."""
+        formats: dict[str, object] = {}
         neighbours = self._control.shapes.neighbours()
         for child, choice in self._choices.items():
             if child not in neighbours:  # a link that is gone
                 continue
             _, origin = self._bandwidth(child)
-            formats[child] = {**choice.statistics(), "bandwidth": origin}
-        return {**self._counters, "formats": formats}
+            formats[child] = to_builtins(choice.statistics(origin))
+        return formats
 
     def _chosen(self, parcel: Parcel, child: str, link: Link, listed: Sequence[str]) -> WireFormat:
         choice = self._choices.setdefault(child, FormatChoice())

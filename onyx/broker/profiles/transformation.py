@@ -41,6 +41,7 @@ from overlay.link.tables import Row, Table
 from overlay.nodes import Transformation as Mode
 from overlay.routing.branch_table import BranchTable, Changes, Forgotten
 from overlay.routing.branches import Branch
+from overlay.statistics import Sent
 from overlay.transformation.need_set import NeedDelta, NeedSet
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
 from yfilter.engine.match_limits import MatchLimits
@@ -313,6 +314,13 @@ PARTS = Table("needs-parts", _PartsRow)
 SINCE = Table("need-since", dict[str, int])
 
 
+class _Weighed(Sent):
+    """``weight`` of what was sent, and what would have been sent whole beyond that."""
+
+    weight: int = 0
+    weight_saved: int = 0
+
+
 class Transformation(Part):
     """The needs of one broker, and what is done about them."""
 
@@ -340,7 +348,7 @@ class Transformation(Part):
         self._removals: dict[tuple[str, str], int] = {}  # by child and branch: the last change
         # that took a need back; after a restart the last of all
         self._counters: Counter[str] = Counter()
-        self._by_link: dict[str, Counter[str]] = {}
+        self._by_link: dict[str, _Weighed] = {}
 
     def take_limits(self, limits: Limits) -> None:
         seconds = limits.evaluation_ms_max / 1000
@@ -579,25 +587,21 @@ class Transformation(Part):
         """Count what was sent and what a cut has saved, which is weighed, not written."""
         if not self.is_on:
             return
-        counts = self._by_link.setdefault(link, Counter())
-        counts["messages"] += 1
-        counts["bytes"] += sent_bytes
-        counts["weight"] += _weight(cut.parcel.stream)
+        weighed = self._by_link.setdefault(link, _Weighed())
+        weighed.messages += 1
+        weighed.bytes += sent_bytes
+        weighed.weight += _weight(cut.parcel.stream)
         if cut.parcel is not parcel:
-            counts["cut"] += 1
-            counts["weight_saved"] += _weight(parcel.stream) - _weight(cut.parcel.stream)
+            weighed.cut += 1
+            weighed.weight_saved += _weight(parcel.stream) - _weight(cut.parcel.stream)
 
     def sent(self, link: str) -> Mapping[str, int]:
-        """What was sent over a link: ``messages``, those ``cut``, ``bytes`` of all, and how many
-        there would be more at least, about: ``bytes_saved``."""
-        counts = self._by_link.get(link, Counter())
-        bytes_a_weight = min(1.0, counts["bytes"] / max(1, counts["weight"]))
-        return {
-            "messages": counts["messages"],
-            "cut": counts["cut"],
-            "bytes": counts["bytes"],
-            "bytes_saved": int(bytes_a_weight * counts["weight_saved"]),
-        }
+        """What was sent over a link, as ``Sent`` has it."""
+        weighed = self._by_link.get(link, _Weighed())
+        weighed.bytes_saved = int(
+            min(1.0, weighed.bytes / max(1, weighed.weight)) * weighed.weight_saved
+        )
+        return {name: getattr(weighed, name) for name in Sent.__struct_fields__}
 
     def statistics(self) -> dict[str, object]:
         """``links``: see ``sent``."""

@@ -15,6 +15,7 @@ from onyx.broker.packing.format_choice import (
     Cost,
     FormatChoice,
 )
+from overlay.statistics import Estimate
 
 TEXT, BINARY, PACKED = WireFormat.TEXT, WireFormat.BINARY, WireFormat.BINARY_ZSTD
 COSTS = {TEXT: Cost(1000, 40, 200), BINARY: Cost(800, 10, 20), PACKED: Cost(300, 40, 35)}
@@ -34,11 +35,11 @@ def test_bytes_decide_on_a_slow_link_and_processor_time_on_a_fast_one() -> None:
 
 
 def test_the_estimate_is_bytes_over_bandwidth_and_both_ends_time() -> None:
-    estimates = settled(SLOW).statistics()["estimates"]
+    estimates = settled(SLOW).statistics("").estimates
     assert estimates == [
-        {"format": "binary+zstd", "bytes": 300, "encode_us": 40, "decode_us": 35, "us": 30_075},
-        {"format": "binary", "bytes": 800, "encode_us": 10, "decode_us": 20, "us": 80_030},
-        {"format": "text", "bytes": 1000, "encode_us": 40, "decode_us": 200, "us": 100_240},
+        Estimate("binary+zstd", bytes=300, encode_us=40, decode_us=35, us=30_075),
+        Estimate("binary", bytes=800, encode_us=10, decode_us=20, us=80_030),
+        Estimate("text", bytes=1000, encode_us=40, decode_us=200, us=100_240),
     ]
     assert settled(SLOW).why() == "30,075 us a message, binary 80,030"
 
@@ -66,7 +67,7 @@ def test_costs_that_swing_do_not_make_the_choice_swing() -> None:
     for _ in range(2000):
         noise = {PACKED: Cost(1000, random.uniform(0, 200), 0), BINARY: Cost(1000, 100, 0)}
         choice.measured(noise, FAST)
-    changes = choice.statistics()["changes"]
+    changes = choice.statistics("").changes
     assert isinstance(changes, int) and changes <= 2000 // (10 * MEASURED_LEAST)
 
 
@@ -114,4 +115,4 @@ def test_measurements_become_rare_and_are_frequent_again_after_a_change() -> Non
 
 @pytest.mark.parametrize("bandwidth", [SLOW, FAST])
 def test_it_is_deterministic(bandwidth: float) -> None:
-    assert settled(bandwidth).statistics() == settled(bandwidth).statistics()
+    assert settled(bandwidth).statistics("") == settled(bandwidth).statistics("")

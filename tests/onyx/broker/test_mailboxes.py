@@ -172,9 +172,6 @@ class Maker:
             result = made_of(message.payload, profile, text or self.texts[profile])
             yield [profile], Results([len(result)], result) if result else None
 
-    def statistics(self) -> dict[str, int]:
-        return {}
-
 
 def made_of(payload: bytes, profile: str, text: str = "") -> bytes:
     """b"" where the profile gets nothing after all."""
