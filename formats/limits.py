@@ -6,39 +6,40 @@ nothing of it is processed; the connection that brought it stays open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+INTEGER_MAX = 2**31 - 1
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
+"""What an operator may set, where nothing else is said."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageLimits:
-    """Bounds for one message; sizes in bytes of UTF-8.
+class MessageLimits(Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds for one message; sizes in bytes of UTF-8."""
 
-    bytes_max             wire size (code ``too-large``)
-    depth_max             nesting of elements; also of entities in entities (``too-deep``)
-    elements_max          elements in the message (``too-many-elements``)
-    attributes_max        attributes, namespace declarations included, on one element
-                          (``too-many-attributes``)
-    attributes_total_max  the same in the whole message; a DTD can give every element attributes
-                          that are nowhere written (``too-many-attributes``)
-    names_max             distinct names in the message (``too-many-names``)
-    name_bytes_max        one prefix or local name (``name-too-long``)
-    namespace_bytes_max   one namespace name (``namespace-too-long``)
-    doctype_bytes_max     the DOCTYPE declaration with its internal subset (``doctype-too-large``)
-    expansion_max         text, attribute values, comments and processing instructions, names and
-                          namespaces as often as they stand in the message, after expansion of
-                          internal entities (``entity-expansion``)
-    """
-
-    bytes_max: int = 4 * 1024 * 1024
-    depth_max: int = 256
-    elements_max: int = 500_000
-    attributes_max: int = 1_024
-    attributes_total_max: int = 2_000_000
-    names_max: int = 20_000
-    name_bytes_max: int = 1_024
-    namespace_bytes_max: int = 1_024
-    doctype_bytes_max: int = 64 * 1024
-    expansion_max: int = 16 * 1024 * 1024
+    bytes_max: Count = 4 * 1024 * 1024
+    """wire size (`too-large`)"""
+    depth_max: Count = 256
+    """nesting of elements; also of entities in entities (`too-deep`)"""
+    elements_max: Count = 500_000
+    """elements in the message (`too-many-elements`)"""
+    attributes_max: Count = 1_024
+    """attributes, namespace declarations included, on one element (`too-many-attributes`)"""
+    attributes_total_max: Count = 2_000_000
+    """the same in the whole message; a DTD can give every element attributes that are nowhere
+    written (`too-many-attributes`)"""
+    names_max: Count = 20_000
+    """distinct names in the message (`too-many-names`)"""
+    name_bytes_max: Count = 1_024
+    """one prefix or local name (`name-too-long`)"""
+    namespace_bytes_max: Count = 1_024
+    """one namespace name (`namespace-too-long`)"""
+    doctype_bytes_max: Count = 64 * 1024
+    """the DOCTYPE declaration with its internal subset (`doctype-too-large`)"""
+    expansion_max: Count = 16 * 1024 * 1024
+    """text, attribute values, comments and processing instructions, names and namespaces as often
+    as they stand in the message, after expansion of internal entities (`entity-expansion`)"""
 
 
 DEFAULT_LIMITS = MessageLimits()

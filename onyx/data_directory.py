@@ -25,8 +25,9 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from onyx.errors import DataDirectoryError, DataDirectoryInUse, UnwritableOutput
 from overlay.link.store_head import sync_directory

@@ -26,11 +26,11 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import trio
+from msgspec.structs import replace
 
 from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, RestartPolicy, describe_exit

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from overlay.log_options import LEVELS, LogFormat, LogOptions
 
 USUAL_LOGS = LogOptions()
-_usual = USUAL_LOGS.level  # of this process, to which SIGUSR1 comes back
+_usual: str = USUAL_LOGS.level  # of this process, to which SIGUSR1 comes back
 _own: tuple[str, logging.Handler] | None = None  # of this process: its name, and who writes lines
 
 

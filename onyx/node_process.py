@@ -29,11 +29,12 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import trio
+from msgspec.structs import asdict
 
 from formats.kernel import AVAILABLE, slowness
 from onyx.background import background_tasks
@@ -671,7 +672,7 @@ async def _take_settings(file: _File, vitals: Vitals) -> None:
 def _start(process: NodeProcess, limits: Limits) -> dict[str, object]:
     """What the first line of a log says of a process: which it is, and its bounds."""
     found = {**who(), "node": process.name, "listens": str(process.node.listen)}
-    bounds = ((field.name, getattr(limits, field.name)) for field in fields(limits))
+    bounds = asdict(limits).items()
     return found | {name: value for name, value in bounds if isinstance(value, int | float)}
 
 

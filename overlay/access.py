@@ -22,8 +22,11 @@ from hmac import compare_digest
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from overlay.link.principal import NOBODY, Principal
-from overlay.toml_table import TomlTable
+from overlay.toml_table import Misfit
 
 ANYTHING, OWN = "*", "own"
 
@@ -87,18 +90,24 @@ class Rule(NamedTuple):
     scope: str
 
 
-@dataclass(frozen=True, slots=True)
-class AccessOptions:
-    """Who may do so unless the table says more (``[access]``): principals, each.
-
-    subscribe  see the messages of all sources
-    own        have profiles
-    publish    register sources, and publish as these
-    """
+class AccessOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who may do so unless the table says more (``[access]``): principals, each."""
 
     subscribe: tuple[str, ...] = ("user/*",)
+    """who sees the messages of all sources"""
     own: tuple[str, ...] = ("user/*",)
+    """who has profiles"""
     publish: tuple[str, ...] = ("source/*",)
+    """who may register sources, and publish as these"""
+
+    def check(self) -> None:
+        """Misfit where somebody is no principal."""
+        for name, principals in asdict(self).items():
+            for principal in principals:
+                try:
+                    check_rule(Rule(principal, name, ANYTHING))
+                except ValueError as error:
+                    raise Misfit(name, str(error)) from None
 
     def rules(self) -> tuple[Rule, ...]:
         return (
@@ -216,27 +225,3 @@ def check_rule(rule: Rule) -> None:
         raise ValueError(
             f"scope 'own' with {rule.role!r}; expected it with one of {', '.join(of_owners)}"
         )
-
-
-def read_access(top: TomlTable) -> AccessOptions:
-    """``[access]`` of a topology file; TopologyError."""
-    default = AccessOptions()
-    names = ("subscribe", "own", "publish")
-    table = top.table("access", names)
-    found = {}
-    for name in names:
-        found[name] = tuple(table.texts(name, list(getattr(default, name))))
-        for principal in found[name]:
-            try:
-                check_rule(Rule(principal, name, ANYTHING))
-            except ValueError as error:
-                raise table.refusal(name, str(error)) from None
-    return AccessOptions(**found)
-
-
-def access_to_toml(access: AccessOptions) -> Iterable[str]:
-    """The lines of ``[access]``."""
-    yield from ("", "[access]")
-    for name in ("subscribe", "own", "publish"):
-        values = ", ".join(f'"{principal}"' for principal in getattr(access, name))
-        yield f"{name} = [{values}]"

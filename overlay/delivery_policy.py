@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from overlay.link.frame_fields import in_words
+from overlay.unfit import in_words
 
 DROP_OLDEST: Final = "drop-oldest"
 DROP_NEWEST: Final = "drop-newest"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, TypeAlias, get_args
 
-from overlay.toml_table import TomlTable, table_lines
+from msgspec import Struct
 
-LEVELS = ("debug", "info", "warning", "error")
+Level: TypeAlias = Literal["debug", "info", "warning", "error"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class LogFormat(StrEnum):
@@ -16,23 +16,10 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
-    """``level``: one of LEVELS; what is below it is not written."""
+class LogOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """The last release does not know the table."""
 
-    level: str = "info"
+    level: Level = "info"
+    """from which on all processes log: `debug`, `info`, `warning`, `error`"""
     format: LogFormat = LogFormat.TEXT
-
-
-def read_log(top: TomlTable) -> LogOptions:
-    """``[log]`` of a topology file; TopologyError for what is wrong in it."""
-    table = top.table("log", ("level", "format"))
-    default = LogOptions()
-    found = table.choice("format", [*LogFormat], default.format)
-    return LogOptions(table.choice("level", LEVELS, default.level), LogFormat(found))
-
-
-def log_to_toml(options: LogOptions) -> Iterator[str]:
-    """The lines of ``[log]``, if they say something: the last release does not know them."""
-    if options != LogOptions():
-        yield from table_lines("log", options)
+    """lines as `text`, or as `json`"""

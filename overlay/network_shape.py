@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
+from msgspec import structs
+
 from formats import Compression, FormatError, compress, decompress
 from overlay.link.frames import ShapeAnnounced
 from overlay.link.tables import Row, Table
@@ -234,7 +236,7 @@ def kept_down(now: NetworkShape, declared: Topology) -> list[Pair]:
 
 def without_broker(topology: Topology, broker: str) -> Topology:
     """The same network without a broker and its links; perhaps no longer connected."""
-    return replace(
+    return structs.replace(
         topology,
         brokers=tuple(each for each in topology.brokers if each.id != broker),
         links=tuple(link for link in topology.links if broker not in link.ends),
@@ -245,7 +247,7 @@ def without_links(topology: Topology, pairs: frozenset[Pair]) -> Topology:
     """The same network without some links; perhaps no longer connected."""
     if not pairs:
         return topology
-    return replace(
+    return structs.replace(
         topology,
         links=tuple(link for link in topology.links if frozenset(link.ends) not in pairs),
     )
@@ -256,7 +258,7 @@ def refreshed(shape: NetworkShape, file: Topology) -> NetworkShape:
     formats and limits may have changed while it was down, brokers and links have not."""
     brokers = {broker.id: broker for broker in file.brokers}
     links = {frozenset(link.ends): link for link in file.links}
-    declared = replace(
+    declared = structs.replace(
         shape.declared,
         data_directory=file.data_directory,
         registration=file.registration,
@@ -268,7 +270,7 @@ def refreshed(shape: NetworkShape, file: Topology) -> NetworkShape:
         admin=file.admin,
         brokers=tuple(brokers.get(broker.id, broker) for broker in shape.declared.brokers),
         links=tuple(
-            replace(links.get(frozenset(link.ends), link), latency_ms=link.latency_ms)
+            structs.replace(links.get(frozenset(link.ends), link), latency_ms=link.latency_ms)
             for link in shape.declared.links
         ),
     )

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, Self, TypeAlias
 
+from msgspec import Meta, Struct, field
+from msgspec.structs import force_setattr, replace
+
+from formats import LEVELS, Compression
 from formats.codec import WireFormat
-from overlay.stores import SQLITE
+from overlay.stores import SQLITE, check_store
+from overlay.toml_table import Misfit, Text, quote
 
 DEFAULT_LATENCY_MS = 1.0
 DEFAULT_BANDWIDTH_KBPS = 1_000_000.0
@@ -17,7 +23,19 @@ LINKS_PORT_OFFSET = 10_000
 """From the port where clients come to the one where other processes of the network do, unless the
 file names that."""
 
-LinkFormat: TypeAlias = WireFormat | Literal["auto"]
+if TYPE_CHECKING:
+    LinkFormat: TypeAlias = WireFormat | Literal["auto"]
+else:
+    LinkFormat = Literal[(*map(str, WireFormat), AUTO)]  # as a file has it
+NodeName: TypeAlias = Annotated[
+    str,  # "." and ".." would be fine words but are no names for a directory
+    Meta(
+        pattern=r"^(?!\.+\Z)[A-Za-z0-9._-]{1,64}\Z",
+        extra={"form": "is no name, expected 1 to 64 of A-Z a-z 0-9 . _ - (not only dots)"},
+    ),
+]
+_HOST = re.compile(r"[A-Za-z0-9.:%_-]+")
+_LINKS = "`listen` with 10 000 added to the port (beyond 65 535: taken from it); port 0 where it is"
 
 
 class Transformation(StrEnum):
@@ -29,14 +47,47 @@ class Transformation(StrEnum):
     FULL = "full"
 
 
-class Address(NamedTuple):
-    """Where a node listens; ``str()`` is the form of the file, an IPv6 host in brackets."""
+class Address(tuple[str, int]):
+    """Where a node listens; ``str()`` is the form of the file, an IPv6 host in brackets.
 
-    host: str
-    port: int
+    No NamedTuple, which msgspec would take to be an array.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, host: str, port: int) -> Self:
+        return super().__new__(cls, (host, port))
+
+    def __getnewargs__(self) -> tuple[str, int]:
+        return (self.host, self.port)
+
+    @property
+    def host(self) -> str:
+        return self[0]
+
+    @property
+    def port(self) -> int:
+        return self[1]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """ValueError says what was expected."""
+        host, colon, port = text.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            raise ValueError(f"{quote(text)}: write an IPv6 host in brackets, [::1]:7000")
+        if not colon or not _HOST.fullmatch(host) or not (port.isascii() and port.isdecimal()):
+            raise ValueError(f'{quote(text)} is no address, expected "host:port"')
+        if len(port) > 5 or int(port) > 65_535:
+            raise ValueError(f"{quote(text)}: the port is out of range, expected 0 to 65535")
+        return cls(host, int(port))
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def __bool__(self) -> bool:
+        return bool(self.host)
 
 
 Addresses: TypeAlias = tuple[Address, ...]
@@ -46,8 +97,8 @@ Addresses: TypeAlias = tuple[Address, ...]
 class Place(NamedTuple):
     """A point on the earth, in degrees; north and east are positive."""
 
-    latitude: float
-    longitude: float
+    latitude: Annotated[float, Meta(ge=-90, le=90)]
+    longitude: Annotated[float, Meta(ge=-180, le=180)]
 
 
 NOWHERE = Address("", 0)
@@ -65,24 +116,42 @@ def links_address(listen: Address) -> Address:
     return Address(listen.host, port if port < 65_536 else listen.port - LINKS_PORT_OFFSET)
 
 
-@dataclass(frozen=True, slots=True)
-class _Listening:
-    """``listen`` is where sources and users come, ``links`` where other processes of the network do
-    (NOWHERE: to ``links_address(listen)``).  ``standby`` and ``standby_links`` are those of its
-    standby (NOWHERE: it has none); ``store`` is where both have their rows (overlay/stores.py)."""
-
-    id: str
+class _Listening(Struct, frozen=True, forbid_unknown_fields=True):
+    id: NodeName
+    """unique among all nodes"""
     listen: Address
-    links: Address = field(default=NOWHERE, kw_only=True)
-    standby: Address = field(default=NOWHERE, kw_only=True)
-    standby_links: Address = field(default=NOWHERE, kw_only=True)
-    store: str = field(default=SQLITE, kw_only=True)
+    """where sources and users come: `"host:port"`, an IPv6 host in brackets; port 0: any free port;
+    no two may be the same but for that"""
+
+
+class _Node(_Listening, frozen=True, kw_only=True):
+    links: Annotated[Address, Meta(extra={"shown": _LINKS})] = NOWHERE
+    """where the other processes of the network come, written the same; clients are not let in
+    there, nor these at `listen`, so that no number of clients keeps a broker off its links, and a
+    firewall can tell them apart"""
+    standby: Address = NOWHERE
+    """where its standby listens, as `listen`; takes a store in PostgreSQL
+    ([survival.md](survival.md))"""
+    standby_links: Annotated[Address, Meta(extra={"shown": "as `links`"})] = NOWHERE
+    """where the other processes of the network come to that"""
+    store: Annotated[Text, Meta(extra={"shown": "`url` of `[stores]`"})] = SQLITE
+    """where the rows of both are: `"postgresql://HOST/DATABASE"` without a password, or `"sqlite"`,
+    a file in the data directory"""
 
     def __post_init__(self) -> None:
         if self.links == NOWHERE:
-            object.__setattr__(self, "links", links_address(self.listen))
+            force_setattr(self, "links", links_address(self.listen))
         if self.has_standby and self.standby_links == NOWHERE:
-            object.__setattr__(self, "standby_links", links_address(self.standby))
+            force_setattr(self, "standby_links", links_address(self.standby))
+
+    def check(self) -> None:
+        """Misfit where one does not go with another."""
+        check_store("store", self.store)
+        if self.has_standby and self.store == SQLITE:
+            reason = 'has nothing to go on with: store is a file, expected "postgresql://..."'
+            raise Misfit("standby", reason)
+        if self.standby_links and not self.has_standby:
+            raise Misfit("standby_links", "there is no standby, expected standby as well")
 
     @property
     def has_standby(self) -> bool:
@@ -109,38 +178,87 @@ class _Listening:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationNode(_Listening):
-    """See the fields of ``_Listening``; brokers come to ``links``."""
+class RegistrationNode(_Node, frozen=True):
+    """Brokers come to ``links``."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerNode(_Listening):
-    """One broker: ``capacity`` is how many profiles it may host (0: it only routes).  ``label`` is
-    for people (a city, a data centre) and means nothing to the network.
-    """
+class BrokerNode(_Node, frozen=True, kw_only=True):
+    """One broker."""
 
-    place: Place | None = None
-    capacity: int = DEFAULT_CAPACITY
-    label: str = ""
+    label: Text = ""
+    """for people, such as a city; shown in tables and pictures"""
+    place: Annotated[Place | None, Meta(title="[latitude, longitude] in degrees")] = None
+    """`[latitude, longitude]` in degrees, north and east positive; used for placement"""
+    capacity: Annotated[int, Meta(ge=0, le=1_000_000_000)] = DEFAULT_CAPACITY
+    """profiles that the broker may host; 0: it only routes"""
+
+    def check(self) -> None:
+        """Misfit where one does not go with another."""
+        super().check()
+        if len(self.label) > 64 or not self.label.isprintable():
+            raise Misfit("label", "must be at most 64 printable characters")
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True, forbid_unknown_fields=True):
     """A connection between two brokers, used in both directions.
 
-    ``latency_ms`` (one way) and ``bandwidth_kbps`` (1000 bits a second, each way) are what the
-    operator expects of it; broadcast trees and placement are computed from them, nothing is
-    slowed down to them.  ``bandwidth_given`` says that the file names the bandwidth.  ``format`` is
-    the wire format of messages on it, AUTO if its ends choose by what they measure; ``level`` that
-    of its compression (None: the default).  ``transformation`` is what messages on it are cut
-    down to.
+    Latency and bandwidth are what the operator expects of it; broadcast trees and placement are
+    computed from them, nothing is slowed down to them.
     """
 
-    ends: tuple[str, str]
-    latency_ms: float = DEFAULT_LATENCY_MS
-    bandwidth_kbps: float = DEFAULT_BANDWIDTH_KBPS
+    ends: Annotated[tuple[str, str], Meta(title="the ids of two brokers")]
+    """the ids of two brokers; a pair has at most one link"""
+    latency_ms: Annotated[float, Meta(ge=0, le=60_000)] = DEFAULT_LATENCY_MS
+    """one way; 0 to 60 000, a thousandth of a millisecond counts"""
+    given_kbps: Annotated[float, Meta(ge=1, le=1e9)] | None = field(
+        default=None, name="bandwidth_kbps"
+    )
+    """each way, in 1000 bits a second"""
     format: LinkFormat = WireFormat.BINARY
-    level: int | None = None
-    bandwidth_given: bool = False
+    """how messages are written on this link: `"binary"` (parsed once, at the root broker),
+    `"dictionary"` (the same less the words of the source's schema) or `"text"`, each also with
+    `+zstd` or `+zlib` to compress it ([formats.md](formats.md)); or `"auto"`: each end chooses for
+    what it sends"""
+    level: Annotated[int, Meta(ge=1, le=LEVELS[Compression.ZSTD][-1])] | None = None
+    """of the compression: 1 to 19 (`+zstd`) or 1 to 9 (`+zlib`); higher is smaller and slower"""
     transformation: Transformation = Transformation.OFF
+    """`"projection"`: what nobody behind the link needs is cut out of its messages
+    ([transformation.md](transformation.md)); `"full"`: what `return` clauses make of them is
+    computed on the way, too, where that makes them smaller; `"off"`: messages stay whole"""
+    given_mbps: Annotated[float, Meta(ge=0.001, le=1e6)] | None = field(
+        default=None, name="bandwidth_mbps"
+    )
+    """or in 1 000 000 bits a second"""
+
+    def __post_init__(self) -> None:
+        if self.format != AUTO:
+            force_setattr(self, "format", WireFormat(self.format))
+        if self.given_mbps is not None:
+            if self.given_kbps is not None:
+                reason = "bandwidth_kbps is given as well, expected one of both"
+                raise Misfit("bandwidth_mbps", reason)
+            force_setattr(self, "given_kbps", self.given_mbps * 1000)
+            force_setattr(self, "given_mbps", None)
+
+    @property
+    def bandwidth_given(self) -> bool:
+        """Whether the file names the bandwidth."""
+        return self.given_kbps is not None
+
+    @property
+    def bandwidth_kbps(self) -> float:
+        return DEFAULT_BANDWIDTH_KBPS if self.given_kbps is None else self.given_kbps
+
+    def check(self) -> None:
+        """Misfit where the level is not one of the format."""
+        if self.level is None or self.level in (levels := levels_of(self.format)):
+            return
+        if not levels:
+            raise Misfit("level", f"the format {quote(self.format)} is not compressed")
+        raise Misfit("level", f"{self.level} is out of range, expected {levels[0]} to {levels[-1]}")
+
+
+def levels_of(form: str) -> Sequence[int]:
+    """Of the compression of messages on a link; AUTO may choose one."""
+    compression = next((each.compression for each in WireFormat if each == form), Compression.ZSTD)
+    return LEVELS[compression] if compression is not Compression.NONE else ()

@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from urllib.parse import urlsplit
 
-from overlay.toml_table import TomlTable, quote, table_lines
+from msgspec import Struct
+
+from overlay.toml_table import Misfit, Text, quote
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@dataclass(frozen=True, slots=True)
-class OidcOptions:
-    """issuer    who signs the tokens: their ``iss``
-    audience  what they are for, this network: their ``aud``, or one of these
-    jwks      where the issuer's keys are: an https URL, or a file
-    claim     what the user's name is in a token
-    """
+class OidcOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """Every process reads the keys for itself."""
 
-    issuer: str
-    audience: str
-    jwks: str
-    claim: str = "sub"
+    issuer: Text
+    """the `iss` of its tokens"""
+    audience: Text
+    """this network, as the issuer calls it: their `aud`, or one of these"""
+    jwks: Text
+    """where its keys are (a JSON Web Key Set): an `https://` URL (`http://` on this machine alone),
+    or a file; read again every hour, and for a key that is not known"""
+    claim: Text = "sub"
+    """the claim that is a user's name: 1 to 200 printable characters without `/` and `\\|`. Not one
+    that users choose themselves: `user/ann` by a token is who `user/ann` is by a certificate"""
 
     @property
     def is_url(self) -> bool:
         """Whether the keys come over the network."""
         return "://" in self.jwks
 
-
-def read_oidc(top: TomlTable) -> OidcOptions | None:
-    """``[oidc]`` of a topology file; TopologyError for what is wrong in it."""
-    if "oidc" not in top:
-        return None
-    table = top.table("oidc", [field.name for field in fields(OidcOptions)])
-    jwks = table.text("jwks")
-    if "\0" in jwks or ("://" in jwks and not _is_safe(jwks)):
-        raise table.refusal("jwks", f"{quote(jwks)} is no https:// URL, and no file")
-    return OidcOptions(
-        table.text("issuer"), table.text("audience"), jwks, table.text("claim", "sub")
-    )
+    def check(self) -> None:
+        """Misfit where the keys are nowhere safe."""
+        if "\0" in self.jwks or (self.is_url and not _is_safe(self.jwks)):
+            raise Misfit("jwks", f"{quote(self.jwks)} is no https:// URL, and no file")
 
 
 def _is_safe(url: str) -> bool:
@@ -50,9 +43,3 @@ def _is_safe(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
-
-
-def oidc_to_toml(options: OidcOptions | None) -> Iterator[str]:
-    """The lines of ``[oidc]``, if there is one."""
-    if options is not None:
-        yield from table_lines("oidc", options)

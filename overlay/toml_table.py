@@ -1,7 +1,8 @@
-"""TomlTable: one table of a TOML file, read key by key with a check at each.
+"""From a TOML file to records and back; what msgspec refuses becomes a ``TopologyError`` with its
+key and what was expected there.
 
-Whatever is wrong becomes a ``TopologyError`` that names the file and the key.  Keys that nobody
-knows are refused when the table is opened, so that a misspelt key is never silently a default.
+A record is a frozen ``Struct`` that forbids unknown fields: a misspelt key is never silently a
+default.  ``formats.limits.setting`` says the bounds of a field, and what it means.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import fields
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import fields
 
 from overlay.errors import TopologyError
+from overlay.unfit import unfit
 
 KEY_PARTS_MAX = 3  # "limits.link.window_frames"
 LINES_MAX = 100_000  # the largest network, every value written out, has 88,000
@@ -24,9 +30,20 @@ _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
 _LONG_KEY = re.compile(  # where a key may stand
     rf"(?:^|[\[{{,])[ \t]*+(?:{_KEY_PART}\.[ \t]*+){{{KEY_PARTS_MAX}}}", re.MULTILINE
 )
+S = TypeVar("S", bound=Struct)
+
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
-def read_toml(text: str, file: str) -> dict[str, object]:
+class Misfit(ValueError):
+    """Raised by the ``__post_init__`` of a record about its field ``key``."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key = key
+
+
+def read_toml(text: str, file: str) -> dict[str, Any]:
     """The entries of a file; TopologyError when it is not TOML, or nested more deeply than any
     topology: a key of very many parts takes time by their square."""
     if text.count("\n") > LINES_MAX:
@@ -43,130 +60,48 @@ def read_toml(text: str, file: str) -> dict[str, object]:
         raise TopologyError(file, "", "is not valid TOML: nested too deeply") from None
 
 
-class TomlTable:
-    """A table at ``path`` ("" for the whole file) of which only the keys ``known`` are legal."""
+def read_record(given: object, kind: type[S], file: str, key: str = "") -> S:
+    """The table ``key`` of a file ("" for the whole file); TopologyError."""
+    try:
+        return convert(given, kind, dec_hook=_parse)
+    except ValidationError as error:
+        raise _refusal(error, given, kind, file, key) from None
 
-    def __init__(
-        self, file: str, path: str, entries: Mapping[str, object], known: Collection[str]
-    ) -> None:
-        self.file = file
-        self.path = path
-        self._entries = entries
-        for key in entries:
-            if key not in known:
-                raise self.refusal(key, f"unknown key{did_you_mean(key, known)}")
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._entries
+def taken_apart(hint: Any) -> tuple[Any, dict[str, Any]]:
+    """The type that an annotation has, but for None, and all that its Metas say."""
+    said: dict[str, Any] = {}
+    while get_origin(hint) is Annotated or NoneType in get_args(hint):
+        if get_origin(hint) is Annotated:
+            hint, *metas = get_args(hint)
+            said |= {name: value for meta in metas for name, value in meta.__rich_repr__()}
+        else:
+            (hint,) = (each for each in get_args(hint) if each is not NoneType)
+    return hint, {**said, **(said.get("extra") or {})}
 
-    def refusal(self, key: str, reason: str) -> TopologyError:
-        """The error to raise about ``key`` of this table ("" for the table itself)."""
-        return TopologyError(self.file, self._path_of(key), reason)
 
-    def text(self, key: str, default: str | None = None) -> str:
-        """A string that is not empty."""
-        value = self._value(key, default, "a string")
-        if not isinstance(value, str):
-            raise self._wrong_type(key, "a string", value)
-        if not value:
-            raise self.refusal(key, "must not be empty")
-        return value
+def toml_lines(record: Struct, name: str = "") -> Iterator[str]:
+    """A record as a file, every value written out but for what is empty by itself; the tables in it
+    come last, below ``name``."""
+    tables: dict[str, Struct] = {}
+    names = record.__struct_fields__
+    defaults = dict(zip(reversed(names), reversed(record.__struct_defaults__), strict=False))
+    for field, key in zip(names, record.__struct_encode_fields__, strict=True):
+        value = getattr(record, field)
+        if isinstance(value, Struct):
+            tables[f"{name}.{key}"] = value
+        elif value or isinstance(value, int | float) or value != defaults.get(field):
+            yield f"{key} = {_text(value)}"
+    for path, table in tables.items():
+        yield from ("", f"[{path}]", *toml_lines(table, path))
 
-    def choice(self, key: str, choices: Collection[str], default: str) -> str:
-        """One of ``choices``."""
-        value = self.text(key, default)
-        if value not in choices:
-            *others, last = (quote(choice) for choice in choices)
-            expected = f"{', '.join(others)} or {last}" if others else last
-            raise self.refusal(
-                key,
-                f"{quote(value)} is not known, expected {expected}{did_you_mean(value, choices)}",
-            )
-        return value
 
-    def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
-        """An integer or a float, ``low <= value <= high``."""
-        value = self._value(key, default, "a number")
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self._wrong_type(key, "a number", value)
-        return float(self._in_range(key, value, low, high))
-
-    def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
-        """An integer, ``low <= value <= high``."""
-        value = self._value(key, default, "an integer")
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self._wrong_type(key, "an integer", value)
-        return int(self._in_range(key, value, low, high))
-
-    def flag(self, key: str) -> bool:
-        """A boolean."""
-        value = self._value(key, None, "a boolean")
-        if not isinstance(value, bool):
-            raise self._wrong_type(key, "a boolean", value)
-        return value
-
-    def array(self, key: str, length: int, expected: str) -> list[object]:
-        """An array of exactly ``length`` entries; ``expected`` describes it for the refusal."""
-        value = self._value(key, None, expected)
-        if not isinstance(value, list):
-            raise self._wrong_type(key, expected, value)
-        if len(value) != length:
-            raise self.refusal(key, f"has {len(value)} entries, expected {expected}")
-        return value
-
-    def texts(self, key: str, default: list[str]) -> list[str]:
-        """An array of strings."""
-        value = self._value(key, default, "an array of strings")
-        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-            raise self._wrong_type(key, "an array of strings", value)
-        return value
-
-    def table(self, key: str, known: Collection[str]) -> TomlTable:
-        """The table ``[key]``; an empty one when the file has none."""
-        value = self._entries.get(key, {})
-        if not isinstance(value, dict):
-            raise self._wrong_type(key, f"a table [{key}]", value)
-        return TomlTable(self.file, self._path_of(key), value, known)
-
-    def tables(self, key: str, known: Collection[str], entries_max: int) -> list[TomlTable]:
-        """The array of tables ``[[key]]``, at most ``entries_max``; empty when there is none."""
-        value = self._entries.get(key, [])
-        if not isinstance(value, list):
-            raise self._wrong_type(key, f"an array of tables [[{key}]]", value)
-        if len(value) > entries_max:
-            raise self.refusal(key, f"has {len(value)} entries, at most {entries_max} are allowed")
-        opened = []
-        for index, entry in enumerate(value):
-            path = self._path_of(f"{key}[{index}]")
-            if not isinstance(entry, dict):
-                raise TopologyError(self.file, path, f"must be a table, not {_kind(entry)}")
-            opened.append(TomlTable(self.file, path, entry, known))
-        return opened
-
-    def is_array(self, key: str) -> bool:
-        """Whether ``key`` was written as ``[[key]]``."""
-        return isinstance(self._entries.get(key), list)
-
-    def _path_of(self, key: str) -> str:
-        key = key if key.isprintable() and len(key) <= 80 else quote(key)
-        return ".".join(part for part in (self.path, key) if part)
-
-    def _value(self, key: str, default: object, expected: str) -> object:
-        value = self._entries.get(key, default)
-        if value is None:
-            raise self.refusal(key, f"is missing, expected {expected}")
-        return value
-
-    def _wrong_type(self, key: str, expected: str, value: object) -> TopologyError:
-        return self.refusal(key, f"must be {expected}, not {_kind(value)}")
-
-    def _in_range(self, key: str, value: float, low: float, high: float) -> float:
-        # Written so that NaN, which TOML allows, falls outside.
-        if not low <= value <= high:
-            shown = shown_number(value)
-            bounds = [f"{each:.15g}" if each % 1 else str(int(each)) for each in (low, high)]
-            raise self.refusal(key, f"{shown} is out of range, expected {' to '.join(bounds)}")
-        return value
+def _text(value: Any) -> str:
+    if isinstance(value, int | float):
+        return repr(value).lower()  # true
+    if type(value) is tuple or hasattr(value, "_fields"):
+        return f"[{', '.join(map(_text, value))}]"
+    return toml_text(str(value))
 
 
 def quote(text: str) -> str:
@@ -175,47 +110,113 @@ def quote(text: str) -> str:
     return f'"{shown[:80]}…"' if len(shown) > 80 else f'"{shown}"'
 
 
-def shown_number(value: float) -> str:
-    """A number of a file for a message."""
-    if isinstance(value, int):
-        return str(value) if abs(value) < _SHOWN_BELOW else "an integer of very many digits"
-    return f"{value:g}" if math.isfinite(value) else str(value)
-
-
 def toml_text(text: str) -> str:
     """A TOML basic string: JSON's escapes are TOML's, except that TOML escapes DEL too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def table_lines(name: str, options: Any) -> Iterator[str]:
-    """The lines of the table ``[name]``: every value of a dataclass, but None and ""."""
-    yield from ("", f"[{name}]")
-    for field in fields(options):
-        value = getattr(options, field.name)
-        if isinstance(value, bool):
-            yield f"{field.name} = {str(value).lower()}"
-        elif isinstance(value, int | float):
-            yield f"{field.name} = {value!r}"
-        elif value is not None and str(value):
-            yield f"{field.name} = {toml_text(str(value))}"
-
-
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``"; did you mean X?"`` when a known word is close, otherwise ""."""
-    candidates = sorted(known)
-    folded = {candidate.casefold(): candidate for candidate in candidates}
+    folded = {candidate.casefold(): candidate for candidate in sorted(known)}
     close = difflib.get_close_matches(word.casefold(), folded, n=1)
     return f"; did you mean {quote(folded[close[0]])}?" if close else ""
 
 
-def _kind(value: object) -> str:
-    """What a TOML value is, for a message."""
-    names: tuple[tuple[type, str], ...] = (
-        (bool, "a boolean"),
-        (str, "a string"),
-        (int, "an integer"),
-        (float, "a float"),
-        (list, "an array"),
-        (dict, "a table"),
-    )
-    return next((name for kind, name in names if isinstance(value, kind)), "a date or time")
+def _parse(kind: Any, value: object) -> object:
+    """What is written as a text and is something else."""
+    if not isinstance(value, str):
+        raise ValueError  # the type is said
+    if kind is not Path:
+        return kind.parse(value)
+    if "\0" in value:
+        raise ValueError("must not contain a NUL character")
+    return Path(value)
+
+
+_KINDS: Mapping[type, str] = {
+    bool: "a boolean",
+    str: "a string",
+    int: "an integer",
+    float: "a float",
+    list: "an array",
+    dict: "a table",
+}
+
+
+def _refusal(error: ValidationError, given: Any, hint: Any, file: str, key: str) -> TopologyError:
+    path, value, why = unfit(error, given)
+    for step in path:
+        kind, _ = taken_apart(hint)
+        if isinstance(step, str):
+            hint = next(field.type for field in fields(kind) if field.encode_name == step)
+            key = _below(key, step)
+        elif hasattr(kind, "_fields"):
+            key = _below(key, kind._fields[step])
+            hint = get_type_hints(kind, include_extras=True)[kind._fields[step]]
+        else:
+            hints = get_args(kind)
+            key, hint = f"{key}[{step}]", hints[0 if ... in hints else step]
+    kind, says = taken_apart(hint)
+    cause = error.__cause__
+    if isinstance(cause, Misfit):
+        return TopologyError(file, _below(key, cause.key), str(cause))
+    if why.startswith("Object contains"):
+        known = [*kind.__struct_encode_fields__, *getattr(kind, "OTHER_KEYS", ())]
+        unknown = next(each for each in value if each not in known)
+        shown = unknown if unknown.isprintable() and len(unknown) <= 80 else quote(unknown)
+        return TopologyError(file, _below(key, shown), f"unknown key{did_you_mean(unknown, known)}")
+    takes, expected = _expected(kind, says, key)
+    if not why:
+        reason = says.get("missing", f"is missing, expected {expected}")
+    elif type(value) not in takes:
+        reason = f"must be {expected}, not {_KINDS.get(type(value), 'a date or time')}"
+    else:
+        reason = _reason(kind, says, value, expected, str(cause or why))
+    return TopologyError(file, key, reason)
+
+
+def _below(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name
+
+
+def _expected(kind: Any, says: Mapping[str, Any], key: str) -> tuple[tuple[type, ...], str]:
+    """The types of a value that would do, and how they are called."""
+    name = key.rpartition(".")[2]
+    if kind is float:
+        return (int, float), "a number"
+    if kind in _KINDS:
+        return (kind,), _KINDS[kind]
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return (dict,), "a table" if name.endswith("]") else f"a table [{name}]"
+    if get_origin(kind) is tuple and get_args(kind)[0] is str:
+        return (list,), says.get("title", "an array of strings")
+    if get_origin(kind) is tuple or hasattr(kind, "_fields"):
+        return (list,), says.get("title", f"an array of tables [[{name}]]")
+    return (str,), "a string"
+
+
+def _reason(kind: Any, says: Mapping[str, Any], value: Any, expected: str, why: str) -> str:
+    """Of a value that has the right type."""
+    if value == "":
+        return "must not be empty"
+    if isinstance(value, list) and not value and "missing" in says:
+        return str(says["missing"])
+    if isinstance(value, list):
+        most = f"at most {says['max_length']} are allowed" if "max_length" in says else ""
+        return f"has {len(value)} entries, {most or f'expected {expected}'}"
+    if isinstance(value, int | float):
+        low, high = (f"{each:.15g}" if each % 1 else int(each) for each in (says["ge"], says["le"]))
+        return f"{_shown(value)} is out of range, expected {low} to {high}"
+    if why.startswith("Invalid enum"):
+        choices = get_args(kind) or list(kind)
+        *others, last = map(quote, choices)
+        known = f"{', '.join(others)} or {last}"
+        return f"{quote(value)} is not known, expected {known}{did_you_mean(value, choices)}"
+    return f"{quote(value)} {says['form']}" if "form" in says else why
+
+
+def _shown(value: float) -> str:
+    """A number of a file for a message."""
+    if isinstance(value, int):
+        return str(value) if abs(value) < _SHOWN_BELOW else "an integer of very many digits"
+    return f"{value:g}" if math.isfinite(value) else str(value)

@@ -26,94 +26,48 @@ different brokers, each pair at most once; every broker can be reached from ever
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import TypedDict, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
-from formats import LEVELS, Compression, WireFormat
-from overlay.access import AccessOptions, access_to_toml, read_access
-from overlay.archive import ArchiveOptions, archive_to_toml, read_archive
+from msgspec import Meta, Struct, defstruct, field
+from msgspec.structs import fields, replace
+
+from formats import WireFormat
+from overlay.access import AccessOptions
+from overlay.archive import ArchiveOptions
 from overlay.errors import TopologyError
-from overlay.gateway import GatewayTable, gateway_to_toml, read_gateway
-from overlay.limits import Limits, limits_to_toml, read_limits
+from overlay.gateway import GatewayTable
+from overlay.limits import ALL_PROCESSES, Limits
 from overlay.link.principal import Principal
-from overlay.log_options import LogOptions, log_to_toml, read_log
+from overlay.log_options import LogOptions
 from overlay.nodes import (
-    AUTO,
-    DEFAULT_CAPACITY,
     NOWHERE,
     Address,
     BrokerNode,
     Link,
-    LinkFormat,
+    NodeName,
     Place,
     RegistrationNode,
     Transformation,
+    levels_of,
     standby_name,
 )
-from overlay.oidc import OidcOptions, oidc_to_toml, read_oidc
-from overlay.planning import PlanningOptions, planning_to_toml, read_planning
+from overlay.oidc import OidcOptions
+from overlay.planning import PlanningOptions
 from overlay.state_directory import KNOWN_NETWORKS, state_directory
-from overlay.stores import SQLITE, TRIAL, StoreOptions, read_store, read_stores, stores_to_toml
+from overlay.stores import TRIAL, StoreOptions
 from overlay.toml_table import (
-    TomlTable,
+    Misfit,
+    Text,
     did_you_mean,
     quote,
+    read_record,
     read_toml,
-    shown_number,
+    toml_lines,
     toml_text,
 )
-
-# -------------------------------------------------------------------------------------------------
-# AdminOptions: where each process says how it is (``[admin]`` of a topology file).
-#
-# Off by itself.  The address of each process follows from where it listens, so that a file of many
-# brokers names none twice.
-
-
-@dataclass(frozen=True, slots=True)
-class AdminOptions:
-    """The admin addresses of a network's processes.
-
-    host           of all of them; whoever reaches one sees metrics, and no contents of messages
-    port_offset    from the port where clients come to a process; 0: any free one, which its log and
-                   ``onyx status`` name
-    """
-
-    host: str = "127.0.0.1"
-    port_offset: int = 20_000
-
-    def address(self, listen: Address) -> Address:
-        """Of the process that listens there; beyond the last port it counts down."""
-        if not self.port_offset:
-            return Address(self.host, 0)
-        port = listen.port + self.port_offset
-        return Address(self.host, port if port < 65_536 else listen.port - self.port_offset)
-
-
-def read_admin(top: TomlTable) -> AdminOptions | None:
-    """``[admin]`` of a topology file, None where it has none; TopologyError for what is wrong."""
-    if "admin" not in top:
-        return None
-    table = top.table("admin", [field.name for field in fields(AdminOptions)])
-    default = AdminOptions()
-    return AdminOptions(
-        host=table.text("host", default.host),
-        port_offset=table.integer("port_offset", 0, 40_000, default.port_offset),
-    )
-
-
-def admin_to_toml(options: AdminOptions | None) -> Iterator[str]:
-    """The lines of ``[admin]``, every value written out."""
-    if options is not None:
-        yield from ("", "[admin]", f"host = {toml_text(options.host)}")
-        yield f"port_offset = {options.port_offset}"
-
-
-# -------------------------------------------------------------------------------------------------
-
 
 __all__ = [
     "Address",
@@ -134,58 +88,77 @@ FILE_BYTES_MAX = 4 * 1024 * 1024
 BROKERS_MAX = 1_000
 LINKS_MAX = 10_000
 REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not built yet
-
-_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_TOP_KEYS = (
-    *("name", "data_directory", "registration", "broker", "link", "defaults", "limits"),
-    *("archive", "access", "oidc", "stores", "admin", "gateway", "log", "planning"),
-)
-_NODE_KEYS = ("id", "listen", "links", "standby", "standby_links", "store")
-_BROKER_KEYS = (*_NODE_KEYS, "label", "place", "capacity")
-_LINK_KEYS = (
-    "ends",
-    "latency_ms",
-    "bandwidth_kbps",
-    "bandwidth_mbps",
-    "format",
-    "level",
-    "transformation",
-)
-_DEFAULT_KEYS = (*_LINK_KEYS[1:], "capacity")
+_NO_REGISTRATION = {"missing": "a network needs a [registration] node"}
+_NO_BROKER = {"missing": "a network needs at least one [[broker]]"}
+_BANDWIDTHS = ("bandwidth_kbps", "bandwidth_mbps")
+_USUALLY_LEFT_OUT = ("stores", "log", "planning")  # the last release does not know all of them
+_AT_START = Meta(extra={"start": ALL_PROCESSES})
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
-    """A whole network; brokers and links in the order of the file.
+class AdminOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """The admin addresses of a network's processes (``[admin]``): off by itself.
 
-    ``data_directory`` of a file is relative to that file, and by itself in the account's state
-    directory (``$XDG_STATE_HOME/onyx/NAME``).
+    The address of each process follows from where it listens, so that a file of many brokers names
+    none twice.
     """
 
-    name: str
-    data_directory: Path
-    registration: tuple[RegistrationNode, ...]
-    brokers: tuple[BrokerNode, ...]
-    links: tuple[Link, ...] = ()
-    limits: Limits = field(default_factory=Limits)
-    archive: ArchiveOptions = field(default_factory=ArchiveOptions)
-    access: AccessOptions = field(default_factory=AccessOptions)
-    oidc: OidcOptions | None = None
-    stores: StoreOptions = field(default_factory=StoreOptions)
-    admin: AdminOptions | None = None
-    gateway: GatewayTable | None = None
-    log: LogOptions = field(default_factory=LogOptions)
-    planning: PlanningOptions = field(default_factory=PlanningOptions)
-    _broker_by_id: dict[str, BrokerNode] = field(init=False, repr=False, compare=False)
-    _links_of: dict[str, dict[str, Link]] = field(init=False, repr=False, compare=False)
+    host: Text = "127.0.0.1"
+    """where all processes of a machine listen for that; who reaches one sees metrics, and no
+    contents of messages"""
+    port_offset: Annotated[int, Meta(ge=0, le=40_000)] = 20_000
+    """from the port where clients come to a process to this one, down where it would be beyond the
+    last; 0: any free one, which its log and `onyx status --json` name"""
 
-    def __post_init__(self) -> None:
+    def address(self, listen: Address) -> Address:
+        """Of the process that listens there; beyond the last port it counts down."""
+        if not self.port_offset:
+            return Address(self.host, 0)
+        port = listen.port + self.port_offset
+        return Address(self.host, port if port < 65_536 else listen.port - self.port_offset)
+
+
+class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """A whole network; brokers and links in the order of the file.
+
+    A running network takes the values of a table that is not said to take a start
+    (live_settings.py).
+    """
+
+    OTHER_KEYS: ClassVar = ("defaults",)
+
+    name: NodeName
+    """name of the network"""
+    data_directory: Path
+    """where the processes keep what must survive a crash; relative to this file"""
+    registration: Annotated[
+        tuple[RegistrationNode, ...],
+        Meta(min_length=1, max_length=REGISTRATION_NODES_MAX, extra=_NO_REGISTRATION),
+    ]
+    brokers: Annotated[
+        tuple[BrokerNode, ...], Meta(min_length=1, max_length=BROKERS_MAX, extra=_NO_BROKER)
+    ] = field(name="broker")
+    links: Annotated[tuple[Link, ...], Meta(max_length=LINKS_MAX)] = field(name="link", default=())
+    limits: Limits = Limits()
+    access: Annotated[AccessOptions, _AT_START] = AccessOptions()
+    oidc: Annotated[OidcOptions | None, _AT_START] = None
+    archive: ArchiveOptions = ArchiveOptions()
+    stores: Annotated[StoreOptions, Meta(extra={"start": "the whole network"})] = StoreOptions()
+    admin: Annotated[AdminOptions | None, _AT_START] = None
+    gateway: GatewayTable | None = None
+    log: LogOptions = LogOptions()
+    planning: PlanningOptions = PlanningOptions()
+
+    @cached_property
+    def _broker_by_id(self) -> dict[str, BrokerNode]:
+        return {broker.id: broker for broker in self.brokers}
+
+    @cached_property
+    def _links_of(self) -> dict[str, dict[str, Link]]:
         links_of: dict[str, dict[str, Link]] = {broker.id: {} for broker in self.brokers}
         for link in self.links:
             a, b = link.ends
             links_of[a][b] = links_of[b][a] = link
-        object.__setattr__(self, "_broker_by_id", {broker.id: broker for broker in self.brokers})
-        object.__setattr__(self, "_links_of", links_of)
+        return links_of
 
     @property
     def broker_ids(self) -> tuple[str, ...]:
@@ -313,237 +286,143 @@ def load_topology(path: Path) -> Topology:
 def parse_topology(text: str, file: str) -> Topology:
     """The topology in ``text``; ``file`` is its name for the TopologyError."""
     entries = read_toml(text, file)
-    top = TomlTable(file, "", entries, _TOP_KEYS)
-    name = _read_id(top, "name")
-    stores = read_stores(top)
-    registration = _read_registration(top, stores)
-    defaults = top.table("defaults", _DEFAULT_KEYS)
-    default_capacity = defaults.integer("capacity", 0, 1_000_000_000, DEFAULT_CAPACITY)
-    default_link = _read_link_values(defaults, Link(("", "")))
-    broker_tables = top.tables("broker", _BROKER_KEYS, BROKERS_MAX)
-    brokers = tuple(_read_broker(table, default_capacity, stores) for table in broker_tables)
-    if not brokers:
-        raise top.refusal("broker", "a network needs at least one [[broker]]")
-    _check_nodes(registration, brokers, top)
-    link_tables = top.tables("link", _LINK_KEYS, LINKS_MAX)
-    links = tuple(_read_links(link_tables, {broker.id for broker in brokers}, default_link))
-    topology = Topology(
-        *(name, _read_data_directory(top, name), registration, brokers, links),
-        *(read_limits(top), read_archive(top), read_access(top), read_oidc(top), stores),
-        *(read_admin(top), read_gateway(top, _read_address), read_log(top), read_planning(top)),
-    )
-    _check_connected(topology, top)
+    node = entries.get("registration")
+    if isinstance(node, dict):
+        entries["registration"] = [node]
+    try:
+        topology = read_record(_with_defaults(entries, file), Topology, file)
+        _check(topology)
+    except TopologyError as error:
+        key, reason = error.key, error.reason
+        if isinstance(node, dict):
+            key, reason = (of.replace("registration[0]", "registration") for of in (key, reason))
+        raise TopologyError(file, key, reason) from None
     return topology
 
 
-def _read_data_directory(top: TomlTable, name: str) -> Path:
-    if "data_directory" in top:
-        written = top.text("data_directory")
-        if "\0" in written:
-            raise top.refusal("data_directory", "must not contain a NUL character")
-        return Path(written)
+Defaults = defstruct(
+    "Defaults",
+    [
+        (each.name, each.type, field(name=each.encode_name, default=each.default))
+        for each in (*fields(Link), *fields(BrokerNode))
+        if each.name == "capacity" or each.name in Link.__struct_fields__[1:]
+    ],
+    namespace={"__post_init__": Link.__post_init__},
+    frozen=True,
+    forbid_unknown_fields=True,
+)
+"""``[defaults]``: of the brokers and links that do not say otherwise."""
+
+
+def _with_defaults(entries: dict[str, Any], file: str) -> dict[str, Any]:
+    """The entries of a file where each node and link says for itself what others say for all."""
+    defaults = entries.pop("defaults", {})
+    read_record(defaults, Defaults, file, "defaults")
+    url = read_record(entries.get("stores", {}), StoreOptions, file, "stores").url
+    capacity = {"capacity": defaults.pop("capacity")} if "capacity" in defaults else {}
+    for key, usual in (("registration", {}), ("broker", capacity)):
+        for place, node in enumerate(_tables(entries, key)):
+            if node.get("store") == TRIAL:
+                reason = f'"{TRIAL}" is of all nodes: say it as url in [stores]'
+                raise TopologyError(file, f"{key}[{place}].store", reason)
+            node.update({"store": url, **usual, **node})
+    for link in _tables(entries, "link") if defaults else ():
+        usual = {**defaults}
+        if not link.keys().isdisjoint(_BANDWIDTHS):
+            usual = {name: value for name, value in usual.items() if name not in _BANDWIDTHS}
+        form = str({"format": WireFormat.BINARY, **usual, **link}["format"])
+        if usual.get("level") not in levels_of(form):
+            usual.pop("level", None)
+        link.update({**usual, **link})
+    name = entries.get("name")
+    if "data_directory" in entries or not isinstance(name, str):
+        return entries
     if name == KNOWN_NETWORKS:
-        raise top.refusal("name", f"{quote(name)} is taken; give another, or a data_directory")
+        reason = f"{quote(name)} is taken; give another, or a data_directory"
+        raise TopologyError(file, "name", reason)
     try:
-        return state_directory() / name
+        return {**entries, "data_directory": str(state_directory() / name)}
     except RuntimeError:
-        raise top.refusal("data_directory", "the account has no home: say where") from None
+        reason = "the account has no home: say where"
+        raise TopologyError(file, "data_directory", reason) from None
 
 
-def to_toml(topology: Topology) -> str:
-    """The topology as a file, every value written out: ``parse_topology`` gives it back equal."""
-    return "\n".join(_toml_lines(topology)) + "\n"
+def _tables(entries: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
+    found = entries.get(key)
+    return (each for each in (found if isinstance(found, list) else ()) if isinstance(each, dict))
 
 
-def _read_id(table: TomlTable, key: str) -> str:
-    value = table.text(key)
-    # "." and ".." would be fine words but are no names for a directory.
-    if not _ID.fullmatch(value) or not value.strip("."):
-        raise table.refusal(
-            key, f"{quote(value)} is no name, expected 1 to 64 of A-Z a-z 0-9 . _ - (not only dots)"
-        )
-    return value
+class _Checked(Protocol):
+    def check(self) -> None: ...
 
 
-def _read_address(table: TomlTable, key: str) -> Address:
-    value = table.text(key)
-    host, colon, port = value.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        raise table.refusal(key, f"{quote(value)}: write an IPv6 host in brackets, [::1]:7000")
-    if (
-        not colon
-        or not re.fullmatch(r"[A-Za-z0-9.:%_-]+", host)
-        or not re.fullmatch("[0-9]+", port)
-    ):
-        raise table.refusal(key, f'{quote(value)} is no address, expected "host:port"')
-    if len(port) > 5 or int(port) > 65_535:
-        raise table.refusal(key, f"{quote(value)}: the port is out of range, expected 0 to 65535")
-    return Address(host, int(port))
+def _check(topology: Topology) -> None:
+    """TopologyError for what does not go together."""
+    nodes: dict[str, RegistrationNode | BrokerNode] = {
+        **{f"registration[{place}]": node for place, node in enumerate(topology.registration)},
+        **{f"broker[{place}]": broker for place, broker in enumerate(topology.brokers)},
+    }
+    links = {f"link[{place}]": link for place, link in enumerate(topology.links)}
+    parts: dict[str, _Checked | None] = {
+        "limits": topology.limits,
+        "access": topology.access,
+        "oidc": topology.oidc,
+        "stores": topology.stores,
+        "gateway": topology.gateway,
+        **nodes,
+        **links,
+    }
+    for key, part in parts.items():
+        try:
+            if part is not None:
+                part.check()
+        except Misfit as error:
+            raise TopologyError("", f"{key}.{error.key}", str(error)) from None
+    _check_nodes(nodes)
+    _check_links(links, topology.broker_ids)
+    _check_connected(topology)
 
 
-def _read_optional_address(table: TomlTable, key: str) -> Address:
-    """NOWHERE where it is not there."""
-    return _read_address(table, key) if key in table else NOWHERE
-
-
-class _NodeValues(TypedDict):
-    id: str
-    listen: Address
-    links: Address
-    standby: Address
-    standby_links: Address
-    store: str
-
-
-def _read_node(table: TomlTable, stores: StoreOptions) -> _NodeValues:
-    """What all nodes have."""
-    store = read_store(table, "store", stores.url)
-    if "standby" in table and store == SQLITE:
-        raise table.refusal(
-            "standby", 'has nothing to go on with: store is a file, expected "postgresql://..."'
-        )
-    if "standby_links" in table and "standby" not in table:
-        raise table.refusal("standby_links", "there is no standby, expected standby as well")
-    return _NodeValues(
-        id=_read_id(table, "id"),
-        listen=_read_address(table, "listen"),
-        links=_read_optional_address(table, "links"),
-        standby=_read_optional_address(table, "standby"),
-        standby_links=_read_optional_address(table, "standby_links"),
-        store=store,
-    )
-
-
-def _read_registration(top: TomlTable, stores: StoreOptions) -> tuple[RegistrationNode, ...]:
-    """``[registration]``, or ``[[registration]]`` when there is more than one node."""
-    if "registration" not in top:
-        raise top.refusal("registration", "a network needs a [registration] node")
-    if top.is_array("registration"):
-        tables = top.tables("registration", _NODE_KEYS, REGISTRATION_NODES_MAX)
-    else:
-        tables = [top.table("registration", _NODE_KEYS)]
-    if not tables:
-        raise top.refusal("registration", "a network needs a [registration] node")
-    return tuple(RegistrationNode(**_read_node(table, stores)) for table in tables)
-
-
-def _read_broker(table: TomlTable, default_capacity: int, stores: StoreOptions) -> BrokerNode:
-    label = table.text("label") if "label" in table else ""
-    if len(label) > 64 or not label.isprintable():
-        raise table.refusal("label", "must be at most 64 printable characters")
-    return BrokerNode(
-        **_read_node(table, stores),
-        place=_read_place(table) if "place" in table else None,
-        capacity=table.integer("capacity", 0, 1_000_000_000, default_capacity),
-        label=label,
-    )
-
-
-def _read_place(table: TomlTable) -> Place:
-    expected = "[latitude, longitude] in degrees"
-    values = table.array("place", 2, expected)
-    degrees = []
-    for value, what, bound in zip(values, ("latitude", "longitude"), (90, 180), strict=True):
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise table.refusal("place", f"the {what} is not a number, expected {expected}")
-        if not -bound <= value <= bound:
-            shown = f"the {what} {shown_number(value)}"
-            raise table.refusal("place", f"{shown} is out of range, expected -{bound} to {bound}")
-        degrees.append(float(value))
-    return Place(*degrees)
-
-
-def _check_nodes(
-    registration: tuple[RegistrationNode, ...], brokers: tuple[BrokerNode, ...], top: TomlTable
-) -> None:
+def _check_nodes(nodes: Mapping[str, RegistrationNode | BrokerNode]) -> None:
     """Ids and addresses are unique over all nodes."""
-    prefix = "registration[{}]" if top.is_array("registration") else "registration"
-    nodes: list[tuple[str, RegistrationNode | BrokerNode]] = [
-        (prefix.format(index), node) for index, node in enumerate(registration)
-    ]
-    nodes += [(f"broker[{index}]", broker) for index, broker in enumerate(brokers)]
     key_of_id: dict[str, str] = {}
     key_of_address: dict[Address, str] = {}
-    for key, node in nodes:
+    for key, node in nodes.items():
         first = key_of_id.setdefault(node.id, key)
         if first != key:
-            raise top.refusal(f"{key}.id", f"{quote(node.id)} is already the id of {first}")
-        _check_address(key_of_address, node.listen, f"{key}.listen", top)
-    for key, node in nodes:
+            reason = f"{quote(node.id)} is already the id of {first}"
+            raise TopologyError("", f"{key}.id", reason)
+        _check_address(key_of_address, node.listen, f"{key}.listen")
+    for key, node in nodes.items():
         for name in ("standby", "links", "standby_links"):
-            _check_address(key_of_address, getattr(node, name), f"{key}.{name}", top)
+            _check_address(key_of_address, getattr(node, name), f"{key}.{name}")
 
 
-def _check_address(
-    key_of_address: dict[Address, str], address: Address, key: str, top: TomlTable
-) -> None:
+def _check_address(key_of_address: dict[Address, str], address: Address, key: str) -> None:
     first = key_of_address.setdefault(address, key) if address.port else key
     if first != key:
         reason = f"{quote(str(address))} is already the address of {first.removesuffix('.listen')}"
-        raise top.refusal(key, reason)
+        raise TopologyError("", key, reason)
 
 
-def _read_links(tables: list[TomlTable], ids: set[str], default: Link) -> Iterator[Link]:
-    path_of_pair: dict[frozenset[str], str] = {}
-    for table in tables:
-        ends = table.array("ends", 2, "the ids of two brokers")
-        for end in ends:
-            if not isinstance(end, str):
-                raise table.refusal("ends", "must be the ids of two brokers, as strings")
-            if end not in ids:
-                reason = f"{quote(end)} is no broker of this network{did_you_mean(end, ids)}"
-                raise table.refusal("ends", reason)
-        a, b = cast("list[str]", ends)
-        if a == b:
-            raise table.refusal("ends", f"links {quote(a)} to itself")
-        first = path_of_pair.setdefault(frozenset((a, b)), table.path)
-        if first != table.path:
-            raise table.refusal("ends", f"{quote(a)} and {quote(b)} are already joined by {first}")
-        yield _read_link_values(table, replace(default, ends=(a, b)))
+def _check_links(links: Mapping[str, Link], ids: Collection[str]) -> None:
+    key_of_pair: dict[frozenset[str], str] = {}
+    for key, link in links.items():
+        a, b = link.ends
+        unknown = next((end for end in link.ends if end not in ids), None)
+        first = key_of_pair.setdefault(frozenset(link.ends), key)
+        if unknown is not None:
+            reason = f"{quote(unknown)} is no broker of this network{did_you_mean(unknown, ids)}"
+        elif a == b:
+            reason = f"links {quote(a)} to itself"
+        elif first != key:
+            reason = f"{quote(a)} and {quote(b)} are already joined by {first}"
+        else:
+            continue
+        raise TopologyError("", f"{key}.ends", reason)
 
 
-def _read_link_values(table: TomlTable, default: Link) -> Link:
-    """``default`` with what the table says differently."""
-    if "bandwidth_kbps" in table and "bandwidth_mbps" in table:
-        raise table.refusal(
-            "bandwidth_mbps", "bandwidth_kbps is given as well, expected one of both"
-        )
-    if "bandwidth_mbps" in table:
-        bandwidth_kbps = table.number("bandwidth_mbps", 0.001, 1e6) * 1000
-    else:
-        bandwidth_kbps = table.number("bandwidth_kbps", 1, 1e9, default.bandwidth_kbps)
-    chosen = table.choice("format", [*WireFormat, AUTO], default.format)
-    wire_format: LinkFormat = AUTO if chosen == AUTO else WireFormat(chosen)
-    transformation = table.choice("transformation", [*Transformation], default.transformation)
-    return replace(
-        default,
-        latency_ms=table.number("latency_ms", 0, 60_000, default.latency_ms),
-        bandwidth_kbps=bandwidth_kbps,
-        format=wire_format,
-        level=_read_level(table, wire_format, default),
-        bandwidth_given=default.bandwidth_given
-        or "bandwidth_kbps" in table
-        or "bandwidth_mbps" in table,
-        transformation=Transformation(transformation),
-    )
-
-
-def _read_level(table: TomlTable, wire_format: LinkFormat, default: Link) -> int | None:
-    """``[defaults]`` (without ends) may name a level for those links that are compressed."""
-    compression = Compression.ZSTD
-    if default.ends[0] and isinstance(wire_format, WireFormat):
-        compression = wire_format.compression
-    levels = LEVELS[compression]
-    if "level" not in table:
-        return default.level if default.level in levels else None
-    if compression is Compression.NONE:
-        raise table.refusal("level", f"the format {quote(wire_format)} is not compressed")
-    return table.integer("level", levels[0], levels[-1], levels[0])
-
-
-def _check_connected(topology: Topology, top: TomlTable) -> None:
+def _check_connected(topology: Topology) -> None:
     start = topology.brokers[0].id
     reached = {start}
     frontier = [start]
@@ -554,44 +433,26 @@ def _check_connected(topology: Topology, top: TomlTable) -> None:
     lost = [broker_id for broker_id in topology.broker_ids if broker_id not in reached]
     if lost:
         shown = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
-        raise top.refusal("link", f"the network is not connected: no way from {start} to {shown}")
+        reason = f"the network is not connected: no way from {start} to {shown}"
+        raise TopologyError("", "link", reason)
+
+
+def to_toml(topology: Topology) -> str:
+    """The topology as a file, every value written out: ``parse_topology`` gives it back equal."""
+    return "\n".join(_toml_lines(topology)) + "\n"
 
 
 def _toml_lines(topology: Topology) -> Iterator[str]:
-    yield f"name = {toml_text(topology.name)}"
-    yield f"data_directory = {toml_text(str(topology.data_directory))}"
-    for node in topology.registration:
-        yield from ("", "[registration]" if len(topology.registration) == 1 else "[[registration]]")
-        yield from _node_lines(node, topology.stores)
-    for broker in topology.brokers:
-        yield from ("", "[[broker]]")
-        yield from _node_lines(broker, topology.stores)
-        if broker.label:
-            yield f"label = {toml_text(broker.label)}"
-        if broker.place is not None:
-            yield f"place = [{broker.place.latitude!r}, {broker.place.longitude!r}]"
-        yield f"capacity = {broker.capacity}"
-    for link in topology.links:
-        yield from ("", "[[link]]", f"ends = [{', '.join(toml_text(end) for end in link.ends)}]")
-        yield f"latency_ms = {link.latency_ms!r}"
-        if link.bandwidth_given:
-            yield f"bandwidth_kbps = {link.bandwidth_kbps!r}"
-        yield f"format = {toml_text(link.format)}"
-        if link.level is not None:
-            yield f"level = {link.level}"
-        yield f"transformation = {toml_text(link.transformation)}"
-    yield from (*limits_to_toml(topology.limits), *access_to_toml(topology.access))
-    yield from (*oidc_to_toml(topology.oidc), *archive_to_toml(topology.archive))
-    yield from (*stores_to_toml(topology.stores), *admin_to_toml(topology.admin))
-    yield from (*gateway_to_toml(topology.gateway), *log_to_toml(topology.log))
-    yield from planning_to_toml(topology.planning)
-
-
-def _node_lines(node: RegistrationNode | BrokerNode, stores: StoreOptions) -> Iterator[str]:
-    yield f"id = {toml_text(node.id)}"
-    for key in ("listen", "links", "standby", "standby_links"):
-        address = getattr(node, key)
-        if address != NOWHERE:
-            yield f"{key} = {toml_text(str(address))}"
-    if node.store != stores.url:
-        yield f"store = {toml_text(node.store)}"
+    usual_store = f"store = {toml_text(topology.stores.url)}"
+    for of in fields(Topology):
+        value = getattr(topology, of.name)
+        if isinstance(value, tuple):
+            heading = f"[{of.name}]" if of.name == "registration" else f"[[{of.encode_name}]]"
+            for each in value:
+                lines = toml_lines(each)
+                yield from ("", heading, *(line for line in lines if line != usual_store))
+        elif not isinstance(value, Struct):
+            if value is not None:
+                yield f"{of.name} = {toml_text(str(value))}"
+        elif of.name not in _USUALLY_LEFT_OUT or value != of.default:
+            yield from ("", f"[{of.name}]", *toml_lines(value, of.name))

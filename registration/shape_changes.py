@@ -24,6 +24,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import structs
+
 from overlay.link.durable import Member, StoredMap, StoredValue
 from overlay.link.events import Flow
 from overlay.link.frame import PACKED_SHAPES, Frame
@@ -106,7 +108,7 @@ def _forms(shape: NetworkShape) -> Forms:
 
 
 def _with_settings(topology: Topology, now: Topology) -> Topology:
-    return replace(
+    return structs.replace(
         topology, limits=now.limits, archive=now.archive, log=now.log, planning=now.planning
     )
 
@@ -234,10 +236,12 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         if self.is_settled and not self._roots.draining:
             return newest
         settled = self._shapes[0]
-        return replace(
+        return structs.replace(
             newest,
             brokers=tuple(
-                broker if self._may_host(broker.id, settled) else replace(broker, capacity=0)
+                broker
+                if self._may_host(broker.id, settled)
+                else structs.replace(broker, capacity=0)
                 for broker in newest.brokers
             ),
         )
@@ -260,7 +264,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             for link in shape.declared.links:
                 if brokers.keys() >= set(link.ends):
                     links.setdefault(frozenset(link.ends), link)
-        return replace(newest, brokers=tuple(brokers.values()), links=tuple(links.values()))
+        return structs.replace(newest, brokers=tuple(brokers.values()), links=tuple(links.values()))
 
     def knows(self, broker: str) -> bool:
         """Whether a broker is one of this network, or was and does not know yet that it is not."""

@@ -13,7 +13,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+
+from msgspec.structs import replace
 
 from overlay import verbs
 from overlay.link.core_context import CoreContext
@@ -297,7 +298,7 @@ def describe_change(now: NetworkShape, declared: Topology, lost: Iterable[str] =
 
 
 def _differences(what: str, before: BrokerNode | Link, after: BrokerNode | Link) -> list[str]:
-    names = {field.name for field in fields(before)} - {"ends", "id", "bandwidth_given"}
+    names = {*before.__struct_encode_fields__} - {"ends", "id", "bandwidth_mbps"}
     changed = [n for n in sorted(names) if getattr(before, n) != getattr(after, n)]
     return [f"~ {what}: {n} {getattr(before, n)} -> {getattr(after, n)}" for n in changed]
 

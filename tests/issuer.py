@@ -29,7 +29,8 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from overlay.oidc import OidcOptions, oidc_to_toml
+from overlay.oidc import OidcOptions
+from overlay.toml_table import toml_lines
 
 URL, AUDIENCE = "https://issuer.example", "onyx-small"
 KEYS: dict[str, tuple[Any, Any, str]] = {
@@ -89,7 +90,7 @@ class Issuer:
 
     def section(self) -> str:
         """Of a topology file."""
-        return "\n".join(oidc_to_toml(self.options)) + "\n"
+        return "\n".join(("[oidc]", *toml_lines(self.options))) + "\n"
 
     def publish(self, *names: str) -> None:
         """The keys with these names, and no others."""

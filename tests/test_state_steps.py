@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from unittest import mock
 
 import pytest
+from msgspec import structs
 
 from onyx.broker.moves.profile_moves import StandbyEvent, Standbys
 from onyx.broker.moves.releases import ReleaseEvent, Releases
@@ -367,7 +368,7 @@ def joined(before: NetworkShape) -> NetworkShape:
     another = BrokerNode(f"B{number}", Address("127.0.0.1", 7900 + number))
     brokers = (*topology.brokers, another)
     links = (*topology.links, Link(("B1", another.id)))
-    return next_shape(before, replace(topology, brokers=brokers, links=links))
+    return next_shape(before, structs.replace(topology, brokers=brokers, links=links))
 
 
 class Rooting(LogWorld):

@@ -3,10 +3,12 @@ only link nothing but a probe crosses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from benchmarks.placement.network import make_topology
 from overlay.nodes import Address, BrokerNode, Link, Place
@@ -40,7 +42,8 @@ def make_shape(
     hosts = tuple(random.choices(mesh.broker_ids, k=profiles))
     busy = [broker for pair in zip(roots, hosts, strict=False) for broker in pair]
     found = tuple((busy[at % len(busy)], f"P{at + 1}") for at in range(probes))
-    behind = [BrokerNode(leaf, Address("127.0.0.1", 0), _somewhere(random)) for _, leaf in found]
+    at = Address("127.0.0.1", 0)
+    behind = [BrokerNode(leaf, at, place=_somewhere(random)) for _, leaf in found]
     # So short that sources and profiles are where their place is, whatever else is near to all.
     links = [*(Link(ends) for ends in found), *mesh.links]
     short = tuple(replace(link, latency_ms=link.latency_ms / SHORTENED) for link in links)

@@ -103,7 +103,8 @@ def make_topology(brokers: int, random: Random, links_each: int = 2) -> Topology
     nodes: list[BrokerNode] = []
     links: list[Link] = []
     for number in range(brokers):
-        node = BrokerNode(f"B{number + 1}", Address("localhost", 7001 + number), _somewhere(random))
+        at = Address("localhost", 7001 + number)
+        node = BrokerNode(f"B{number + 1}", at, place=_somewhere(random))
         near = sorted(nodes, key=lambda other: _km(node, other))[:links_each]
         links += [
             Link((other.id, node.id), latency_ms=1 + _km(node, other) / 200) for other in near

@@ -11,12 +11,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
 
 import trio
+from msgspec.structs import replace
 
 from benchmarks.placement.network import make_message, make_profile, make_topology, message_xml
 from onyx import DataSource, Results, User, launch

@@ -121,5 +121,5 @@ def run(arguments: argparse.Namespace) -> int:
 def listen_address(text: str, what: str) -> Address:
     """ "HOST:PORT", port 0 for any free one; UsageError."""
     if text.endswith(":0"):
-        return parse_address(f"{text[:-1]}1", what)._replace(port=0)
+        return Address(parse_address(f"{text[:-1]}1", what).host, 0)
     return parse_address(text, what)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from onyx.cli.values import broker_argument, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run

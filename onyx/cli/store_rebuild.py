@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import trio
+from msgspec.structs import replace
 
 from onyx.cli.topology_live import POLL_SECONDS
 from onyx.cli.values import not_negative, print_json

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from formats.codec import WireFormat
 from onyx.cli.network_option import add_network_arguments
 from onyx.cli.topology_live import APPLY_EXAMPLES, add_apply, show_live
@@ -317,6 +319,10 @@ SHOW_EXAMPLES = """\
 """
 
 WIDTH = 88
+LINK_FACTS = (
+    *("ends", "latency_ms", "bandwidth_kbps", "format", "level", "bandwidth_given"),
+    "transformation",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,8 +483,8 @@ def describe(topology: Topology, trees: Mapping[str, BroadcastTree]) -> dict[str
             }
             for broker in topology.brokers
         ],
-        "links": [asdict(link) for link in topology.links],
-        "limits": asdict(topology.limits),
+        "links": [{name: getattr(link, name) for name in LINK_FACTS} for link in topology.links],
+        "limits": to_builtins(topology.limits),
         "trees": {
             root: {
                 "parent": dict(tree.parent),

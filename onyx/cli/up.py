@@ -8,11 +8,11 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import trio
+from msgspec.structs import replace
 
 from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, describe_exit

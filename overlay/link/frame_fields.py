@@ -14,17 +14,17 @@ are said beside ``Meta``:
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 from msgspec import Meta, ValidationError
 
 from formats import COMPRESSION_DICTIONARY_BYTES_MAX
 from overlay.link.errors import ProtocolError
+from overlay.unfit import unfit
 
 INTEGER_MAX = 2**63 - 1
 SEQUENCE_MAX = 2 * 10**15
@@ -148,88 +148,11 @@ def _holds(name: str, value: object, expected: str) -> ProtocolError:
     )
 
 
-class Unfit(NamedTuple):
-    """A field that msgspec has refused: its ``name``, the ``path`` to the ``value`` inside of it
-    ("[3]"), and ``why`` in msgspec's words, "" for a field that is not there."""
-
-    name: str
-    path: str = ""
-    value: Any = None
-    why: str = ""
-
-
-_REFUSAL = re.compile(r"(.*) - at `(?:key in `)?\$\.(\w+)([^`]*)`")
-
-
-def unfit(error: ValidationError, given: Mapping[str, Any]) -> Unfit:
-    """The refusal of these fields, taken apart."""
-    said = _REFUSAL.fullmatch(str(error))
-    if said is None:
-        return Unfit(str(error).split("`")[1])
-    why, name, path = said.groups()
-    value = given[name]
-    for index, key in re.findall(r"\[(\d+|\.\.\.)\]|\.(\w+)", path):
-        value = value.get(key) if key else None if index == "..." else value[int(index)]
-    return Unfit(name, path, value, why)
-
-
-_WORDS = {
-    "str": "a string",
-    "bytes": "bytes",
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number",
-    "array": "a list",
-    "object": "a map",
-    "null": "nothing",
-}
-_RELATIONS = {">=": "at least", "<=": "at most", "<": "less than", ">": "more than"}
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?")
-_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got .*)?")
-
-
-def _below(kind: Any, path: Iterable[str]) -> Any:
-    """The type at a path of names below a record."""
-    for name in path:
-        hint = get_type_hints(kind)[name]
-        kind = next((each for each in get_args(hint) if hasattr(each, "__struct_fields__")), hint)
-    return kind
-
-
-def in_words(kind: Any, error: ValidationError, given: Mapping[str, Any]) -> tuple[str, str]:
-    """The refusal of these fields of a record in plain words: ("bad-argument" or "too-long", the
-    sentence)."""
-    if unknown := _UNKNOWN.fullmatch(str(error)):
-        name, above = unknown[1], unknown[2].split(".") if unknown[2] else []
-        known = ", ".join(_below(kind, above).__struct_fields__)
-        where = "".join(f"{each!r}: " for each in above)
-        return "bad-argument", f"{where}there is no {name!r}; there are {known}"
-    name, path, value, why = unfit(error, given)
-    where = f"{name!r}{path}"
-    found = _EXPECTED.fullmatch(why)
-    if why.startswith("Invalid enum value"):
-        choices = ", ".join(get_args(_below(kind, (name, *path.split(".")[1:]))))
-        return "bad-argument", f"{where} must be one of {choices}, not {value!r}"
-    if not found:
-        return "bad-argument", f"{where}: {why}" if why else f"{where} is not given"
-    kinds, bound = found.groups()
-    for sign, words in _RELATIONS.items():
-        bound = bound.replace(f" {sign} ", f" {words} ")
-    if " of length " in bound and value is not None:
-        unit = "characters" if isinstance(value, str) else "values"
-        unit = "bytes" if isinstance(value, bytes) else unit
-        code = "too-long" if " <= " in why else "bad-argument"
-        expected = bound.removeprefix(" of length ")
-        return code, f"{where} has {len(value)} {unit}, expected {expected}"
-    expected = " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | "))
-    shown = "" if value is None and path else f", not {repr(value)[:80]}"
-    bound = bound and f" of{bound}"
-    return "bad-argument", f"{where} must be {expected}{bound}{shown}"
-
-
 def refusal(error: ValidationError, given: Mapping[str, Any]) -> ProtocolError:
     """The refusal of these fields as a peer is told."""
-    name, path, value, why = unfit(error, given)
+    found = unfit(error, given)
+    _, value, why = found
+    name = found.name + found.inside
     if not why:
         return ProtocolError("missing-field", f"field {name!r} is not there")
     if isinstance(value, int | float):
@@ -241,4 +164,4 @@ def refusal(error: ValidationError, given: Mapping[str, Any]) -> ProtocolError:
     key = " as a key" if "`key in `" in str(error) else ""
     expected = why[:1].lower() + why[1:].replace("`", "") + key
     code = "too-long" if "of length <=" in why else "bad-field"
-    return ProtocolError(code, f"field {name + path!r} {shown}; {expected}")
+    return ProtocolError(code, f"field {name!r} {shown}; {expected}")

@@ -18,10 +18,11 @@ from msgspec import UnsetType
 from formats.errors import Fault, Refusal
 from overlay.access import AccessTable, Right
 from overlay.answers import Answer
-from overlay.link.frame_fields import NAME_BYTES_MAX, Name, in_words
+from overlay.link.frame_fields import NAME_BYTES_MAX, Name
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
+from overlay.unfit import in_words
 from overlay.verbs import Asked
 
 A = TypeVar("A", bound=Asked)

@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 import random
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from formats import (
     DEFAULT_LIMITS,

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from formats import MessageLimits, MessageRefused, QualifiedName, is_compiled, parse_text
 from formats.columns import NAMES_MAX, SCOPE_MAX, ColumnWriter, NameTable, scan

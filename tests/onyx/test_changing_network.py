@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from onyx import DataSource, RegistrationClient, User, launch
 from onyx.cli.main import main
@@ -49,7 +49,7 @@ def with_fourth(topology: Topology) -> Topology:
         address = Address("127.0.0.1", holder.getsockname()[1])
     return replace(
         topology,
-        brokers=(*topology.brokers, BrokerNode("B4", address, Place(*FAR))),
+        brokers=(*topology.brokers, BrokerNode("B4", address, place=Place(*FAR))),
         links=(*topology.links, Link(("B3", "B4"))),
     )
 

@@ -340,7 +340,7 @@ def test_pictures_escape_text_and_cut_it_to_the_card() -> None:
 
 def test_crowded_brokers_are_drawn_apart() -> None:
     """In one place and all joined to each other: as crowded as it can be."""
-    brokers = tuple(BrokerNode(f"B{i}", Address("h", i), Place(0, 0)) for i in range(12))
+    brokers = tuple(BrokerNode(f"B{i}", Address("h", i), place=Place(0, 0)) for i in range(12))
     links = tuple(Link((a.id, b.id)) for a, b in itertools.combinations(brokers, 2))
     picture = ElementTree.fromstring(network_svg(topology_of(brokers, links)))
     drawing = picture.find(f"{SVG}g")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from onyx import launch
 from onyx.cli.doctor import (
@@ -36,7 +37,7 @@ from onyx.doctor import Facts, Finding, Machine, Process, Severity, examine
 from onyx.release import version
 from overlay.link.store import Store
 from overlay.link.store_head import head_file
-from overlay.topology import Topology
+from overlay.topology import Address, Topology
 from tests.onyx.networks import small_topology
 
 SETTLED = 1_760_000_000.0
@@ -145,8 +146,8 @@ def test_a_port_that_something_else_has(topology: Topology) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         (only_broker,) = topology.brokers
-        taken = replace(only_broker, listen=only_broker.listen._replace(port=port))
-        found = machine(replace(topology, brokers=(taken,)))
+        taken = structs.replace(only_broker, listen=Address(only_broker.listen.host, port))
+        found = machine(structs.replace(topology, brokers=(taken,)))
         assert [(f.check, f.about) for f in examine(found) if f.check != "fsync"] == [
             ("port", f"127.0.0.1:{port}")
         ]
@@ -156,21 +157,25 @@ def test_too_few_open_files(topology: Topology) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         pytest.skip("the system allows any number of open files")
-    limits = replace(topology.limits, connections_max=hard)
-    found = [f for f in examine(machine(replace(topology, limits=limits))) if f.check != "fsync"]
+    limits = structs.replace(topology.limits, connections_max=hard)
+    found = [
+        f for f in examine(machine(structs.replace(topology, limits=limits))) if f.check != "fsync"
+    ]
     assert [f.check for f in found] == ["descriptors"]
     assert f"{hard:,}" in found[0].what
 
 
 def test_a_disk_with_less_than_its_reserve(topology: Topology) -> None:
-    limits = replace(topology.limits, disk_reserve_bytes=1 << 62)
-    found = [f for f in examine(machine(replace(topology, limits=limits))) if f.check != "fsync"]
+    limits = structs.replace(topology.limits, disk_reserve_bytes=1 << 62)
+    found = [
+        f for f in examine(machine(structs.replace(topology, limits=limits))) if f.check != "fsync"
+    ]
     assert [f.check for f in found] == ["disk"]
 
 
 def test_a_data_directory_that_is_no_directory(topology: Topology, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    facts = machine(replace(topology, data_directory=tmp_path / "file"))
+    facts = machine(structs.replace(topology, data_directory=tmp_path / "file"))
     assert [f.check for f in examine(facts)] == ["data"]
 
 
@@ -252,7 +257,7 @@ def test_a_bundle_has_no_passwords(tmp_path: Path, topology: Topology) -> None:
     changed("dead", "kept", to=2)(facts)
     (b1,) = topology.brokers
     store = "postgresql://onyx:secret@db/onyx"
-    topology = replace(topology, brokers=(replace(b1, store=store),))
+    topology = structs.replace(topology, brokers=(structs.replace(b1, store=store),))
     path = tmp_path / "report.zip"
     write_bundle(path, facts, examine(facts), topology)
     with zipfile.ZipFile(path) as bundle:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from onyx import DataSource, User, doctor, launch
 from onyx.cli.doctor import gather, write_bundle

@@ -6,11 +6,11 @@ import errno
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from onyx import DataSource, RequestFailed, User, launch
 from tests.onyx.networks import small_topology as topology_in

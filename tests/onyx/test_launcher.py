@@ -7,11 +7,11 @@ import shutil
 import signal
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from onyx import DataSource, RegistrationClient, User, launch
 from onyx.child_process import ChildProcess, RestartPolicy

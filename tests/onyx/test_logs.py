@@ -7,10 +7,10 @@ import json
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from onyx.launcher import launch
 from onyx.logs import configure_logging, toggle_debug, use_logs

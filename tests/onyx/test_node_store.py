@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from onyx.errors import StoreUnusable
 from onyx.node_store import SCHEMA_BYTES_MAX, opened_store

@@ -116,9 +116,9 @@ def topologies(draw: st.DrawFn) -> Topology:
         BrokerNode(
             broker_id,
             address,
-            draw(st.none() | _places),
-            draw(st.integers(min_value=0, max_value=10**9)),
-            draw(_labels),
+            place=draw(st.none() | _places),
+            capacity=draw(st.integers(min_value=0, max_value=10**9)),
+            label=draw(_labels),
             **draw(st.sampled_from([{"store": SQLITE}, *_stores(20_000 + index, stores.url)])),
         )
         for index, (broker_id, address) in enumerate(zip(ids[1:], addresses[1:], strict=True))
@@ -137,7 +137,6 @@ def topologies(draw: st.DrawFn) -> Topology:
             draw(st.floats(min_value=1, max_value=1e9)),
             *draw(formats_and_levels()),
             transformation=draw(st.sampled_from(Transformation)),
-            bandwidth_given=True,
         )
         for a, b in pairs
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from overlay.link.core_context import Surroundings
 from overlay.link.events import AskPlanner, PlannerAnswered, TimePassed
@@ -58,7 +59,7 @@ class Planning(Setting):
     def __init__(self, options: PlanningOptions = OPTIONS, lacks: str = "") -> None:
         self.lacks = lacks
         self._next = 0
-        super().__init__(replace(TOPOLOGY, planning=options))
+        super().__init__(structs.replace(TOPOLOGY, planning=options))
 
     def _new_core(self, instance: str, rows: Iterable[tuple[str, str, bytes]]) -> RegistrationCore:
         core = (self.topology, self.identity, instance, rows)
@@ -77,7 +78,7 @@ class Planning(Setting):
 
     def with_options(self, **options: object) -> Topology:
         """The network's file with other ``[planning]``."""
-        return replace(self.topology, planning=replace(OPTIONS, **options))  # type: ignore[arg-type]
+        return structs.replace(self.topology, planning=structs.replace(OPTIONS, **options))  # type: ignore[arg-type]
 
     def add(self, count: int, path: str = "m") -> None:
         """Profiles that all brokers have, live."""
@@ -319,7 +320,7 @@ def test_it_is_switched_off_and_on(network: Planning) -> None:
 @pytest.mark.parametrize(
     ("options", "lacks", "why"),
     [
-        (replace(OPTIONS, auto=False), "", "[planning] has auto = false"),
+        (structs.replace(OPTIONS, auto=False), "", "[planning] has auto = false"),
         (OPTIONS, "pyspark is not installed", "pyspark is not installed"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from overlay.link.events import TimePassed
 from overlay.link.frames import (

@@ -32,7 +32,7 @@ MBIT = 125_000  # bytes
 
 def broker(broker_id: str, longitude: float | None = None, capacity: int = 10) -> BrokerNode:
     place = None if longitude is None else Place(0.0, longitude)
-    return BrokerNode(broker_id, Address("127.0.0.1", 0), place, capacity)
+    return BrokerNode(broker_id, Address("127.0.0.1", 0), place=place, capacity=capacity)
 
 
 def chain(*brokers: BrokerNode, latency_ms: float = 1, kbps: float = 8_000) -> Topology:

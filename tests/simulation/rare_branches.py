@@ -9,9 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from random import Random
 from unittest.mock import patch
+
+from msgspec.structs import replace
 
 from overlay.topology import Topology
 

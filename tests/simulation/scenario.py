@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from random import Random
 from typing import ClassVar
 
 import networkx as nx
 from lxml import etree
+from msgspec.structs import replace
 
 from demo.graph_oracle import canonical_graph_result, expected_graph_results, is_graph_profile
 from formats import ElementStream, parse_text, write_graph

@@ -7,10 +7,10 @@ shape is left anywhere.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from overlay.link.events import Flow
 from overlay.network_shape import is_connected

@@ -4,10 +4,11 @@ come and go."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from overlay.network_shape import is_connected, without_broker
 from overlay.nodes import Link

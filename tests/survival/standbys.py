@@ -10,10 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import trio
+from msgspec.structs import replace
 
 from onyx import DataSource, RunningNetwork, User, launch
 from overlay.topology import parse_topology

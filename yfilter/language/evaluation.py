@@ -18,8 +18,9 @@ looks at is counted against ``EvaluationLimits.visits_max``, and so is every ite
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from formats.characters import is_colonless_name
 from formats.element_stream import ContentKind, ElementStream

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from onyx.broker.broker_core import BrokerCore, Rows
 from overlay.access import AccessOptions, Right, Rule, Token

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from onyx.broker.archive import message_archive as archive_pages
 from onyx.broker.archive.message_archive import MessageArchive

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from formats import MessageLimits, WireFormat, decode, encode, parse_text
 from onyx.broker.broker_core import BrokerCore
@@ -414,9 +415,9 @@ def test_results_of_who_is_away_are_made_by_the_text_of_then() -> None:
 
 
 def test_a_user_is_told_of_results_beyond_a_limit() -> None:
-    limits = replace(FIGURE4.limits, message=MessageLimits(bytes_max=60_000))
-    link = replace(limits.link, frame_bytes_max=70_000)
-    setting = Setting(replace(FIGURE4, limits=replace(limits, link=link)))
+    limits = structs.replace(FIGURE4.limits, message=MessageLimits(bytes_max=60_000))
+    link = structs.replace(limits.link, frame_bytes_max=70_000)
+    setting = Setting(structs.replace(FIGURE4, limits=structs.replace(limits, link=link)))
     setting.announce()
     setting.place("for $i in /nitf return <x>{$i}{$i}{$i}</x>", profile="p1")
     setting.place("/nitf", profile="p2")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyoxigraph
 import pytest
+from msgspec.structs import replace
 
 from formats import DEFAULT_LIMITS, WireFormat, decode, encode, parse_text, to_text
 from formats.graph.striped import GRAPH_NAMESPACE

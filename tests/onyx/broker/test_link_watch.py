@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from onyx.broker.shape.link_watch import NEVER_MET_TIMES
 from overlay.link.events import TimePassed

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from onyx.broker.moves import releases
 from onyx.broker.requests.request_parts import CatalogReport

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
 from random import Random
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from onyx.broker.messages.publish_keys import BLOCKS_AN_AGE, PUBLISH_KEYS, PublishKeys
 from overlay.limits import Limits

@@ -7,6 +7,7 @@ from array import array
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from formats.limits import MessageLimits
 from onyx.broker.deliveries.result_maker import LENGTH_BYTES, first_fitting, results_bytes_max
@@ -115,9 +116,9 @@ FRAME = 70_000
 
 def _narrow(frame: int = FRAME, bytes_max: int = 60_000) -> Setting:
     """At most so many bytes are in a frame, and in a message."""
-    limits = replace(FIGURE4.limits, message=MessageLimits(bytes_max=bytes_max))
-    limits = replace(limits, link=replace(limits.link, frame_bytes_max=frame))
-    setting = Setting(replace(FIGURE4, limits=limits))
+    limits = structs.replace(FIGURE4.limits, message=MessageLimits(bytes_max=bytes_max))
+    limits = structs.replace(limits, link=structs.replace(limits.link, frame_bytes_max=frame))
+    setting = Setting(structs.replace(FIGURE4, limits=limits))
     setting.announce()
     return setting
 
@@ -228,7 +229,7 @@ def _made(results: list[bytes], media_type: str = "") -> Made:
 def test_a_frame_has_room_for_what_is_told(length: int) -> None:
     """Also for the lengths of very many, which were forgotten."""
     made = [b"x" * length] * (300_000 // length)
-    room = results_bytes_max(replace(FIGURE4.limits.link, frame_bytes_max=FRAME))
+    room = results_bytes_max(structs.replace(FIGURE4.limits.link, frame_bytes_max=FRAME))
     for media_type, text in (("", ""), ("text/turtle", ""), ("", RULE)):
         cut_short = first_fitting(_made(made, media_type), room, text)
         frame = Deliveries("s" * 256, 1, cut_short.lengths, b"1234", bytes(8), cut_short.payload)

@@ -3,9 +3,8 @@ paper's Figure 4, between B1 and B5, B6, on links that cut."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from formats import WireFormat, decode, encode, parse_text, to_text
 from onyx.broker.profiles import transformation

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from onyx.broker.broker_core import BrokerCore, Rows
 from overlay.link.core_context import Surroundings

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from onyx.broker.deliveries.mailbox import Mailbox, append_to_all
 from onyx.broker.deliveries.overflow import UserBacklogs

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -15,6 +14,7 @@ from urllib.request import urlopen
 import pytest
 import trio
 from msgspec import Struct
+from msgspec.structs import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from overlay.limits import Limits
 from overlay.link.door import CLIENT_ROLES, Door, Doorkeeper, DoorLimits, address_counted

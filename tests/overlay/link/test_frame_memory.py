@@ -3,9 +3,8 @@ comes: nothing is missing, doubled or out of order, and the memory is kept to.""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from overlay.link.errors import StoreError
 from overlay.link.events import Action, DataReceived, Delete, Flow, Put, ReadRows, RowsRead

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import trio
+from msgspec import structs
 
 from overlay.archive import ArchiveOptions
 from overlay.errors import TopologyError
@@ -50,7 +51,7 @@ def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NetworkMaker:
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
         monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
         (tmp_path / "data").mkdir()
-        return replace(TOPOLOGY, data_directory=tmp_path / "data")
+        return structs.replace(TOPOLOGY, data_directory=tmp_path / "data")
 
     return make
 
@@ -108,7 +109,7 @@ def test_it_ends_when_the_service_is_killed(network: NetworkMaker, tmp_path: Pat
 
 def test_an_archive_is_read_by_a_spark_of_this_machine(tmp_path: Path) -> None:
     def task(master: str, directory: Path) -> PlannerTask:
-        topology = replace(
+        topology = structs.replace(
             TOPOLOGY, archive=ArchiveOptions(directory), planning=PlanningOptions(master=master)
         )
         return PlannerDesk(topology)._task(replace(WANTED, topology=topology))
@@ -124,6 +125,6 @@ def test_without_spark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatc
     assert what_it_lacks(TOPOLOGY) == ""
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     assert "pip install 'onyx-dissemination[spark]'" in what_it_lacks(TOPOLOGY)
-    must = replace(TOPOLOGY, planning=PlanningOptions(auto=True))
+    must = structs.replace(TOPOLOGY, planning=PlanningOptions(auto=True))
     with pytest.raises(TopologyError, match=r"planning\.auto: pyspark is not installed"):
         what_it_lacks(must)
