@@ -31,7 +31,7 @@ class ArchiveOptions(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     """where its files go, of all brokers of this machine; relative to the current directory"""
     share: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    """of the messages, 0 to 1, the same ones every time"""
+    """of the messages, the same ones every time"""
     at_bytes_max: Literal["drop", "stop"] = DROP
     """what happens at `bytes_max`: `"drop"`, its oldest files go; `"stop"`, nothing more is
     written"""

@@ -20,6 +20,6 @@ class LogOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The last release does not know the table."""
 
     level: Level = "info"
-    """from which on all processes log: `debug`, `info`, `warning`, `error`"""
+    """from which on all processes log"""
     format: LogFormat = LogFormat.TEXT
-    """lines as `text`, or as `json`"""
+    """of a line"""

@@ -209,18 +209,19 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
     ends: Annotated[tuple[str, str], Meta(title="the ids of two brokers")]
     """the ids of two brokers; a pair has at most one link"""
     latency_ms: Annotated[float, Meta(ge=0, le=60_000)] = DEFAULT_LATENCY_MS
-    """one way; 0 to 60 000, a thousandth of a millisecond counts"""
+    """expected, one way; a thousandth of a millisecond counts"""
     given_kbps: Annotated[float, Meta(ge=1, le=1e9)] | None = field(
         default=None, name="bandwidth_kbps"
     )
-    """each way, in 1000 bits a second"""
+    """expected, each way, in 1000 bits a second"""
     format: LinkFormat = WireFormat.BINARY
     """how messages are written on this link: `"binary"` (parsed once, at the root broker),
     `"dictionary"` (the same less the words of the source's schema) or `"text"`, each also with
     `+zstd` or `+zlib` to compress it ([formats.md](formats.md)); or `"auto"`: each end chooses for
     what it sends"""
     level: Annotated[int, Meta(ge=1, le=LEVELS[Compression.ZSTD][-1])] | None = None
-    """of the compression: 1 to 19 (`+zstd`) or 1 to 9 (`+zlib`); higher is smaller and slower"""
+    """of the compression: 1 to 19 (`+zstd`, else 3) or 1 to 9 (`+zlib`, else 6); higher is smaller
+    and slower"""
     transformation: Transformation = Transformation.OFF
     """`"projection"`: what nobody behind the link needs is cut out of its messages
     ([transformation.md](transformation.md)); `"full"`: what `return` clauses make of them is
@@ -228,7 +229,7 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
     given_mbps: Annotated[float, Meta(ge=0.001, le=1e6)] | None = field(
         default=None, name="bandwidth_mbps"
     )
-    """or in 1 000 000 bits a second"""
+    """or in 1 000 000 bits a second; 1 Gbit/s where neither is said"""
 
     def __post_init__(self) -> None:
         if self.format != AUTO:

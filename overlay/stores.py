@@ -28,7 +28,7 @@ class StoreOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """of all nodes that do not say `store`; also `"trial"`: a PostgreSQL server that is started
     with the network"""
     lease_s: Annotated[float, Meta(ge=1, le=3600)] = 2.0
-    """how long a process may be silent before its standby takes its place; 1 to 3 600"""
+    """how long a process may be silent before its standby takes its place"""
 
     def check(self) -> None:
         """Misfit where there is no such place."""

@@ -88,6 +88,7 @@ FILE_BYTES_MAX = 4 * 1024 * 1024
 BROKERS_MAX = 1_000
 LINKS_MAX = 10_000
 REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not built yet
+_DIRECTORY = "`$XDG_STATE_HOME/onyx/NAME`; where that is not set `~/.local/state/onyx/NAME`"
 _NO_REGISTRATION = {"missing": "a network needs a [registration] node"}
 _NO_BROKER = {"missing": "a network needs at least one [[broker]]"}
 _BANDWIDTHS = ("bandwidth_kbps", "bandwidth_mbps")
@@ -128,7 +129,7 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     name: NodeName
     """name of the network"""
-    data_directory: Path
+    data_directory: Annotated[Path, Meta(extra={"shown": _DIRECTORY})]
     """where the processes keep what must survive a crash; relative to this file"""
     registration: Annotated[
         tuple[RegistrationNode, ...],
