@@ -95,16 +95,13 @@ def parse_address(text: str, what: str) -> Address:
         from onyx.registration_client import NO_URL, url_as_address  # noqa: PLC0415 - seldom
 
         raise UsageError(f'{what} "{text}" is a URL; write {url_as_address(text)}: {NO_URL}')
-    host, colon, port = text.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        raise UsageError(f'{what} "{text}": write an IPv6 host in brackets, [::1]:7000')
-    if not colon or not host or not port.isascii() or not port.isdigit():
-        raise UsageError(f'{what} "{text}" is no address, expected HOST:PORT')
-    if not 1 <= int(port) <= 65_535:
+    try:
+        address = Address.parse(text)
+    except ValueError as error:
+        raise UsageError(f"{what} {error}") from None
+    if not address.port:
         raise UsageError(f'{what} "{text}": the port is out of range, expected 1 to 65535')
-    return Address(host, int(port))
+    return address
 
 
 def _address_in(file: Path) -> str:

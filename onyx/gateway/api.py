@@ -722,7 +722,7 @@ async def sign_in(call: Call) -> Response:
     """The token is the one that this very request has shown."""
     token = call.request.headers["authorization"].partition(" ")[2]
     said = JSONResponse({"principal": call.session.principal})
-    is_secure = call.gateway.options.certificate is not None
+    is_secure = call.gateway.options.tls_certificate is not None
     said.set_cookie(COOKIE, token, httponly=True, secure=is_secure, samesite="strict")
     return said
 

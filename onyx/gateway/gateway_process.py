@@ -677,7 +677,7 @@ async def serve(
     config.keep_alive_timeout = KEEP_ALIVE_SECONDS
     config.h11_max_incomplete_size = 64 * 1024
     config.certfile, config.keyfile = (
-        None if file is None else str(file) for file in (options.certificate, options.key)
+        None if file is None else str(file) for file in (options.tls_certificate, options.tls_key)
     )
     wrapped, context = ASGIWrapper(cast("ASGIFramework", app)), WorkerContext(None)
     open_now: set[trio.SocketStream] = set()

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 from onyx.errors import UsageError
 from onyx.identity.known_networks import is_loopback
-from overlay.nodes import Address
+from overlay.gateway import GatewayTable
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayOptions:
-    """``certificate`` and ``key`` are files in PEM; ``names``: by which browsers know the gateway,
-    beside that of its address.
+class GatewayOptions(GatewayTable, frozen=True, kw_only=True):
+    """``[gateway]`` of a topology file, or what the command line says, with what bounds it.
 
     body_bytes_max     of a request
     connections_max    open at a time; whoever comes then is let go
@@ -27,10 +23,6 @@ class GatewayOptions:
                        it to say by Last-Event-ID how far they are
     """
 
-    listen: Address
-    certificate: Path | None = None
-    key: Path | None = None
-    names: tuple[str, ...] = ()
     body_bytes_max: int = 16 * 1024 * 1024
     connections_max: int = 512
     requests_max: int = 128
@@ -52,9 +44,9 @@ class GatewayOptions:
 
     def check(self) -> None:
         """UsageError for what would open the network to whoever comes by."""
-        if (self.certificate is None) != (self.key is None):
+        if (self.tls_certificate is None) != (self.tls_key is None):
             raise UsageError("--tls-certificate and --tls-key go together")
-        if self.is_open and self.certificate is None:
+        if self.is_open and self.tls_certificate is None:
             raise UsageError(
                 f"{self.listen} is not of this machine alone: a gateway there shows a certificate "
                 "(--tls-certificate FILE --tls-key FILE), and takes tokens (onyx token issue)"

@@ -442,7 +442,7 @@ def test_no_network_named_is_wrong_usage(
     assert shell.run("source", "list") == 2
     assert "ONYX_REGISTRATION" in shell.err
     assert shell.run("source", "list", "--registration", "nowhere") == 2
-    assert shell.err == 'onyx: --registration "nowhere" is no address, expected HOST:PORT\n'
+    assert shell.err == 'onyx: --registration "nowhere" is no address, expected "host:port"\n'
 
 
 def test_nobody_there_is_one_line_and_69(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from onyx.broker.deliveries.delivery_log import DeliveryLog
 from onyx.broker.deliveries.late_results import LateResults
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.packing.packing_parts import PackingParts
 from overlay.link.core_context import CoreContext
@@ -41,11 +40,13 @@ class DeliveryParts:
         text_of: Callable[[str], str],
         user_of: Callable[[str], str | None],
     ) -> None:
-        limits, link, dead = context.limits, context.limits.link, context.dead
+        limits, dead = context.limits, context.dead
         self.matcher = matcher
-        maker = ResultMaker(packing.aside, matcher, results_bytes_max(link), dead, late, text_of)
+        maker = ResultMaker(
+            packing.aside, matcher, results_bytes_max(limits.link), dead, late, text_of
+        )
         self.mailboxes = Mailboxes(
-            *(context.links, context.rows, link, MailboxLimits.of(limits), log, maker),
+            *(context.links, context.rows, limits, log, maker),
             *(user_of, context.slice, dead, context.wall),
         )
         self.parts = (self.mailboxes,)

@@ -38,7 +38,7 @@ from onyx.broker.deliveries.mailbox import (
     Sharer,
     append_to_all,
 )
-from onyx.broker.deliveries.overflow import MailboxLimits, Overflow
+from onyx.broker.deliveries.overflow import Overflow
 from onyx.broker.deliveries.policies import Policies
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
@@ -57,7 +57,6 @@ from overlay.link.frames import (
     Taken,
     columns,
 )
-from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
 from overlay.link.lost_stores import STORE_LOST, lost_detail
 from overlay.link.part import Hearer, Part, hears
@@ -388,8 +387,7 @@ class Mailboxes(Part):
         self,
         links: LinkLayer,
         rows: RowLog,
-        limits: LinkLimits,
-        bounds: MailboxLimits,
+        limits: Limits,
         log: DeliveryLog,
         maker: ResultMaker,
         user_of: Callable[[str], str | None],
@@ -401,20 +399,21 @@ class Mailboxes(Part):
         ``dead`` keeps what is rejected for good; ``wall``: seconds."""
         self.maker = maker
         self._slice = slice_
-        self._bounds = bounds
+        self._limits = limits
         self._wall = wall
         self._log = log
         self._user_of = user_of
         self._boxes: dict[str, Mailbox] = {}
         self._mailbox_rows = MailboxRows(rows, self._boxes)
         self._texts = FormerTexts(rows)
-        self._lines = Lines(links, limits, self._log, self._texts, maker, slice_)
+        self._lines = Lines(links, limits.link, self._log, self._texts, maker, slice_)
         self._portions = Portions(self._log, self._lines)
         self.silence = Silence(lambda box: self._release(box, box.empty()))
         self._counted = MailboxCounts()
-        self._overflow = Overflow(bounds, self._boxes, self._log, self._drop, self._counted)
+        self._overflow = Overflow(limits, self._boxes, self._log, self._drop, self._counted)
         self.policies = Policies(
-            *(rows, self._log, dead, bounds.profile_bytes_max, self._drop, self._lines.detach),
+            *(rows, self._log, dead, limits.delivery_backlog_bytes_max, self._drop),
+            self._lines.detach,
             self.deliver_message,
         )
         self._rejections = Rejections(
@@ -440,9 +439,9 @@ class Mailboxes(Part):
         yield unread(BODY_SPACE)
 
     def take_limits(self, limits: Limits) -> None:
-        self._bounds = bounds = MailboxLimits.of(limits)
-        self.policies.bytes_max = bounds.profile_bytes_max
-        self._overflow.take_limits(bounds)
+        self._limits = limits
+        self.policies.bytes_max = limits.delivery_backlog_bytes_max
+        self._overflow.take_limits(limits)
 
     def restore(self, rows: StoredRows) -> None:
         for key, text in rows.take(TEXTS):
@@ -536,15 +535,15 @@ class Mailboxes(Part):
         if self.policies.bounded:
             dropped += self.policies.check(boxes)
             self.silence.begin(self._lines.left())
-        if largest > self._bounds.profile_bytes_max:
+        if largest > self._limits.delivery_backlog_bytes_max:
             for box in boxes:
-                if box.backlog_bytes > self._bounds.profile_bytes_max and box not in full:
+                if box.backlog_bytes > self._limits.delivery_backlog_bytes_max and box not in full:
                     dropped += self._overflow.drop_oldest(box)
         if most > self._overflow.users.bytes_max:
             dropped += self._overflow.drop_of_users(boxes)
         if not is_sent:
             self._log.let_go(record)
-        if self._log.stored_bytes > self._bounds.store_bytes_max:
+        if self._log.stored_bytes > self._limits.delivery_store_bytes_max:
             dropped += self._overflow.make_room()
         return dropped
 
@@ -684,7 +683,7 @@ class Mailboxes(Part):
         """Now and then: what has waited for too long goes, and what has changed meanwhile becomes
         a row for each mailbox."""
         self.silence.tick()
-        if self._bounds.age_s_max:
+        if self._limits.delivery_age_s_max:
             self._overflow.drop_aged(int(self._wall()))
         if self.policies:
             self.policies.drop_aged(int(self._wall()))

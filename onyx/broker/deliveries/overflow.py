@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import inf
 
 from onyx.broker.deliveries.delivery_log import DeliveryLog
@@ -80,57 +78,32 @@ class UserBacklogs(Mapping[str, int]):
 ROOM_SHARE = 16  # where the store is too full, at least such a part of it goes
 
 
-@dataclass(frozen=True, slots=True)
-class MailboxLimits:
-    """Beyond each the oldest goes.
-
-    profile_bytes_max  wait for one profile
-    user_bytes_max     wait for one user, of all their profiles; 0: any number
-    store_bytes_max    are in the store, of all profiles
-    age_s_max          seconds that a message waits; 0: for ever
-    """
-
-    profile_bytes_max: int
-    store_bytes_max: int = sys.maxsize
-    age_s_max: int = 0
-    user_bytes_max: int = 0
-
-    @classmethod
-    def of(cls, limits: Limits) -> MailboxLimits:
-        return cls(
-            limits.delivery_backlog_bytes_max,
-            limits.delivery_store_bytes_max,
-            limits.delivery_age_s_max,
-            limits.principal_waiting_bytes_max,
-        )
-
-
 class Overflow:
     """Each says how many deliveries had to go."""
 
     def __init__(
         self,
-        limits: MailboxLimits,
+        limits: Limits,
         boxes: Mapping[str, Mailbox],
         log: DeliveryLog,
         drop: Callable[[Mailbox, int], int],
         counted: MailboxCounts,
     ) -> None:
         """``drop``: a mailbox throws away all through a number; how many."""
-        self.users = UserBacklogs(limits.user_bytes_max)
+        self.users = UserBacklogs(limits.principal_waiting_bytes_max)
         self._limits = limits
         self._boxes = boxes
         self._log = log
         self._drop = drop
         self._counted = counted
 
-    def take_limits(self, limits: MailboxLimits) -> None:
+    def take_limits(self, limits: Limits) -> None:
         self._limits = limits
-        self.users.bytes_max = limits.user_bytes_max or inf
+        self.users.bytes_max = limits.principal_waiting_bytes_max or inf
 
     def drop_oldest(self, box: Mailbox) -> int:
         """What is too much for a mailbox."""
-        return self._drop_to(box, self._limits.profile_bytes_max)
+        return self._drop_to(box, self._limits.delivery_backlog_bytes_max)
 
     def drop_of_users(self, boxes: Iterable[Mailbox]) -> int:
         """What is too much for the users of some mailboxes."""
@@ -140,7 +113,7 @@ class Overflow:
 
     def make_room(self) -> int:
         """What is too much for the store."""
-        bound = self._limits.store_bytes_max
+        bound = self._limits.delivery_store_bytes_max
         excess = self._log.stored_bytes - bound + bound // ROOM_SHARE
         position = 0
         for position, record in self._log.records.items():  # noqa: B007 (the last is wanted)
@@ -155,7 +128,7 @@ class Overflow:
         """What has waited for too long at this second."""
         through = 0
         for position, record in self._log.records.items():
-            if record.second > now - self._limits.age_s_max:
+            if record.second > now - self._limits.delivery_age_s_max:
                 break
             through = position
         dropped = self._drop_through(through) if through else 0

@@ -32,8 +32,8 @@ from onyx.broker.deliveries.mailboxes import (
     READ_SPACES,
     Mailboxes,
 )
-from onyx.broker.deliveries.overflow import MailboxLimits
 from onyx.broker.packing.parcel import KeptMessage
+from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.durable import fill
 from overlay.link.errors import ProtocolError, StoreError
@@ -195,7 +195,13 @@ class World:
         self.refused: dict[int, str] = {}
         self.puts = 0
         self.limits = limits
-        self._bounds = MailboxLimits(backlog, store, age)
+        self._bounds = Limits(
+            link=limits,
+            delivery_backlog_bytes_max=backlog,
+            delivery_store_bytes_max=store,
+            delivery_age_s_max=age,
+            principal_waiting_bytes_max=0,
+        )
         self._slice = Slice(clock)
         self.second = 0
         self._shared: set[tuple[int, int]] = set()
@@ -215,7 +221,6 @@ class World:
         self.mailboxes = Mailboxes(
             self,  # type: ignore[arg-type]
             self._rows,
-            self.limits,
             self._bounds,
             DeliveryLog(self._rows, self.limits.journal_memory_bytes),
             self.maker,  # type: ignore[arg-type]

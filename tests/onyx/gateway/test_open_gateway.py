@@ -38,7 +38,7 @@ def test_beyond_this_machine_it_takes_a_certificate() -> None:
     with pytest.raises(UsageError, match="shows a certificate"):
         GatewayOptions(Address("0.0.0.0", 1)).check()
     with pytest.raises(UsageError, match="go together"):
-        GatewayOptions(Address("127.0.0.1", 1), certificate=Path("a.pem")).check()
+        GatewayOptions(Address("127.0.0.1", 1), tls_certificate=Path("a.pem")).check()
 
 
 def certificate(directory: Path) -> tuple[Path, Path]:
