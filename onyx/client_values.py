@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
+from formats.errors import Fault
 from formats.media_types import XML
 
 Publication = (
@@ -33,6 +35,15 @@ class Outcome:
     line: int = 0
     column: int = 0
     is_known: bool = False
+
+    @classmethod
+    def refused(cls, fault: Fault) -> Self:
+        """Of one that no frame can carry."""
+        return cls(0, False, fault.code, fault.reason, fault.line, fault.column)
+
+    @property
+    def fault(self) -> Fault:
+        return Fault(self.code, self.reason, line=self.line, column=self.column)
 
 
 @dataclass(frozen=True, slots=True)

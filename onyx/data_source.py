@@ -294,7 +294,7 @@ class DataSource:
         try:
             headers = checked_headers(headers or {})
         except ProtocolError as error:
-            return Outcome(0, False, error.code, error.detail)
+            return Outcome.refused(error.fault)
         if not self._journal.has_room(data):
             self._settle_heard()
         entry, key = await self._journal.add(data, media_type, key, headers)
@@ -323,11 +323,8 @@ class DataSource:
         try:
             data, form = as_published(data, media_type)
             return await self._open_connection().publish(data, form, known_by, headers)
-        except MessageRefused as refusal:
-            place = refusal.line, refusal.column
-            return Outcome(0, False, refusal.code, refusal.reason, *place)
-        except ProtocolError as error:
-            return Outcome(0, False, error.code, error.detail)
+        except (MessageRefused, ProtocolError) as error:
+            return Outcome.refused(error.fault)
         except RemoteError as error:
             raise request_failed(error) from None
 

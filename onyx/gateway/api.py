@@ -538,8 +538,7 @@ async def publish(call: Call) -> Response:
     data = await call.request.body()
     outcome = await call.session.publish(source, data, media_type, key, headers)
     if not outcome.accepted:
-        fault = Fault(outcome.code, outcome.reason, line=outcome.line, column=outcome.column)
-        failed = RequestFailed(outcome.code, outcome.reason, fault)
+        failed = RequestFailed(outcome.code, outcome.reason, outcome.fault)
         return problem(failed, number=outcome.number)
     said = {"source": source, "number": outcome.number, "is_known": outcome.is_known}
     return JSONResponse(said, 200 if outcome.is_known else 201)

@@ -592,7 +592,7 @@ class ClientConnection:
                     inbox = self._inboxes[attachment.slot]
                     inbox.queue.put(Arrived(inbox, number, frame))
             except ProtocolError as error:
-                self._links.refuse(connection, error.code, error.detail)
+                self._links.refuse(connection, error.code, error.reason)
 
     def _give_back(self, inbox: Inbox) -> None:
         """What has come of a shared profile, and was not handed out, others may get now."""

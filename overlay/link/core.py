@@ -340,5 +340,5 @@ class Core:
         """A frame that this peer has no business to send: counted, told, nothing else."""
         self._counters[refusal.code] += 1
         frame = type(arrival.frame).__name__
-        detail = refusal.detail or f"{frame} from {arrival.peer} is not expected here"
+        detail = refusal.reason or f"{frame} from {arrival.peer} is not expected here"
         self._links.refuse(arrival.connection, refusal.code, detail)

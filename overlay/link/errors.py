@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from formats.errors import Fault, Refusal
+
 ERROR_CODES: Mapping[str, str] = MappingProxyType(
     {
         "malformed": "the bytes are not a frame: header not a map, lengths that do not add up, "
@@ -42,17 +44,12 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
 """Every code that the link layer itself sends; cores add their own to Refused and Response."""
 
 
-class ProtocolError(Exception):
-    """Something that the protocol does not allow.
+class ProtocolError(Refusal):
+    """Something that the protocol does not allow; ``code`` is one of ``ERROR_CODES``, ``fatal``
+    says whether the connection ends."""
 
-    ``code`` is a stable word for machines (``ERROR_CODES``), ``detail`` a sentence for people,
-    ``fatal`` whether the connection ends.
-    """
-
-    def __init__(self, code: str, detail: str, *, fatal: bool = False) -> None:
-        super().__init__(f"{detail} [{code}]")
-        self.code = code
-        self.detail = detail
+    def __init__(self, code: str, reason: str, *, fatal: bool = False) -> None:
+        super().__init__(Fault(code, reason))
         self.fatal = fatal
 
 

@@ -261,7 +261,7 @@ class Session:
         self.errors += 1
         self._send_error(error)
         if error.fatal:
-            self.close(f"{error.code}: {error.detail}")
+            self.close(f"{error.code}: {error.reason}")
         elif self.errors > self._limits.errors_max:
             detail = f"{self.errors} wrong frames; at most {self._limits.errors_max}"
             self._send_error(ProtocolError("too-many-errors", detail, fatal=True))
@@ -298,7 +298,7 @@ class Session:
             raise ProtocolError("not-expected", "a second hello", fatal=True)
 
     def _send_error(self, error: ProtocolError) -> None:
-        detail = error.detail[:DETAIL_CHARACTERS_MAX].encode(errors="replace").decode()
+        detail = error.reason[:DETAIL_CHARACTERS_MAX].encode(errors="replace").decode()
         self._emit(Flow.CONTROL, encode(ErrorFrame(error.code, detail, error.fatal)))
 
     def _emit(self, flow: Flow, data: bytes, is_early: bool = False) -> None:
@@ -546,7 +546,7 @@ class LinkLayer:
         except ProtocolError as error:
             if not isinstance(frame, Response):
                 raise
-            result = {"code": error.code, "message": f"the result cannot be sent: {error.detail}"}
+            result = {"code": error.code, "message": f"the result cannot be sent: {error.reason}"}
             session.send(Response(frame.request, ok=False, result=result))
 
     def principal(self, connection: int) -> Principal | None:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, to_builtins
 
+from formats.errors import Fault, Refusal
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
@@ -42,13 +43,12 @@ OUTSIDE = frozenset({"client", "source", "subscriber"})
 """Roles that no process of the network has."""
 
 
-class FrameRefused(Exception):
+class FrameRefused(Refusal):
     """A frame that its sender has no business to send, or with bad contents: it is counted, the
     sender is told, and nothing else happens."""
 
-    def __init__(self, code: str, detail: str = "") -> None:
-        super().__init__(detail or code)
-        self.code, self.detail = code, detail
+    def __init__(self, code: str, reason: str = "") -> None:
+        super().__init__(Fault(code, reason))
 
 
 @dataclass(frozen=True, slots=True)

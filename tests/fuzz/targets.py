@@ -89,7 +89,7 @@ def _frame(data: bytes) -> None:
     try:
         frame, key, sequence = decode_frame(data)
     except ProtocolError as error:
-        assert error.code in ERROR_CODES and error.detail, error
+        assert error.code in ERROR_CODES and error.reason, error
         return
     assert decode_frame(encode_frame(frame, key, sequence)[LENGTH_BYTES:]).frame == frame
 

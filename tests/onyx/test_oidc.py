@@ -55,7 +55,7 @@ def refusal(issuer: OidcIssuer, shown: str) -> tuple[str, str]:
     with pytest.raises(ProtocolError) as refused:
         issuer.principal(shown)
     assert refused.value.fatal
-    return refused.value.code, refused.value.detail
+    return refused.value.code, refused.value.reason
 
 
 @pytest.mark.parametrize("key", ["rsa", "elliptic", "edwards"])

@@ -45,7 +45,6 @@ from onyx.broker.deliveries.silence import Given, Silence
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.limits import Limits
 from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
-from overlay.link.errors import ProtocolError
 from overlay.link.events import Evaluated, RowsRead
 from overlay.link.frames import (
     EPHEMERAL,
@@ -59,7 +58,7 @@ from overlay.link.frames import (
 )
 from overlay.link.link_layer import LinkLayer
 from overlay.link.lost_stores import STORE_LOST, lost_detail
-from overlay.link.part import Hearer, Part, hears
+from overlay.link.part import FrameRefused, Hearer, Part, hears
 from overlay.link.request_server import RequestRefused
 from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.slices import Slice
@@ -287,10 +286,10 @@ class Rejections:
                 self._delayed[box] = None
 
     def reject(self, taker: Mailbox | Sharer, frame: Rejected) -> None:
-        """ProtocolError of one who does not share the profile."""
+        """FrameRefused of one who does not share the profile."""
         if not isinstance(taker, Sharer) or taker.in_order:
             detail = f"only who shares {taker.profile!r} may reject a delivery of it"
-            raise ProtocolError("not-expected", detail)
+            raise FrameRefused("not-expected", detail)
         box, policy = taker.box, self._policies.of(taker.profile)
         position = taker.sharing.open.get(frame.number, 0)
         due = self._wall() + policy.retry_s
@@ -607,14 +606,14 @@ class Mailboxes(Part):
         self.silence.begin(self._lines.left())
 
     def take(self, connection: int, frame: Taken) -> None:
-        """Deliveries are done; a number that was never given out is a ProtocolError."""
+        """Deliveries are done; a number that was never given out is FrameRefused."""
         for slot, number in columns(frame):
             taker = self._lines.taker(connection, slot)
             if taker is None:
                 continue  # it was detached meanwhile
             box = taker.box if isinstance(taker, Sharer) else taker
             if number > box.last:  # over an earlier connection it may have been sent
-                raise ProtocolError(
+                raise FrameRefused(
                     "not-expected", f"delivery {number} of {box.profile!r} was never given out"
                 )
             if isinstance(taker, Sharer):
@@ -633,7 +632,7 @@ class Mailboxes(Part):
 
     def reject(self, connection: int, frame: Rejected) -> None:
         """Who shares a profile could not do with a delivery: it comes again later, or is a dead
-        letter.  ProtocolError of one that does not share it."""
+        letter.  FrameRefused of one that does not share it."""
         taker = self._lines.taker(connection, frame.slot)
         if taker is not None:  # or it was detached meanwhile
             self.flush_soon()

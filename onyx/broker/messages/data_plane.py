@@ -433,7 +433,7 @@ class DataPlane(Part):
         self._dead.note_refused(source, number, f"{refusal.reason} [{refusal.code}]", *what)
         if self._observers.connections:
             self._observers.note("refused", source, number, code=refusal.code)
-        where = getattr(refusal, "line", 0), getattr(refusal, "column", 0)
+        where = refusal.line, refusal.column
         frame = Refused(source, number, refusal.code, refusal.reason, *where)
         self._links.send(f"source/{source}", source, frame)
 

@@ -23,9 +23,8 @@ from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.errors import ProtocolError
 from overlay.link.frames import Attach, Rejected, Request, Taken
-from overlay.link.part import FrameRefused, Part, Taker, takes
+from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import Result, Verb
 from overlay.state_table import StateMachine, StateTable
 from yfilter.matcher import Matcher
@@ -76,16 +75,10 @@ class Subscribers(Part):
         return None
 
     def _handle_taken(self, frame: Taken, arrival: Arrival) -> None:
-        try:
-            self._mailboxes.take(arrival.connection, frame)
-        except ProtocolError as error:
-            raise FrameRefused(error.code, error.detail) from error
+        self._mailboxes.take(arrival.connection, frame)
 
     def _handle_rejected(self, frame: Rejected, arrival: Arrival) -> None:
-        try:
-            self._mailboxes.reject(arrival.connection, frame)
-        except ProtocolError as error:
-            raise FrameRefused(error.code, error.detail) from error
+        self._mailboxes.reject(arrival.connection, frame)
 
 
 # -------------------------------------------------------------------------------------------------

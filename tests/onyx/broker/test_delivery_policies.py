@@ -19,9 +19,9 @@ from overlay.delivery_policy import (
     DeliveryPolicy,
 )
 from overlay.link.dead_letters import OVER_LIMIT, UNDELIVERABLE, DeadLetter
-from overlay.link.errors import ProtocolError
 from overlay.link.frames import SHARED, Detached, Rejected
 from overlay.link.limits import LinkLimits
+from overlay.link.part import FrameRefused
 from tests.onyx.broker.test_mailboxes import User, World
 
 
@@ -355,7 +355,7 @@ def test_who_takes_it_alone_gets_what_is_delayed_at_once_and_in_order() -> None:
     alone.attach("p1")
     world.settle()
     assert alone.came["p1"] == [1, 2, 3]
-    with pytest.raises(ProtocolError, match="only who shares"):
+    with pytest.raises(FrameRefused, match="only who shares"):
         world.mailboxes.reject(2, Rejected(alone.attached["p1"].slot, 1, ""))
 
 

@@ -36,7 +36,7 @@ from onyx.broker.packing.parcel import KeptMessage
 from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.durable import fill
-from overlay.link.errors import ProtocolError, StoreError
+from overlay.link.errors import StoreError
 from overlay.link.events import Flow, Put, ReadRows
 from overlay.link.frame import Frame
 from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode
@@ -53,7 +53,7 @@ from overlay.link.frames import (
     packed_slots,
 )
 from overlay.link.limits import LinkLimits
-from overlay.link.part import Agenda
+from overlay.link.part import Agenda, FrameRefused
 from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import StoredRows
@@ -886,7 +886,7 @@ def test_what_was_never_sent_cannot_be_taken() -> None:
     attachment = user.attached["p1"]
     user.subscription.take(attachment, 7)
     (taken,) = user.subscription.taken()
-    with pytest.raises(ProtocolError, match="never given out"):
+    with pytest.raises(FrameRefused, match="never given out"):
         world.mailboxes.take(1, taken)
     world.mailboxes.take(9, Taken(b"", b""))  # a connection that attached nothing
 

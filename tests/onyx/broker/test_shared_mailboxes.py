@@ -10,7 +10,6 @@ import pytest
 from onyx.broker.deliveries import mailboxes as mailbox_rows_module
 from onyx.broker.deliveries.delivery_log import DELIVERIES
 from onyx.broker.deliveries.mailbox import OPEN_MAX, SHARERS_MAX
-from overlay.link.errors import ProtocolError
 from overlay.link.frames import (
     SHARED,
     Detached,
@@ -20,6 +19,7 @@ from overlay.link.frames import (
     packed_slots,
 )
 from overlay.link.limits import LinkLimits
+from overlay.link.part import FrameRefused
 from tests.onyx.broker.test_mailboxes import SMALL, User, World
 
 
@@ -210,7 +210,7 @@ def test_what_was_never_given_out_cannot_be_taken() -> None:
     world = World()
     (user,) = sharing(world, 1)
     deliver(world, 1)
-    with pytest.raises(ProtocolError, match="never given out"):
+    with pytest.raises(FrameRefused, match="never given out"):
         user.take_one("p1", 2)
 
 

@@ -40,7 +40,7 @@ def outcome(data: bytes, *, field_by_field: bool = False) -> object:
         try:
             return decode(data)
         except ProtocolError as error:
-            return error.code, error.detail, error.fatal
+            return error.code, error.reason, error.fatal
 
 
 @pytest.mark.parametrize("frame", SAMPLES, ids=lambda frame: frame.type)
