@@ -23,7 +23,7 @@ from formats.errors import Fault
 from formats.media_types import XML
 from onyx.client_values import Delivery
 from onyx.clients import login_name
-from onyx.errors import ProfileNotAccepted, RequestFailed, UserError
+from onyx.errors import RequestFailed, UserError
 from onyx.gateway.backtests import Backtest
 from onyx.gateway.call import COOKIE, Call
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
@@ -33,7 +33,7 @@ from onyx.registration_client import Result
 from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
-from overlay.answers import Answer, ProfileInfo, Profiles, as_shown
+from overlay.answers import Answer, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.request_server import RequestRefused, read
 from overlay.statistics import BrokerStatistics, RegistrationStatistics, decoded
@@ -597,18 +597,13 @@ async def list_profiles(call: Call) -> Response:
 
 
 async def add_profile(call: Call) -> Response:
-    text = call.text("text")
-    info = await _checked(
-        call,
-        text,
-        call.session.client.add_profile(
-            text,
-            user=call.text("user", call.session.user_name or login_name()),
-            location=call.location(),
-            key=call.text("key", ""),
-            wait=call.flag("wait", True),
-            policy=_policy(call.said.get("policy", {})),
-        ),
+    info = await call.session.client.add_profile(
+        call.text("text"),
+        user=call.text("user", call.session.user_name or login_name()),
+        location=call.location(),
+        key=call.text("key", ""),
+        wait=call.flag("wait", True),
+        policy=_policy(call.said.get("policy", {})),
     )
     headers = {"Location": f"/v1/profiles/{info.id}"}
     return JSONResponse(info.shown(), 201, headers)
@@ -617,7 +612,7 @@ async def add_profile(call: Call) -> Response:
 async def update_profile(call: Call) -> Response:
     text, profile = call.text("text"), call.path["profile"]
     change = call.session.user.update_profile(profile, text, wait=call.flag("wait", True))
-    return JSONResponse((await _checked(call, text, change)).shown())
+    return JSONResponse((await change).shown())
 
 
 async def remove_profile(call: Call) -> Response:
@@ -650,15 +645,6 @@ def _policy(said: object, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
         return base.changed(said)
     except ValueError as error:
         raise RequestFailed("bad-argument", f"no policy: {error}") from None
-
-
-async def _checked(call: Call, text: str, asked: Awaitable[ProfileInfo]) -> ProfileInfo:
-    """What the network says; of a text that it refuses also where, and what was expected."""
-    try:
-        return await asked
-    except ProfileNotAccepted as refusal:
-        await call.gateway.trials.ask({"profile": text})  # RequestFailed, by the same parser
-        raise refusal from None
 
 
 # --- explaining -------------------------------------------------------------------------------

@@ -10,13 +10,18 @@ from starlette.responses import JSONResponse
 from onyx.errors import UserError, ending
 
 PROBLEM = "application/problem+json"
+TEXTS_REFUSED = ("message-refused", "profile-refused")
 
 
 def problem(error: UserError, **more: object) -> JSONResponse:
-    """The record of an error as far as it says something; ``more`` goes with it."""
+    """The record of an error as far as it says something, with the code of the fault in a text that
+    was sent; ``more`` goes with it."""
     _, status = ending(error.code)
-    known = {name: said for name, said in msgspec.structs.asdict(error.fault).items() if said}
+    fault = error.fault
+    if error.code not in TEXTS_REFUSED:
+        fault = msgspec.structs.replace(fault, code=error.code, reason=error.reason)
+    known = {name: said for name, said in msgspec.structs.asdict(fault).items() if said}
     about = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
-    said = {**known, "code": error.code, "reason": error.reason, **more, **about}
+    said = {**known, **more, **about}
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
     return JSONResponse(said, status, headers, PROBLEM)

@@ -113,7 +113,7 @@ def main() -> None:
             else:
                 answer = replayed(**question) if "lines" in question else try_profile(**question)
         except Refusal as refused:
-            answer = {"refused": refused.kind, "fault": refused.fault.facts()}
+            answer = {"refused": (*refused.said(), refused.fault.facts())}
         signal.setitimer(signal.ITIMER_PROF, 0)
         pipe.send_bytes(json.dumps(answer).encode())
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import trio
-from msgspec.structs import replace
 
-from formats.errors import Fault, read_fault
 from formats.helper_process import HelperProcess
 from onyx.errors import RequestFailed
+from onyx.registration_client import request_failed
+from overlay.link.client_limits import RemoteError
 
 PROCESSES = 2
 WAITING_MAX = 16  # trials; one more is answered 503
@@ -39,20 +39,14 @@ class Trials:
         if answer is None:
             raise RequestFailed("too-costly", "that takes more than 2 s of processor time or 1 GB")
         if "refused" in answer:
-            raise _failed(answer["refused"], read_fault(answer["fault"], Fault()))
+            code, message, fault = answer["refused"]
+            where = code.removesuffix("-refused")  # the profile, the message or the schema
+            raise request_failed(RemoteError(code, message, {**fault, "where": where}))
         return answer
 
     def close(self) -> None:
         for process in self._all:
             process.close()
-
-
-def _failed(kind: str, fault: Fault) -> RequestFailed:
-    """``where``: in the profile, the message or the schema."""
-    fault = replace(fault, where=kind.removesuffix("-refused") or "message")
-    if kind == "schema-refused":
-        return RequestFailed(kind, f"{fault.reason} [{fault.code}]", fault)
-    return RequestFailed(fault.code, fault.reason, fault)
 
 
 def _ask(process: HelperProcess, question: Mapping[str, object]) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from formats.errors import DecodeError, Fault, Refusal, SchemaRefused, about
-from onyx.errors import ENDINGS, ProfileNotAccepted, UsageError, ending, exit_code_of
+from onyx.errors import ENDINGS, ProfileNotAccepted, RequestFailed, UsageError, ending, exit_code_of
 from onyx.gateway.refusals import problem
 from onyx.registration_client import request_failed
 from overlay.errors import TopologyError
@@ -75,10 +75,11 @@ def test_over_http_it_is_the_same_record() -> None:
     answered = problem(ProfileNotAccepted("profile-refused", "line 1: unexpected ']'", fault), at=3)
     said = json.loads(answered.body)
     assert (answered.status_code, answered.media_type) == (422, "application/problem+json")
-    place = {"expected": "a condition", "line": 1, "column": 4, "at": 3}
+    known = {"code": "syntax", "reason": "unexpected ']'", "expected": "a condition"}
     about = {"type": "about:blank", "title": "Unprocessable Entity", "status": 422}
-    reason = {"code": "profile-refused", "reason": "line 1: unexpected ']'"}
-    assert said == {**reason, **place, **about}
+    assert said == {**known, "line": 1, "column": 4, "at": 3, **about}
+    said = json.loads(problem(RequestFailed("schema-refused", "a.xsd: line 3", fault)).body)
+    assert (said["code"], said["reason"], said["line"]) == ("schema-refused", "a.xsd: line 3", 1)
 
 
 def test_every_error_of_the_program_has_a_record() -> None:
