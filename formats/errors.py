@@ -60,9 +60,10 @@ class Refusal(Exception):
 
     kind = ""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, said: Fault | str) -> None:
+        """``said``: the fault, or its reason where there is no more to say."""
+        fault = self.fault = Fault(reason=said) if isinstance(said, str) else said
         super().__init__(fault.reason)
-        self.fault = fault
         self.code, self.reason, self.expected = fault.code, fault.reason, fault.expected
         self.line, self.column, self.hint = fault.line, fault.column, fault.hint
 

@@ -383,7 +383,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         topology = load_topology(arguments.topology)
         configure_logging(arguments.process, topology.log)
         trio.run(_run_child, topology, arguments)
-    except (UserError, TopologyError) as error:
+    except (UserError, TopologyError, CredentialsError) as error:
         print(f"onyx: {error}", file=sys.stderr)
         return exit_code_of(error)
     return EXIT_OK
@@ -540,11 +540,8 @@ def _unheard() -> None:
 
 
 def _load(path: Path, topology: Topology, node_id: str) -> Credentials:
-    """NotAuthenticated when they are those of another."""
-    try:
-        found = Credentials(path, path.with_name("revoked"))
-    except CredentialsError as error:
-        raise NotAuthenticated(str(error)) from None
+    """NotAuthenticated when they are those of another, CredentialsError."""
+    found = Credentials(path, path.with_name("revoked"))
     principal = topology.principal(node_id)
     if found.principal != principal:
         raise NotAuthenticated(f"{path} is of {found.principal}; expected those of {principal}")

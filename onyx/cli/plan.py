@@ -30,10 +30,10 @@ from onyx.cli.values import not_negative, positive, print_json, read_text, say_u
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import (
     EXIT_BUSY,
-    EXIT_CANNOT_CREATE,
     EXIT_DATA,
     EXIT_OK,
-    EXIT_USAGE,
+    UnwritableOutput,
+    UsageError,
     UserError,
 )
 from onyx.registration_client import NetworkClient, RegistrationClient
@@ -607,7 +607,7 @@ async def _compare_with_network(
     async with RegistrationClient(registration_address(arguments)) as registration:
         old = await _plan_in_force(registration)
         if old is None:
-            raise UserError(NO_PLAN, EXIT_USAGE)
+            raise UsageError(NO_PLAN)
         drift = await registration.census(read_plan_text(arguments.new))
     moves = Counter(drift.moves)
     moves["", ""] = drift.profiles - moves.total()  # at home
@@ -776,7 +776,7 @@ def run_make(arguments: argparse.Namespace) -> int:
     try:
         arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{arguments.out}: {error.strerror}", EXIT_CANNOT_CREATE) from None
+        raise UnwritableOutput(f"{arguments.out}: {error.strerror}") from None
     start = time.monotonic()
 
     def report(step: str) -> None:
@@ -881,4 +881,4 @@ def _write(directory: Path, result: PlanResult) -> None:
         try:
             (directory / name).write_text(text, encoding="utf-8")
         except OSError as error:
-            raise UserError(f"{directory / name}: {error.strerror}", EXIT_CANNOT_CREATE) from None
+            raise UnwritableOutput(f"{directory / name}: {error.strerror}") from None

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from onyx.errors import EXIT_UNAVAILABLE, UserError
-from registration.spark.session import Session, SparkOptions, SparkUnavailable, spark_session
+from registration.spark.session import Session, SparkOptions, spark_session
 
 SPARK_HELP = """\
 Runs on Spark inside this command on all cores; no cluster and no Java are needed. With
@@ -31,14 +30,11 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def open_spark(arguments: argparse.Namespace, report: Callable[[str], None]) -> Iterator[Session]:
-    """The session that the arguments ask for; UserError when there can be none."""
+    """The session that the arguments ask for; SparkUnavailable when there can be none."""
     report("starting Spark")
     options = SparkOptions(arguments.master, dict(arguments.conf))
-    try:
-        with spark_session(options) as session:
-            yield session
-    except SparkUnavailable as error:
-        raise UserError(str(error), EXIT_UNAVAILABLE) from None
+    with spark_session(options) as session:
+        yield session
 
 
 def _setting(text: str) -> tuple[str, str]:

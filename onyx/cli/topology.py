@@ -27,7 +27,7 @@ from onyx.drawing import (
     latency_text,
     place_text,
 )
-from onyx.errors import EXIT_CONFIG, EXIT_USAGE, UnwritableOutput, UsageError, UserError
+from onyx.errors import EXIT_CONFIG, UnwritableOutput, UsageError
 from onyx.network_layout import Point, network_layout, tree_layout
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
 from overlay.toml_table import did_you_mean, quote
@@ -420,7 +420,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     else:
         hint = did_you_mean(root, topology.broker_ids)
         message = f"--root {quote(root)} is no broker of {arguments.file}{hint}"
-        raise UserError(message, EXIT_USAGE)
+        raise UsageError(message)
     if arguments.svg is not None:
         _write_picture(arguments.svg, network_svg(topology, trees[root] if root else None))
     if arguments.json:

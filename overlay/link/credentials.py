@@ -25,6 +25,7 @@ import ssl
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from formats.errors import Refusal
 from overlay.link.principal import NOBODY, Principal
 from overlay.link.tls_channel import Certificate, TlsChannel
 
@@ -33,8 +34,10 @@ TOKEN_FILE = re.compile(r"^token-file (.+)$", re.MULTILINE)
 PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----\n", re.DOTALL)
 
 
-class CredentialsError(Exception):
+class CredentialsError(Refusal):
     """A file that holds no credentials, or that cannot be read."""
+
+    kind = "not-authenticated"
 
 
 class Credentials:

@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from formats.errors import Fault, Refusal
+from formats.errors import Refusal
 from registration.spark.session import Session
 
 Frame: TypeAlias = Any  # a Spark DataFrame
@@ -46,9 +46,6 @@ class UnreadableData(Refusal):
     """A path cannot be read, or holds something else; the text says which and why."""
 
     kind = "unreadable-input"
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(Fault(reason=reason))
 
 
 def read_profiles(session: Session, paths: Sequence[str], kind: str = "") -> Frame:

