@@ -75,9 +75,10 @@ class Refusal(Exception):
         return (self.kind, str(self)) if self.kind else (self.code, self.reason)
 
     def answer(self) -> dict[str, object]:
-        """The result of a response that is not ok; ``refusal``: the fault in what was sent."""
+        """The result of a response that is not ok; ``refusal``: the fault, where it says more."""
         code, message = self.said()
-        more = {"refusal": self.fault.facts()} if self.kind else {}
+        says_more = self.kind or self.fault != Fault(self.code, self.reason)
+        more = {"refusal": self.fault.facts()} if says_more else {}
         return {"code": code, "message": message, **more}
 
 

@@ -72,7 +72,7 @@ class DeliveryPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         try:
             return msgspec.convert(wanted, DeliveryPolicy)
         except msgspec.ValidationError as error:
-            raise ValueError(in_words(DeliveryPolicy, error, wanted)[1]) from None
+            raise ValueError(in_words(DeliveryPolicy, error, wanted).reason) from None
 
 
 USUAL = DeliveryPolicy()

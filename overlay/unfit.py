@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import ValidationError
 
+from formats.errors import Fault
+
 _REFUSAL = re.compile(r"(.*) - at `(?:key in `)?\$(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 
@@ -63,22 +65,24 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got .*)?")
 
 
-def in_words(kind: Any, error: ValidationError, given: Any) -> tuple[str, str]:
-    """The refusal of the fields of a record ``kind``: ("bad-argument" or "too-long", the
-    sentence)."""
+def in_words(kind: Any, error: ValidationError, given: Any) -> Fault:
+    """The refusal of the fields of a record ``kind``: "bad-argument" or "too-long"."""
     found = unfit(error, given)
     value, why = found.value, found.why
     if unknown := _UNKNOWN.fullmatch(why):
         known = ", ".join(_below(kind, found.path).__struct_fields__)
-        where = "".join(f"{each!r}: " for each in found.path)
-        return "bad-argument", f"{where}there is no {unknown[1]!r}; there are {known}"
-    where = f"{found.name!r}{found.inside}"
+        inside = "".join(f"{each!r}: " for each in found.path)
+        reason = f"{inside}there is no {unknown[1]!r}; there are {known}"
+        return Fault("bad-argument", reason, known, where=".".join(map(str, found.path)))
+    where, shown = found.name + found.inside, f"{found.name!r}{found.inside}"
     if why.startswith("Invalid enum value"):
         choices = ", ".join(get_args(_below(kind, found.path)))
-        return "bad-argument", f"{where} must be one of {choices}, not {value!r}"
+        reason = f"{shown} must be one of {choices}, not {value!r}"
+        return Fault("bad-argument", reason, choices, where=where)
     said = _EXPECTED.fullmatch(why)
     if not said:
-        return "bad-argument", f"{where}: {why}" if why else f"{where} is not given"
+        reason = f"{shown}: {why}" if why else f"{shown} is not given"
+        return Fault("bad-argument", reason, where=where)
     kinds, bound = said.groups()
     for sign, words in _RELATIONS.items():
         bound = bound.replace(f" {sign} ", f" {words} ")
@@ -87,11 +91,12 @@ def in_words(kind: Any, error: ValidationError, given: Any) -> tuple[str, str]:
         unit = "bytes" if isinstance(value, bytes) else unit
         code = "too-long" if " <= " in why else "bad-argument"
         expected = bound.removeprefix(" of length ")
-        return code, f"{where} has {len(value)} {unit}, expected {expected}"
+        reason = f"{shown} has {len(value)} {unit}, expected {expected}"
+        return Fault(code, reason, f"{expected} {unit}", where=where)
     expected = " or ".join(_WORDS.get(each, each) for each in kinds.split(" | "))
-    shown = "" if value is None and found.inside else f", not {repr(value)[:80]}"
-    bound = bound and f" of{bound}"
-    return "bad-argument", f"{where} must be {expected}{bound}{shown}"
+    expected += bound and f" of{bound}"
+    other = "" if value is None and found.inside else f", not {repr(value)[:80]}"
+    return Fault("bad-argument", f"{shown} must be {expected}{other}", expected, where=where)
 
 
 def _below(kind: Any, path: Iterable[str | int]) -> Any:

@@ -27,7 +27,7 @@ from onyx.errors import RequestFailed, UserError
 from onyx.gateway.backtests import Backtest
 from onyx.gateway.call import COOKIE, Call
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
-from onyx.gateway.refusals import PROBLEM, problem
+from onyx.gateway.refusals import PROBLEM, bad_argument, problem
 from onyx.gateway.sessions import Session
 from onyx.registration_client import Result
 from onyx.release import version
@@ -166,8 +166,7 @@ def _time(call: Call, name: str, default: float) -> float:
     try:
         at = datetime.fromisoformat(call.text(name))
     except ValueError:
-        reason = f"{name!r}: expected a time as 2026-11-21T17:30Z"
-        raise RequestFailed("bad-argument", reason) from None
+        raise bad_argument(name, "a time as 2026-11-21T17:30Z") from None
     return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
 
 
@@ -457,7 +456,7 @@ async def update_source(call: Call) -> Response:
         raise RequestFailed("bad-argument", f"{what}: expected some of {', '.join(_CHANGES)}")
     no_schema = "schema" in said and said["schema"] is None
     if "schema_name" in said and "schema" not in said:
-        raise RequestFailed("bad-argument", "'schema': expected as well, with schema_name")
+        raise bad_argument("schema", "as well, with schema_name")
     has_schema = "schema" in said and not no_schema
     size = call.number("size")
     asked = verbs.SourceUpdate(
@@ -547,11 +546,11 @@ async def publish(call: Call) -> Response:
 async def results(call: Call) -> Response:
     profiles = list(dict.fromkeys(call.request.query_params.getlist("profile")))
     if not 1 <= len(profiles) <= PROFILES_MAX:
-        raise RequestFailed("bad-argument", f"'profile': expected 1 to {PROFILES_MAX} of them")
+        raise bad_argument("profile", f"1 to {PROFILES_MAX} of them")
     positions = positions_in(call.request.headers.get("last-event-id", ""))
     how = call.request.query_params.get("acknowledge", "read")
     if how not in ("read", "sent"):
-        raise RequestFailed("bad-argument", "'acknowledge': expected read or sent")
+        raise bad_argument("acknowledge", "read or sent")
     for profile in profiles:
         await call.session.client.profile(profile)  # which there must be, and be theirs
     unacknowledged = call.gateway.options.unacknowledged_max

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from onyx.errors import RequestFailed
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
+from onyx.gateway.refusals import bad_argument
 from onyx.gateway.sessions import Session, Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
@@ -62,7 +63,7 @@ class Call:
         """Of the body; RequestFailed where it is no text, or missing without a ``default``."""
         value = self.said.get(name, default)
         if not isinstance(value, str):
-            raise RequestFailed("bad-argument", f"{name!r}: expected a text")
+            raise bad_argument(name, "a text")
         return value
 
     def message(self, default: str | None = None) -> tuple[bytes, str]:
@@ -74,14 +75,14 @@ class Call:
     def flag(self, name: str, default: bool) -> bool:
         value = self.said.get(name, default)
         if not isinstance(value, bool):
-            raise RequestFailed("bad-argument", f"{name!r}: expected true or false")
+            raise bad_argument(name, "true or false")
         return value
 
     def number(self, name: str) -> float | None:
         """Of the body, at least 0; None where it is not there."""
         value = self.said.get(name, 0)
         if type(value) not in (int, float) or not 0 <= value < 2**53:
-            raise RequestFailed("bad-argument", f"{name!r}: expected a number of at least 0")
+            raise bad_argument(name, "a number of at least 0")
         return float(value) if name in self.said else None
 
     def location(self) -> Location | None:
@@ -91,7 +92,7 @@ class Call:
         if not (
             isinstance(said, list) and [type(each) in (int, float) for each in said] == [True] * 2
         ):
-            raise RequestFailed("bad-argument", "'location': expected [latitude, longitude]")
+            raise bad_argument("location", "[latitude, longitude]")
         return float(said[0]), float(said[1])
 
     def check_operates(self) -> None:

@@ -7,7 +7,8 @@ from http import HTTPStatus
 import msgspec
 from starlette.responses import JSONResponse
 
-from onyx.errors import UserError, ending
+from formats.errors import Fault
+from onyx.errors import RequestFailed, UserError, ending
 
 PROBLEM = "application/problem+json"
 TEXTS_REFUSED = ("message-refused", "profile-refused")
@@ -25,3 +26,9 @@ def problem(error: UserError, **more: object) -> JSONResponse:
     said = {**known, **more, **about}
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
     return JSONResponse(said, status, headers, PROBLEM)
+
+
+def bad_argument(where: str, expected: str) -> RequestFailed:
+    """Something in a request is not what it is to be."""
+    code, reason = "bad-argument", f"{where!r}: expected {expected}"
+    return RequestFailed(code, reason, Fault(code, reason, expected, where=where))

@@ -51,8 +51,8 @@ class RequestRefused(Refusal):
 
     __str__ = Exception.__str__  # whoever is told adds the code
 
-    def __init__(self, code: str, reason: str) -> None:
-        super().__init__(Fault(code, reason))
+    def __init__(self, code: str, reason: str, where: str = "", expected: str = "") -> None:
+        super().__init__(Fault(code, reason, expected, where=where))
 
 
 class RequestServer:
@@ -168,8 +168,9 @@ def read(kind: type[A], arguments: Mapping[str, object], *, strict: bool = True)
     try:
         asked = msgspec.convert(arguments, kind, strict=strict, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        code, why = in_words(kind, error, arguments)
-        raise RequestRefused(code, f"{kind.verb}: {why}") from None
+        fault = in_words(kind, error, arguments)
+        reason = f"{kind.verb}: {fault.reason}"
+        raise RequestRefused(fault.code, reason, fault.where, fault.expected) from None
     for name in _names(kind):
         value = getattr(asked, name)
         if value and len(value.encode()) > NAME_BYTES_MAX:

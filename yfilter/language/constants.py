@@ -68,7 +68,7 @@ class Constant(NamedTuple):
     of: Expression
 
 
-class Fault(NamedTuple):
+class FaultyConstant(NamedTuple):
     """A constant that raises an error, and what is in it, down to the part that does."""
 
     parts: tuple[Expression, ...]
@@ -106,7 +106,7 @@ def may_be_fault(expression: Expression, lets: Container[str]) -> bool:
     return _is_fallible(expression) and may_be_constant(expression)
 
 
-def first_fault(constants: Iterable[Constant]) -> Fault | None:
+def first_fault(constants: Iterable[Constant]) -> FaultyConstant | None:
     """Of the first one that raises an error, as far as LIMITS go."""
     evaluator = MessageEvaluator(_no_message(), LIMITS)
     try:
@@ -138,14 +138,14 @@ def _innermost(
     focus: Focus,
     parts: tuple[Expression, ...],
     error: DynamicError,
-) -> Fault:
+) -> FaultyConstant:
     for part in same_focus(value):
         try:
             evaluator.value(part, focus)
         except DynamicError as inner:
             if str(inner) == str(error):
                 return _innermost(evaluator, part, focus, (*parts, part), error)
-    return Fault(parts, error.code, error.reason)
+    return FaultyConstant(parts, error.code, error.reason)
 
 
 @cache

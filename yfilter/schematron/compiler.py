@@ -178,17 +178,12 @@ class RuleProfile:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedRule:
+class RefusedRule(SchematronRefused):
     """An assertion that is not in the language: why, and what was expected."""
 
-    key: str
-    file: str
-    line: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.file}: line {self.line}: {self.key}: {self.reason}"
+    def __init__(self, key: str, file: str, line: int, reason: str) -> None:
+        super().__init__(f"{key}: {reason}", file, line)
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
