@@ -22,10 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import anyio
@@ -33,11 +31,9 @@ from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from onyx import clients, data_source, results
 from onyx.client_values import Delivery, Outcome, Publication
-from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.publisher_journal import JOURNAL_BYTES_MAX
 from onyx.registration_client import Where
-from overlay.answers import SourceInfo
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -66,12 +62,7 @@ class _Block(Generic[_Client]):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._portal is not None
         try:
             self._portal.start_task_soon(self._end.set)
@@ -156,6 +147,16 @@ def _registering(
     return wait
 
 
+class _Known(Generic[_T]):
+    """What ``onyx.DataSource`` knows, by the same name."""
+
+    def __init__(self, known: Callable[[data_source.DataSource], _T]) -> None:
+        self._known = known
+
+    def __get__(self, source: DataSource, kind: type[DataSource]) -> _T:
+        return self._known(source._client)
+
+
 class DataSource(_Block[data_source.DataSource]):
     """As ``onyx.DataSource``, blocking."""
 
@@ -185,36 +186,13 @@ class DataSource(_Block[data_source.DataSource]):
             yield from self._ask(pipeline.send, message)
         yield from self._ask(pipeline.finish)
 
-    @property
-    def accepted_through(self) -> int:
-        """As ``onyx.DataSource.accepted_through``."""
-        return self._client.accepted_through
-
-    @property
-    def journalled(self) -> int:
-        """As ``onyx.DataSource.journalled``."""
-        return self._client.journalled
-
-    @property
-    def resumed(self) -> list[tuple[str, Outcome]]:
-        """As ``onyx.DataSource.resumed``."""
-        return self._client.resumed
-
-    @property
-    def id(self) -> str:
-        return self._client.id
-
-    @property
-    def info(self) -> SourceInfo:
-        return self._client.info
-
-    @property
-    def root(self) -> str:
-        return self._client.root
-
-    @property
-    def address(self) -> str:
-        return self._client.address
+    accepted_through = _Known(lambda source: source.accepted_through)
+    journalled = _Known(lambda source: source.journalled)
+    resumed = _Known(lambda source: source.resumed)
+    id = _Known(lambda source: source.id)
+    info = _Known(lambda source: source.info)
+    root = _Known(lambda source: source.root)
+    address = _Known(lambda source: source.address)
 
 
 class Results:
@@ -234,14 +212,22 @@ class Results:
         """The last delivery comes again later; see ``Results.reject_nowait``."""
         self._user._ask(self._found.reject, reason)
 
-    @contextmanager
-    def attempt(self) -> Iterator[None]:
+    def attempt(self) -> results.Attempt:
         """Deal with the last delivery in this block: rejected with the error if it ends with one,
         which goes no further."""
-        try:
-            yield
-        except Exception as error:
-            self.reject(f"{type(error).__name__}: {error}")
+        return results.Attempt(lambda: None, self.reject)
+
+
+def _given(
+    method: Callable[Concatenate[clients.User, _P], results.Results],
+) -> Callable[Concatenate[User, _P], Results]:
+    """The same of a method that gives results, whose ``positions`` are saved in the portal."""
+
+    @wraps(method)
+    def give(self: User, /, *arguments: _P.args, **named: _P.kwargs) -> Results:
+        return Results(method(self._client, *arguments, **named), self)
+
+    return give
 
 
 class User(_Block[clients.User]):
@@ -262,16 +248,4 @@ class User(_Block[clients.User]):
     policy = _waiting(clients.User.policy)
     set_policy = _waiting(clients.User.set_policy)
 
-    def results(
-        self,
-        *profile_ids: str,
-        share: bool = False,
-        ephemeral: bool = False,
-        positions: Positions | PositionOf | None = None,
-    ) -> Results:
-        """As ``onyx.User.results``: each is acknowledged when the next is asked for.  ``positions``
-        are saved in the portal."""
-        found = self._client.results(
-            *profile_ids, share=share, ephemeral=ephemeral, positions=positions
-        )
-        return Results(found, self)
+    results = _given(clients.User.results)

@@ -30,7 +30,6 @@ from collections.abc import (
 )
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import anyio
@@ -117,16 +116,11 @@ class User:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *raised: Any) -> bool | None:
         self._tasks = None
         self._hosts.clear()
         self._subscribers.clear()
-        return await self._stack.__aexit__(kind, error, traceback)
+        return await self._stack.__aexit__(*raised)
 
     async def add_profile(
         self,
@@ -399,16 +393,11 @@ class User:
             failures += 1
             await anyio.sleep(ASK_AGAIN.after(failures))
 
-    async def _in_background(
-        self,
-        manager: AbstractAsyncContextManager[_T],
-        use: Callable[[_T], Awaitable[object]] = forever,
-    ) -> _T:
-        """Enter a context manager in a task that leaves it when ``use`` of it returns, or else at
-        the end of the block."""
+    async def _in_background(self, manager: AbstractAsyncContextManager[_T]) -> _T:
+        """Enter a context manager in a task that leaves it at the end of the block."""
         if self._tasks is None:
             raise RuntimeError(OUTSIDE)
-        entered: _T = await self._tasks.start(hold, manager, use)
+        entered: _T = await self._tasks.start(hold, manager, forever)
         return entered
 
 

@@ -11,8 +11,7 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, aclosing, closing, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
 
@@ -168,22 +167,14 @@ class DataSource:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *raised: Any) -> bool | None:
         try:
-            return await self._stack.__aexit__(kind, error, traceback)
+            return await self._stack.__aexit__(*raised)
         finally:
             self._connection = None
 
     async def _say_farewell(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: object, error: BaseException | None, traceback: object
     ) -> None:
         """The broker keeps what it has said until it knows that we have it; let it know, if it can
         be done.  If not it comes again, and nobody asks for it any more."""

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import anyio
@@ -97,14 +96,9 @@ class NetworkClient:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *raised: Any) -> bool | None:
         self._connection = None
-        return await self._stack.__aexit__(kind, error, traceback)
+        return await self._stack.__aexit__(*raised)
 
     @property
     def at(self) -> str:

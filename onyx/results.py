@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -184,7 +183,7 @@ class Results:
     def attempt(self) -> Attempt:
         """Deal with the last delivery in this block, by ``with`` or ``async with``: acknowledged at
         its end, rejected with the error if it ends with one, which goes no further."""
-        return Attempt(self)
+        return Attempt(self.acknowledge_nowait, self.reject_nowait)
 
     def _begun(self, profile_ids: Iterable[str]) -> dict[str, _Place]:
         """Behind the deliveries that their user has done."""
@@ -278,29 +277,19 @@ class Results:
 class Attempt:
     """See ``Results.attempt``."""
 
-    def __init__(self, results: Results) -> None:
-        self._results = results
+    def __init__(self, acknowledge: Callable[[], None], reject: Callable[[str], None]) -> None:
+        self._acknowledge, self._reject = acknowledge, reject
 
     def __enter__(self) -> None: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         if error is None:
-            self._results.acknowledge_nowait()
+            self._acknowledge()
         elif isinstance(error, Exception):
-            self._results.reject_nowait(f"{type(error).__name__}: {error}")
+            self._reject(f"{type(error).__name__}: {error}")
         return isinstance(error, Exception)
 
     async def __aenter__(self) -> None: ...
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        return self.__exit__(kind, error, traceback)
+    async def __aexit__(self, *raised: Any) -> bool:
+        return self.__exit__(*raised)

@@ -4,10 +4,9 @@ another loop.  A broker never loads AnyIO."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import trio
 
@@ -26,7 +25,7 @@ class Event(Protocol):
     async def wait(self) -> None: ...
 
 
-class Scope(Protocol):
+class Scope(AbstractContextManager["Scope", bool | None], Protocol):
     """A block that may be cancelled, at a ``deadline`` too."""
 
     deadline: float
@@ -34,14 +33,6 @@ class Scope(Protocol):
     @property
     def cancelled_caught(self) -> bool: ...
     def cancel(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> bool | None: ...
 
 
 class Tasks(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 
 import pytest
@@ -50,3 +51,18 @@ def test_what_goes_wrong_is_raised_where_it_is_asked_for(registration: str) -> N
     with pytest.raises(RequestFailed, match="unknown-source"), DataSource(registration, "s999999"):
         pytest.fail("connected")
     assert threading.active_count() == threads
+
+
+def test_a_wait_that_ctrl_c_interrupts_loses_nothing(registration: str) -> None:
+    source = DataSource.register(registration)
+    with source, User(registration, "ann") as user:
+        results = user.results(user.add_profile("//late").id)
+        main = threading.main_thread().ident
+        assert main is not None
+        ctrl_c = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+        ctrl_c.start()
+        with pytest.raises(KeyboardInterrupt):
+            next(results)
+        ctrl_c.join()
+        source.publish(b"<late/>")
+        assert next(results).results == [b"<late/>"]
