@@ -35,7 +35,6 @@ from math import inf
 from typing import Self
 
 import anyio
-import anyio.lowlevel
 
 from overlay.link.client_limits import (
     DEFAULT_CLIENT_LIMITS,
@@ -44,7 +43,7 @@ from overlay.link.client_limits import (
     ConnectionFailed,
     RemoteError,
 )
-from overlay.link.client_stream import ANYIO, ClientStream, open_stream
+from overlay.link.client_stream import ClientStream, loop_here, open_stream
 from overlay.link.credentials import Credentials
 from overlay.link.dialling import REDIAL, patience, pause_at, said
 from overlay.link.errors import ProtocolError
@@ -77,6 +76,7 @@ from overlay.link.inbox import CHECKPOINT_EVERY, Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
 from overlay.link.lone_error import lone_errors
+from overlay.link.loop import Latch, Loop
 from overlay.link.message_headers import Headers
 from overlay.link.subscription import Shared, Subscription
 from overlay.nodes import Address, Addresses
@@ -174,15 +174,16 @@ class Question:
     """PERF: each has an event of its own, for there may be hundreds (``benchmarks network``,
     registering)."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Latch) -> None:
         self.answer: Response | None = None
-        self.changed = anyio.Event()
+        self.changed = changed
 
 
 class Questions:
     """By the id of the request."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
         self._open: dict[str, Question] = {}
 
     @asynccontextmanager
@@ -191,8 +192,8 @@ class Questions:
         then, as an answer says no more than the id."""
         while (other := self._open.get(request)) is not None:
             await other.changed.wait()
-            await anyio.lowlevel.checkpoint()  # whoever asked takes the answer first
-        question = self._open[request] = Question()
+            await self._loop.checkpoint()  # whoever asked takes the answer first
+        question = self._open[request] = Question(self._loop.event())
         try:
             yield question
         finally:
@@ -260,6 +261,7 @@ class ClientConnection:
         credentials: Credentials | None = None,
     ) -> None:
         self._credentials = credentials
+        self._loop = loop_here()
         self.peer = ANYONE  # who answered, from the first hello on
         self.hello: Hello | None = None  # the last one of the peer
         self._where = where
@@ -278,14 +280,14 @@ class ClientConnection:
         self._transport: Connection | None = None
         self._connections = 0
         self._failure: RemoteError | None = None
-        self._questions = Questions()
+        self._questions = Questions(self._loop)
         self._outcomes = Outcomes(limits.outcomes_max)
         self._subscription = Subscription()
         self._inboxes: dict[int, Inbox] = {}  # by slot
-        self._acknowledging = Acknowledging(anyio.current_time)
+        self._acknowledging = Acknowledging(self._loop.current_time)
         self._observed: deque[Mapping[str, object]] = deque()
-        self._changed: anyio.Event | None = None  # as long as somebody waits for it
-        self._moved_on = anyio.Event()  # the connection came, went, or has ended for good
+        self._changed: Latch | None = None  # as long as somebody waits for it
+        self._moved_on = self._loop.event()  # the connection came, went, or has ended for good
         self._was: tuple[Connection | None, bool] = None, False
         self._counts: Counter[str] = Counter()
 
@@ -314,7 +316,7 @@ class ClientConnection:
                 if self._transport is not transport:
                     raise ConnectionFailed(f"{verb}: the connection was lost before the answer")
                 self._check_failure()
-                question.changed = anyio.Event()
+                question.changed = self._loop.event()
                 await question.changed.wait()
         if not answer.ok:
             code, message = answer.result.get("code", ""), answer.result.get("message", "")
@@ -328,7 +330,7 @@ class ClientConnection:
 
     async def next_observed(self, connection: int) -> Mapping[str, object]:
         """One event; ConnectionFailed once the transport connection of this number is gone."""
-        await anyio.lowlevel.checkpoint()
+        await self._loop.checkpoint()
         while not self._observed:
             if self._transport is None or self._transport.number != connection:
                 raise ConnectionFailed("the connection was lost while observing")
@@ -360,7 +362,7 @@ class ClientConnection:
         self._outcomes.open.append(number)
         self._carry_out()
         if number % CHECKPOINT_EVERY == 0:  # PERF: a turn of the loop costs as much as a message
-            await anyio.lowlevel.checkpoint()
+            await self._loop.checkpoint()
         return number
 
     def _check_knows(self, feature: str) -> None:
@@ -405,6 +407,7 @@ class ClientConnection:
         self._check_failure()
         made = self._subscription.attach(profile, received, mode, shared)
         inbox = Inbox(made, InboxQueue() if queue is None else queue)
+        inbox.queue.loop = self._loop
         self._inboxes[made.slot] = inbox
         if self.connected:
             self._reply(self._subscription.told([made]))
@@ -506,14 +509,14 @@ class ClientConnection:
     async def _run_connection(self, stream: ClientStream, most: float) -> None:
         try:
             secured = await secure(
-                stream, self._credentials, server_side=False, seconds=most, loop=ANYIO
+                stream, self._credentials, server_side=False, seconds=most, loop=self._loop
             )
         except HandshakeFailed as failure:
             self._end_transport(str(failure) if failure.is_final else "")
             return
         self._connections += 1
         transport = self._transport = Connection(
-            self._connections, stream, secured=secured, loop=ANYIO
+            self._connections, stream, secured=secured, loop=self._loop
         )
         try:
             await self._handle(ConnectionOpened(transport.number, self.peer, transport.principal))
@@ -543,7 +546,7 @@ class ClientConnection:
         """The same loop as a core's, with nothing to store."""
         if isinstance(event, ConnectionLost):
             self._transport = None
-        now = anyio.current_time()
+        now = self._loop.current_time()
         for arrival in self._links.handle(event, now):
             self._take(arrival)
         if now >= self._acknowledging.at:
@@ -647,7 +650,7 @@ class ClientConnection:
         """Until something happened; raises what ended the connection for good."""
         self._check_failure()
         if self._changed is None:
-            self._changed = anyio.Event()
+            self._changed = self._loop.event()
         await self._changed.wait()
         self._check_failure()
 
@@ -670,7 +673,7 @@ class ClientConnection:
         if now != self._was or self._failure is not None:
             self._was = now
             self._moved_on.set()
-            self._moved_on = anyio.Event()
+            self._moved_on = self._loop.event()
             self._questions.tell_all()
         if self._failure is not None and self._inboxes:
             for inbox in list(self._inboxes.values()):

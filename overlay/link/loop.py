@@ -1,12 +1,12 @@
-"""Loop: the few things that a connection needs of Trio, or of AnyIO where a client has it run on
-another loop.  A broker never loads AnyIO."""
+"""Loop: the few things that a connection needs of Trio, or of AnyIO where a client runs on another
+loop.  A broker loads no AnyIO."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import trio
 
@@ -20,7 +20,7 @@ class Stream(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Event(Protocol):
+class Latch(Protocol):
     def set(self) -> None: ...
     async def wait(self) -> None: ...
 
@@ -45,7 +45,7 @@ class Tasks(Protocol):
 class Loop:
     """Functions by their names in Trio, ``move_on_after`` with seconds."""
 
-    event: Callable[[], Event]
+    event: Callable[[], Latch]
     scope: Callable[[], Scope]
     move_on_after: Callable[[float], Scope]
     tasks: Callable[[], AbstractAsyncContextManager[Tasks]]
@@ -56,9 +56,8 @@ class Loop:
 
 
 async def _close(stream: Stream) -> None:
-    assert isinstance(stream, trio.abc.AsyncResource)
     with trio.CancelScope(shield=True):
-        await trio.aclose_forcefully(stream)
+        await trio.aclose_forcefully(cast(trio.abc.AsyncResource, stream))
 
 
 TRIO = Loop(
