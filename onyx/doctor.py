@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 from overlay.statistics import BrokerStatistics, NodeStatistics, decoded
 
 FSYNC_SECONDS_MAX = 0.1
@@ -30,15 +32,13 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """``about``: a process, link, source, file or address; ``what`` is wrong with it, and the
-    ``remedy``."""
+class DoctorFinding(Struct, frozen=True, forbid_unknown_fields=True):
+    """``severity``: problem or warning."""
 
     check: str
-    severity: Severity
-    about: str
-    what: str
+    severity: str
+    about: str  # a process, link, source, file or address
+    what: str  # is wrong with it
     remedy: str
 
 
@@ -95,27 +95,27 @@ class Facts:
                 yield node, statistics
 
 
-Check = Callable[[Facts], Iterator[Finding]]
+Check = Callable[[Facts], Iterator[DoctorFinding]]
 
 
-def examine(facts: Facts) -> list[Finding]:
+def examine(facts: Facts) -> list[DoctorFinding]:
     """All that is found, problems first."""
     found = [finding for check in CHECKS for finding in check(facts)]
     return sorted(found, key=lambda finding: finding.severity != Severity.PROBLEM)
 
 
-def _problem(check: str, about: str, what: str, remedy: str) -> Finding:
-    return Finding(check, Severity.PROBLEM, about, what, remedy)
+def _problem(check: str, about: str, what: str, remedy: str) -> DoctorFinding:
+    return DoctorFinding(check, Severity.PROBLEM, about, what, remedy)
 
 
-def _warning(check: str, about: str, what: str, remedy: str) -> Finding:
-    return Finding(check, Severity.WARNING, about, what, remedy)
+def _warning(check: str, about: str, what: str, remedy: str) -> DoctorFinding:
+    return DoctorFinding(check, Severity.WARNING, about, what, remedy)
 
 
 # --- the network --------------------------------------------------------------------------
 
 
-def reached(facts: Facts) -> Iterator[Finding]:
+def reached(facts: Facts) -> Iterator[DoctorFinding]:
     if facts.unreachable:
         yield _problem(
             "reach", "registration service", facts.unreachable,
@@ -134,7 +134,7 @@ def reached(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def releases(facts: Facts) -> Iterator[Finding]:
+def releases(facts: Facts) -> Iterator[DoctorFinding]:
     for node, statistics in facts.answering():
         there = statistics.node.version
         if there is not None and there != facts.release:
@@ -144,7 +144,7 @@ def releases(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def builds(facts: Facts) -> Iterator[Finding]:
+def builds(facts: Facts) -> Iterator[DoctorFinding]:
     for node, statistics in facts.answering():
         build = statistics.node.build
         if build.startswith("reference"):
@@ -154,7 +154,7 @@ def builds(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def clocks(facts: Facts) -> Iterator[Finding]:
+def clocks(facts: Facts) -> Iterator[DoctorFinding]:
     for node, process in facts.processes.items():
         if abs(process.skew_s) > CLOCK_SECONDS_MAX:
             where = "ahead of" if process.skew_s > 0 else "behind"
@@ -164,7 +164,7 @@ def clocks(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def insecure(facts: Facts) -> Iterator[Finding]:
+def insecure(facts: Facts) -> Iterator[DoctorFinding]:
     nodes = [node for node, statistics in facts.answering() if statistics.node.tls is None]
     if nodes:
         yield _warning(
@@ -173,7 +173,7 @@ def insecure(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def waiting(facts: Facts) -> Iterator[Finding]:
+def waiting(facts: Facts) -> Iterator[DoctorFinding]:
     for node, statistics in facts.brokers():
         online = {to for to, journal in statistics.links.brokers() if journal.online}
         for to, seconds in statistics.data.waiting_s.items():
@@ -186,7 +186,7 @@ def waiting(facts: Facts) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def absent(facts: Facts) -> Iterator[Finding]:
+def absent(facts: Facts) -> Iterator[DoctorFinding]:
     for node, statistics in facts.brokers():
         boxes = statistics.mailboxes
         if boxes.oldest_s > ABSENT_SECONDS_MAX:
@@ -205,7 +205,7 @@ def absent(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def flapping(facts: Facts) -> Iterator[Finding]:
+def flapping(facts: Facts) -> Iterator[DoctorFinding]:
     for node, statistics in facts.answering():
         shell = statistics.node
         if shell.time is None or shell.started is None:
@@ -221,7 +221,7 @@ def flapping(facts: Facts) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def unwanted(facts: Facts) -> Iterator[Finding]:
+def unwanted(facts: Facts) -> Iterator[DoctorFinding]:
     for node, statistics in facts.brokers():
         data = statistics.data
         taken = data.published - data.refused
@@ -243,7 +243,7 @@ def unwanted(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def set_aside(facts: Facts) -> Iterator[Finding]:
+def set_aside(facts: Facts) -> Iterator[DoctorFinding]:
     for node, statistics in facts.answering():
         if kept := statistics.dead.kept:
             yield _problem(
@@ -263,7 +263,7 @@ def set_aside(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def schemas(facts: Facts) -> Iterator[Finding]:
+def schemas(facts: Facts) -> Iterator[DoctorFinding]:
     for source, why in facts.schemas.items():
         yield _warning(
             "schema", source, f"its schema is not read: {why}",
@@ -274,7 +274,7 @@ def schemas(facts: Facts) -> Iterator[Finding]:
 # --- this machine -------------------------------------------------------------------------
 
 
-def disk(facts: Facts) -> Iterator[Finding]:
+def disk(facts: Facts) -> Iterator[DoctorFinding]:
     machine = facts.machine
     if machine is None:
         return
@@ -299,7 +299,7 @@ def disk(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def files(facts: Facts) -> Iterator[Finding]:
+def files(facts: Facts) -> Iterator[DoctorFinding]:
     if facts.machine is not None and facts.machine.files_fault:
         yield _problem(
             "descriptors", "this machine", facts.machine.files_fault,
@@ -307,7 +307,7 @@ def files(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def ports(facts: Facts) -> Iterator[Finding]:
+def ports(facts: Facts) -> Iterator[DoctorFinding]:
     if facts.machine is not None:
         for address, what in facts.machine.ports.items():
             yield _problem(
@@ -315,7 +315,7 @@ def ports(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def stores(facts: Facts) -> Iterator[Finding]:
+def stores(facts: Facts) -> Iterator[DoctorFinding]:
     if facts.machine is not None:
         for node, what in facts.machine.stores.items():
             yield _problem(

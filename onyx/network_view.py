@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from overlay.statistics import BrokerStatistics
 
 DEAREST_MAX = 20
@@ -16,39 +18,37 @@ Rate = Callable[[float, float | None], float]
 """What has come in a second, of where a counter stood now and before; None: nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerRow:
-    """``busy``: the share of the time that its processor was at work; ``oldest_s``: how long the
-    oldest that waits for a user has.  ``state``: "up", "down" or "no answer"."""
+# Rows, also as ``onyx top --json`` prints them: ``kind`` is that of the row.
 
+
+class TopBroker(Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
     broker: str
-    state: str
-    profiles: int = 0
-    published_s: float = 0.0
-    received_s: float = 0.0
-    sent_s: float = 0.0
-    delivered_s: float = 0.0
-    refused_s: float = 0.0
-    waiting_bytes: int = 0
-    oldest_s: int = 0
-    busy: float = 0.0
+    state: str  # "up", "down" or "no answer"
+    profiles: int
+    published_s: float
+    received_s: float
+    sent_s: float
+    delivered_s: float
+    refused_s: float
+    waiting_bytes: int
+    oldest_s: int  # how long the oldest that waits for a user has
+    busy: float  # the share of the time that its processor was at work
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRow:
-    """One way of a link; ``waiting_s``: how long the oldest of its backlog has waited, at least."""
-
+class TopLink(Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
     sender: str
-    receiver: str
+    receiver: str  # one way of a link
     messages_s: float
     bytes_s: float
     backlog_bytes: int
-    waiting_s: float
+    waiting_s: float  # how long the oldest of the backlog has, at least
     online: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
+class TopSource(Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
     source: str
     root: str
     messages_s: float
@@ -56,24 +56,25 @@ class SourceRow:
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileRow:
-    """``cost_ms``: processor time that it has taken, since its user had taken little."""
-
+class TopProfile(Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
     profile: str
     user: str
     broker: str
-    cost_ms: float
+    cost_ms: float  # processor time that it has taken, since its user had taken little
+
+
+NOTHING = (0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0)  # of a broker that does not answer
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkView:
     """Backlogs are in the rows of links and brokers."""
 
-    brokers: list[BrokerRow] = field(default_factory=list)
-    links: list[LinkRow] = field(default_factory=list)
-    sources: list[SourceRow] = field(default_factory=list)
-    profiles: list[ProfileRow] = field(default_factory=list)
+    brokers: list[TopBroker] = field(default_factory=list)
+    links: list[TopLink] = field(default_factory=list)
+    sources: list[TopSource] = field(default_factory=list)
+    profiles: list[TopProfile] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ def view_of(
     view = NetworkView()
     for broker, pair in answers.items():
         if pair is None or broker in down:
-            view.brokers.append(BrokerRow(broker, "down" if broker in down else "no answer"))
+            state = "down" if broker in down else "no answer"
+            view.brokers.append(TopBroker("broker", broker, state, *NOTHING))
             continue
         before, now = pair
         seconds = max(now.time - before.time, 1e-9)
@@ -108,9 +110,9 @@ def view_of(
         for source, count in of.data.sources.items():
             messages_s = rate(count, was.data.sources.get(source))
             bytes_s = rate(sizes.get(source, 0), former.get(source))
-            view.sources.append(SourceRow(source, broker, messages_s, bytes_s, count))
+            view.sources.append(TopSource("source", source, broker, messages_s, bytes_s, count))
         view.profiles.extend(
-            ProfileRow(profile, user, broker, round(taken * 1000, 3))
+            TopProfile("profile", profile, user, broker, round(taken * 1000, 3))
             for profile, user, taken in now.dearest
         )
     view.profiles.sort(key=lambda row: -row.cost_ms)
@@ -122,11 +124,12 @@ def view_of(
 
 def _broker_row(
     broker: str, of: BrokerStatistics, was: BrokerStatistics, rate: Rate, seconds: float
-) -> BrokerRow:
+) -> TopBroker:
     data, former = of.data, was.data
     crossings = ((count, former.crossings.get(to)) for to, count in data.crossings.items())
     busy = max(0.0, of.node.turns_s - was.node.turns_s)
-    return BrokerRow(
+    return TopBroker(
+        kind="broker",
         broker=broker,
         state="up",
         profiles=of.query.profiles,
@@ -143,10 +146,11 @@ def _broker_row(
 
 def _link_rows(
     broker: str, of: BrokerStatistics, was: BrokerStatistics, rate: Rate
-) -> Iterable[LinkRow]:
+) -> Iterable[TopLink]:
     data, former = of.data, was.data
     for to, journal in of.links.brokers():
-        yield LinkRow(
+        yield TopLink(
+            kind="link",
             sender=broker,
             receiver=to,
             messages_s=rate(data.crossings.get(to, 0), former.crossings.get(to)),

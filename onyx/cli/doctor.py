@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import trio
-from msgspec import convert
+from msgspec import convert, to_builtins
 
 from formats.errors import FormatError
 from formats.schema import read_schema, what_is_unread
@@ -26,7 +26,7 @@ from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registra
 from onyx.cli.values import counted, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import DataDirectory
-from onyx.doctor import CHECKS, Facts, Finding, Machine, Process, examine
+from onyx.doctor import CHECKS, DoctorFinding, Facts, Machine, Process, examine
 from onyx.errors import EXIT_OK, UnwritableOutput, UsageError, UserError
 from onyx.listening import processes_of
 from onyx.network_looks import whole
@@ -256,7 +256,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_bundle(arguments.bundle, facts, found, topology)
     if arguments.json:
         for finding in found:
-            print_json(asdict(finding))
+            print_json(to_builtins(finding))
     else:
         print(said(facts, found))
         if arguments.bundle is not None:
@@ -271,11 +271,11 @@ def _running(file: Path) -> Topology:
     return load_topology(resolved) if resolved.exists() else topology
 
 
-def said(facts: Facts, found: Sequence[Finding]) -> str:
+def said(facts: Facts, found: Sequence[DoctorFinding]) -> str:
     """For people."""
     lines = []
     for finding in found:
-        lines.append(f"{finding.severity.value.upper()}  {finding.about}: {finding.what}")
+        lines.append(f"{finding.severity.upper()}  {finding.about}: {finding.what}")
         lines.append(f"    {finding.remedy}")
     looked = counted(len(CHECKS), "check")
     here = "" if facts.machine is not None else "; say --topology FILE to look at this machine too"
@@ -285,7 +285,7 @@ def said(facts: Facts, found: Sequence[Finding]) -> str:
 
 
 def write_bundle(
-    path: Path, facts: Facts, found: Sequence[Finding], topology: Topology | None
+    path: Path, facts: Facts, found: Sequence[DoctorFinding], topology: Topology | None
 ) -> None:
     """UnwritableOutput."""
     about = {
@@ -296,7 +296,7 @@ def write_bundle(
         "schemas": facts.schemas,
         "machine": None if facts.machine is None else asdict(facts.machine),
     }
-    contents = {"about.json": about, "findings.json": [asdict(finding) for finding in found]}
+    contents = {"about.json": about, "findings.json": to_builtins(found)}
     for node, process in facts.processes.items():
         contents[f"processes/{node}.json"] = asdict(process)
     try:

@@ -15,6 +15,8 @@ import msgspec
 from onyx.cli import json_live_types as live
 from onyx.cli import json_store_types as stores
 from onyx.cli import json_types as types
+from onyx.doctor import DoctorFinding
+from onyx.network_view import TopBroker, TopLink, TopProfile, TopSource
 from overlay import answers, verbs
 from overlay.answers import as_shown
 
@@ -48,9 +50,9 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "gateway": (types.GatewayUp,),
     "status": (types.Status, types.StatusEntry),
     "tap": (live.TapEvent, live.TapGap),
-    "top": (live.TopBroker, live.TopLink, live.TopSource, live.TopProfile),
+    "top": (TopBroker, TopLink, TopSource, TopProfile),
     "bench": (live.BenchMeasure,),
-    "doctor": (live.DoctorFinding,),
+    "doctor": (DoctorFinding,),
     "dead list": (types.DeadLetter,),
     "dead show": (types.DeadLetter,),
     "dead replay": (types.DeadReplayed,),

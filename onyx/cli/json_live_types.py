@@ -1,4 +1,4 @@
-"""The objects that commands print which look at a network as it runs: tap, top, bench, doctor."""
+"""The objects that commands print which look at a network as it runs: tap, bench."""
 
 from __future__ import annotations
 
@@ -28,49 +28,6 @@ class TapGap(Line):
     count: int = 0
 
 
-class TopBroker(Line):
-    kind: str
-    broker: str
-    state: str
-    profiles: int
-    published_s: float
-    received_s: float
-    sent_s: float
-    delivered_s: float
-    refused_s: float
-    waiting_bytes: int
-    oldest_s: int
-    busy: float
-
-
-class TopLink(Line):
-    kind: str
-    sender: str
-    receiver: str
-    messages_s: float
-    bytes_s: float
-    backlog_bytes: int
-    waiting_s: float
-    online: bool
-
-
-class TopSource(Line):
-    kind: str
-    source: str
-    root: str
-    messages_s: float
-    bytes_s: float
-    messages: int
-
-
-class TopProfile(Line):
-    kind: str
-    profile: str
-    user: str
-    broker: str
-    cost_ms: float
-
-
 class BenchMeasure(Line):
     name: str
     count: int
@@ -78,13 +35,3 @@ class BenchMeasure(Line):
     p99_ms: float
     p99_9_ms: float
     per_s: float
-
-
-class DoctorFinding(Line):
-    """``severity``: problem or warning."""
-
-    check: str
-    severity: str
-    about: str
-    what: str
-    remedy: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from onyx.network_view import NetworkView
 
@@ -21,15 +22,15 @@ HEADINGS = {
 
 
 def objects(view: NetworkView) -> Iterator[dict[str, object]]:
-    """One for each row, with what ``kind`` it is: "broker", "link", "source" or "profile"."""
+    """One for each row."""
     for kind in KINDS:
-        for row in getattr(view, kind):
-            yield {"kind": kind.removesuffix("s"), **asdict(row)}
+        yield from map(asdict, getattr(view, kind))
 
 
 def shown(row: Any) -> dict[str, object]:
     """A row's fields as a person reads them."""
     facts = asdict(row)
+    del facts["kind"]
     if "busy" in facts:
         facts["busy"] = f"{facts['busy']:.0%}"
     if "online" in facts:

@@ -33,7 +33,7 @@ from onyx.cli.doctor import (
 from onyx.cli.json_lines import decode_line
 from onyx.cli.main import main
 from onyx.data_directory import DataDirectory
-from onyx.doctor import Facts, Finding, Machine, Process, Severity, examine
+from onyx.doctor import DoctorFinding, Facts, Machine, Process, Severity, examine
 from onyx.release import version
 from overlay.link.store import Store
 from overlay.link.store_head import head_file
@@ -102,7 +102,7 @@ BROKEN: Mapping[str, tuple[Callable[[Facts], None], str, str]] = {
 }
 
 
-def only(facts: Facts) -> Finding:
+def only(facts: Facts) -> DoctorFinding:
     (found,) = examine(facts)
     assert found.remedy
     return found

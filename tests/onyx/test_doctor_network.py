@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from onyx import DataSource, User, doctor, launch
 from onyx.cli.doctor import gather, write_bundle
-from onyx.doctor import Facts, Finding, examine
+from onyx.doctor import DoctorFinding, Facts, examine
 from onyx.release import DISTRIBUTION
 from overlay.topology import load_topology
 from tests.onyx.networks import small_topology
@@ -53,12 +53,12 @@ class Sick:
         own = replace(topology, data_directory=self.nodes.data)
         return await gather(self.nodes.registration, own)
 
-    async def found(self) -> dict[str, Finding]:
+    async def found(self) -> dict[str, DoctorFinding]:
         """By check and what it is about."""
         findings = examine(await self.facts())
         return {f"{each.check} {each.about}": each for each in findings}
 
-    async def until(self, *what: str) -> dict[str, Finding]:
+    async def until(self, *what: str) -> dict[str, DoctorFinding]:
         """What is found with all that; a busy process may not answer in time."""
         while not (found := await self.found()).keys() >= set(what):
             await trio.sleep(0.1)

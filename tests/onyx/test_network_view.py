@@ -11,7 +11,7 @@ from msgspec import convert
 from onyx.cli.json_lines import decode_line
 from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
 from onyx.network_looks import whole
-from onyx.network_view import DEAREST_MAX, Answer, BrokerRow, LinkRow, SourceRow, view_of
+from onyx.network_view import DEAREST_MAX, Answer, TopBroker, TopLink, TopSource, view_of
 from onyx.registration_client import NetworkClient
 from overlay.statistics import BrokerStatistics
 
@@ -59,12 +59,12 @@ def pair(*dearest: tuple[str, str, float]) -> tuple[Answer, Answer]:
 def test_rates_are_of_what_has_come_between() -> None:
     view = view_of({"B1": pair(("p1", "ann", 0.25))})
     assert view.brokers == [
-        BrokerRow("B1", "up", 2, 10.0, 0.0, 10.0, 4.0, 0.0, 15, 7, 0.25),
+        TopBroker("broker", "B1", "up", 2, 10.0, 0.0, 10.0, 4.0, 0.0, 15, 7, 0.25),
     ]
-    assert view.links == [LinkRow("B1", "B2", 10.0, 450.0, 10, 3.0, True)]
+    assert view.links == [TopLink("link", "B1", "B2", 10.0, 450.0, 10, 3.0, True)]
     assert view.sources == [
-        SourceRow("s1", "B1", 7.5, 150.0, 25),
-        SourceRow("s2", "B1", 2.5, 25.0, 5),
+        TopSource("source", "s1", "B1", 7.5, 150.0, 25),
+        TopSource("source", "s2", "B1", 2.5, 25.0, 5),
     ]
     assert [(row.profile, row.cost_ms) for row in view.profiles] == [("p1", 250.0)]
 
