@@ -378,6 +378,24 @@ class BrokerStatistics(NodeStatistics):
         return self.links.backlog_bytes + self.mailboxes.stored_bytes
 
 
+class LinkFigures(Struct, array_like=True):
+    crossings: Annotated[int, told("Messages that went there.")]
+    waiting_bytes: Annotated[int, told("Of messages that wait for the neighbour.")]
+    format: str
+    is_here: Annotated[bool, told("Whether the neighbour is connected.")]
+
+
+class Figures(Struct):
+    """Where the counters of a broker stand, as observers are told while they change."""
+
+    published: int = 0
+    delivered: int = 0
+    refused: int = 0
+    profiles: int = 0
+    waiting_bytes: Annotated[int, told("Of results that wait for users.")] = 0
+    links: Annotated[dict[str, LinkFigures], told("By neighbour.")] = {}
+
+
 # --- of a registration service --------------------------------------------------------------------
 
 

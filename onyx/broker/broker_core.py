@@ -28,7 +28,7 @@ from onyx.broker.messages.data_plane import not_evaluated
 from onyx.broker.messages.local_deliveries import DEFERRED_BYTES_MAX
 from onyx.broker.messages.message_parts import MessageParts
 from onyx.broker.messages.message_spans import MessageSpans, TellSpan
-from onyx.broker.messages.observers import Figures, Observers
+from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.source_announcements import REMOVED
 from onyx.broker.moves.profile_moves import ProfileMoves
@@ -51,6 +51,7 @@ from overlay.link.frame import GOING_ROUND
 from overlay.link.frames import Hello, Message, SourceAnnounced, Undecoded
 from overlay.link.part import FrameRefused
 from overlay.link.request_server import Result
+from overlay.statistics import Figures, LinkFigures
 from overlay.topology import Topology
 
 FORMATS = [wire_format.value for wire_format in WireFormat]
@@ -167,7 +168,7 @@ class BrokerCore(Core):
         neighbours alone."""
         counted = self.data.counted
         of_links = {
-            broker: [
+            broker: LinkFigures(
                 self.data.crossings[broker],
                 sum(
                     channel.backlog_bytes
@@ -176,17 +177,13 @@ class BrokerCore(Core):
                 ),
                 self._formats.format_of(broker),
                 self._links.connected(f"broker/{broker}"),
-            ]
+            )
             for broker in sorted(self.control.shapes.neighbours())
         }
-        return {
-            "published": counted.published,
-            "delivered": counted.delivered,
-            "refused": counted.refused,
-            "profiles": len(self.query.profiles),
-            "waiting_bytes": self.query.waiting_bytes,
-            "links": of_links,
-        }
+        return Figures(
+            *(counted.published, counted.delivered, counted.refused, len(self.query.profiles)),
+            *(self.query.waiting_bytes, of_links),
+        )
 
     # --- arrivals -------------------------------------------------------------------------
 

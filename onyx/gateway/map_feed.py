@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import trio
+from msgspec import convert
 
 from onyx.errors import UserError
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, Write, event_text
@@ -17,6 +18,7 @@ from onyx.registration_client import addresses_of, call, open_connection
 from onyx.shape_follower import follow_shape
 from overlay import verbs
 from overlay.link.client_connection import ConnectionFailed
+from overlay.statistics import Figures, LinkFigures
 from overlay.topology import Topology
 
 # -------------------------------------------------------------------------------------------------
@@ -56,7 +58,6 @@ class Layout:
 # for each link and broker, however long that is.
 
 
-Figures = Mapping[str, Any]
 AWAY, HERE = "away", "here"
 
 
@@ -118,12 +119,12 @@ class OverlayMap:
         """Where the counters of a broker stand; what is counted once is counted from the last."""
         place, last = self._places[broker], self._told.get(broker)
         self._told[broker], self._states[broker] = figures, HERE
-        for other, now in figures["links"].items():
+        for other, now in figures.links.items():
             known = self._links.get((broker, other))
-            before = None if last is None else last["links"].get(other)
+            before = None if last is None else last.links.get(other)
             if known is None or now == before:
                 continue
-            crossed = 0 if before is None else max(0, now[0] - before[0])
+            crossed = 0 if before is None else max(0, now.crossings - before.crossings)
             for viewer in self.viewers:
                 viewer.links.add(known[0])
                 viewer.crossings[known] += crossed
@@ -140,22 +141,21 @@ class OverlayMap:
     def broker_state(self, place: int) -> list[Any]:
         """From its state on, as in ``Changes.take``."""
         broker = self.topology.brokers[place].id
-        figures = self._told.get(broker, {})
-        counted = ("profiles", "published", "delivered", "refused", "waiting_bytes")
-        return [self._states[broker], *(figures.get(name, 0) for name in counted)]
+        told = self._told.get(broker, Figures())
+        counted = (told.profiles, told.published, told.delivered, told.refused)
+        return [self._states[broker], *counted, told.waiting_bytes]
 
     def link_state(self, place: int) -> list[Any]:
         """From the backlogs on."""
         ends = self.topology.links[place].ends
         there, back = self._of(*ends), self._of(*reversed(ends))
-        is_up = bool(there and back and there[3] and back[3])
-        formats = dict.fromkeys(said[2] for said in (there, back) if said)
-        waiting = [said[1] if said else 0 for said in (there, back)]
+        is_up = bool(there and back and there.is_here and back.is_here)
+        formats = dict.fromkeys(said.format for said in (there, back) if said)
+        waiting = [said.waiting_bytes if said else 0 for said in (there, back)]
         return [*waiting, " / ".join(formats), is_up]
 
-    def _of(self, broker: str, other: str) -> list[Any]:
-        links: Mapping[str, list[Any]] = self._told.get(broker, {}).get("links", {})
-        return links.get(other, [])
+    def _of(self, broker: str, other: str) -> LinkFigures | None:
+        return self._told.get(broker, Figures()).links.get(other)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -256,6 +256,6 @@ class MapFeed:
                     asked = verbs.Observe(figures=True)
                     await call(connection, asked.verb, asked.arguments())
                     async for event in connection.observed():
-                        overlay.apply(broker, event)
+                        overlay.apply(broker, convert(event, Figures))
             overlay.gone(broker)
             await trio.sleep(AGAIN_SECONDS)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
-from typing import Any
+
+from msgspec import to_builtins
 
 from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.mailbox import Mailbox
@@ -28,6 +29,7 @@ from overlay.link.frames import Observed, Request
 from overlay.link.part import Hearer, Part, hears
 from overlay.link.request_server import Result, Verb
 from overlay.link.slices import SLICE_SECONDS
+from overlay.statistics import Figures
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.profile_limits import EvaluationLimits
@@ -36,10 +38,6 @@ from yfilter.matcher import Matcher
 EVENTS_PER_FRAME = 256
 FIGURES_SECONDS = 0.25  # from one time that they are told to the next
 
-Figures = Mapping[str, Any]
-"""``published``, ``delivered``, ``refused`` messages, ``profiles`` and ``waiting_bytes`` of users;
-``links``: by neighbour the messages that went there, the bytes that wait for it, the link's format,
-and whether it is here."""
 VISITS_MAX = 200_000  # of one message, for an observer's path
 
 EventFields = dict[str, object]
@@ -112,7 +110,7 @@ class Observers(Part):
         self.connections: dict[int, Observer] = {}  # none: nothing need be noted
         self._figures = figures
         self._for_figures: set[int] = set()  # of the connections
-        self._told: Figures = {}
+        self._told: Figures | None = None
         self._told_at = -inf
         self._is_called = False  # when they may be told again
 
@@ -136,7 +134,7 @@ class Observers(Part):
         self._for_figures.discard(connection)
         if asked.figures:
             self._for_figures.add(connection)
-            self._told = {}
+            self._told = None
             self._tell_figures()
         return {"observing": True}
 
@@ -216,7 +214,8 @@ class Observers(Part):
         figures = self._figures()
         if figures != self._told:
             self._told = figures
-            frame = Observed(events=[{"kind": "figures", "broker": self._identity, **figures}])
+            told = to_builtins(figures)
+            frame = Observed(events=[{"kind": "figures", "broker": self._identity, **told}])
             for connection in self._for_figures:
                 self._links.reply(connection, frame)
 

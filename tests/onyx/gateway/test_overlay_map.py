@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from onyx.gateway.event_stream import event_text
 from onyx.gateway.map_feed import OverlayMap
+from overlay.statistics import Figures, LinkFigures
 from overlay.topology import Topology, parse_topology
 
 BYTES_MAX = 200_000
@@ -27,12 +27,10 @@ def overlay(brokers: int) -> OverlayMap:
     return OverlayMap(topology, points)
 
 
-def figures(topology: Topology, broker: str, crossed: int, waiting: int = 0) -> dict[str, Any]:
-    links = {
-        other: [crossed, waiting, "binary+zstd", True] for other in topology.neighbours(broker)
-    }
-    counted = dict.fromkeys(("published", "delivered", "refused", "profiles"), crossed)
-    return {**counted, "waiting_bytes": waiting, "links": links}
+def figures(topology: Topology, broker: str, crossed: int, waiting: int = 0) -> Figures:
+    of_link = LinkFigures(crossed, waiting, "binary+zstd", is_here=True)
+    links = dict.fromkeys(topology.neighbours(broker), of_link)
+    return Figures(crossed, crossed, crossed, crossed, waiting, links)
 
 
 def test_a_crossing_is_told_once_to_each_viewer_with_its_direction() -> None:
