@@ -325,18 +325,6 @@ def stores(facts: Facts) -> Iterator[DoctorFinding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    *(
-        reached,
-        releases,
-        builds,
-        clocks,
-        insecure,
-        waiting,
-        absent,
-        flapping,
-        unwanted,
-        set_aside,
-        schemas,
-    ),
-    *(disk, files, ports, stores),
+    *(reached, releases, builds, clocks, insecure, waiting, absent, flapping, unwanted),
+    *(set_aside, schemas, disk, files, ports, stores),
 )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 
 from onyx.gateway.traffic import Traffic
-from onyx.telemetry.metrics import NODE, ProcessMetrics
+from onyx.telemetry.metrics import ProcessMetrics, metrics_of
 
 GATEWAY = "gateway"
 """Its name among the processes of a network."""
+
+METRICS = tuple(metrics_of(Traffic))
 
 
 class GatewayMetrics(ProcessMetrics):
@@ -23,20 +25,8 @@ class GatewayMetrics(ProcessMetrics):
 
     def collect(self) -> Iterator[Metric]:
         traffic = self._traffic
-        answers = CounterMetricFamily(
-            "onyx_gateway_answers", "Answers to requests, by status.", labels=(NODE, "status")
-        )
-        for status, count in sorted(traffic.answers.items()):
-            answers.add_metric((GATEWAY, str(status)), count)
-        yield answers
-        for name, help_text, value in (
-            ("requests", "Requests under way, streams among them.", traffic.under_way),
-            ("streams", "Results and maps that are followed.", traffic.streams),
-            ("sessions", "Identities with connections to the network.", self._sessions()),
-        ):
-            gauge = GaugeMetricFamily(f"onyx_gateway_{name}", help_text, labels=(NODE,))
-            gauge.add_metric((GATEWAY,), value)
-            yield gauge
+        traffic.sessions = self._sessions()
+        yield from self.measured(METRICS, traffic)
         took = "From when a request came until its answer began."
         yield self.histogram("gateway_answer", took, traffic.seconds)
         yield from self.about(not traffic.hindrance)

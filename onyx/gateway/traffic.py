@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Struct, field
 
 from overlay.link.histogram import Histogram
+from overlay.statistics import counter, gauge, told
 
 
-@dataclass(slots=True)
-class Traffic:
-    """Of a gateway since it began: ``answers`` by status; ``seconds`` from each request until its
-    answer began; ``under_way``: requests, of which ``streams`` are followed;
-    ``hindrance``: why it cannot do its work, "" when it can."""
+class Traffic(Struct):
+    """Of a gateway since it began."""
 
-    answers: Counter[int] = field(default_factory=Counter)
-    seconds: Histogram = field(default_factory=Histogram)
-    under_way: int = 0
-    streams: int = 0
-    hindrance: str = "it has not met the registration service"
+    answers: Annotated[
+        Counter[int], counter("Answers to requests, by status.", "gateway_answers", "status")
+    ] = field(default_factory=Counter)
+    under_way: Annotated[
+        int, gauge("Requests under way, streams among them.", "gateway_requests")
+    ] = 0
+    streams: Annotated[int, gauge("Results and maps that are followed.", "gateway_streams")] = 0
+    sessions: Annotated[
+        int, gauge("Identities with connections to the network.", "gateway_sessions")
+    ] = 0
+    seconds: Annotated[Histogram, told("From each request until its answer began.")] = field(
+        default_factory=Histogram
+    )
+    hindrance: Annotated[str, told("Why it cannot do its work; empty: it can.")] = (
+        "it has not met the registration service"
+    )

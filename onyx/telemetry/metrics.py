@@ -53,10 +53,12 @@ class MetricRow:
 
     metric: Metric
     help: str
-    read: Callable[[NodeStatistics], Iterable[Sample]]
+    read: Callable[[Any], Iterable[Sample]]
 
 
-def _rows(record: type[Struct], path: tuple[str, ...] = (), label: str = "") -> Iterator[MetricRow]:
+def metrics_of(
+    record: type[Struct], path: tuple[str, ...] = (), label: str = ""
+) -> Iterator[MetricRow]:
     """Of the fields of a record, which stands there; in a mapping each has a ``label``."""
     for field in fields(record):
         kind, about = field.type, Meta()
@@ -66,7 +68,7 @@ def _rows(record: type[Struct], path: tuple[str, ...] = (), label: str = "") -> 
         metric = (about.extra or {}).get("metric", Metric(field.name, False))
         inner = get_args(kind)[-1] if get_origin(kind) is dict else kind
         if isinstance(inner, type) and issubclass(inner, Struct):
-            yield from _rows(inner, place, metric.label)
+            yield from metrics_of(inner, place, metric.label)
         elif about.extra:
             metric = metric._replace(name=metric.name or field.name, label=metric.label or label)
             yield MetricRow(metric, about.description or "", partial(_read, metric, place))
@@ -80,7 +82,7 @@ def _read(metric: Metric, path: tuple[str, ...], said: Any) -> Iterator[Sample]:
             return
         said = getattr(said, name)
     if metric.label and isinstance(said, dict):
-        yield from (((key,), float(value)) for key, value in islice(said.items(), LABELS_MAX))
+        yield from (((str(key),), float(value)) for key, value in islice(said.items(), LABELS_MAX))
     elif metric.value is not None:
         yield (), metric.value(said)
     elif said is not None:
@@ -107,9 +109,9 @@ _OF_JOURNALS = (
     ),
 )
 METRICS: Mapping[type[NodeStatistics], Sequence[MetricRow]] = {
-    NodeStatistics: [row for row in _rows(NodeStatistics) if row.metric.name == "insecure"],
-    BrokerStatistics: (*_rows(BrokerStatistics), *_OF_JOURNALS),
-    RegistrationStatistics: (*_rows(RegistrationStatistics), *_OF_JOURNALS),
+    NodeStatistics: [row for row in metrics_of(NodeStatistics) if row.metric.name == "insecure"],
+    BrokerStatistics: (*metrics_of(BrokerStatistics), *_OF_JOURNALS),
+    RegistrationStatistics: (*metrics_of(RegistrationStatistics), *_OF_JOURNALS),
 }
 
 
@@ -136,6 +138,17 @@ class ProcessMetrics(Collector):
         """The metrics, and their media type, which one of those that are accepted."""
         encode, media_type = choose_encoder(accept)
         return encode(self._registry), media_type
+
+    def measured(self, rows: Iterable[MetricRow], said: Any) -> Iterator[Family]:
+        """``said``: the record whose ``metrics`` these are."""
+        for row in rows:
+            name, is_counter, label, _ = row.metric
+            kind = CounterMetricFamily if is_counter else GaugeMetricFamily
+            family = kind(f"onyx_{name}", row.help, labels=(NODE, label) if label else (NODE,))
+            for labels, value in row.read(said):
+                family.add_metric((self._process, *labels), value)
+            if family.samples:
+                yield family
 
     def about(self, is_ready: bool) -> Iterator[Family]:
         """Which process it is, and whether it does its work."""
@@ -166,14 +179,7 @@ class Metrics(ProcessMetrics):
 
     def collect(self) -> Iterator[Family]:
         said = decoded(self._vitals.statistics())
-        for row in METRICS[type(said)]:
-            name, is_counter, label, _ = row.metric
-            kind = CounterMetricFamily if is_counter else GaugeMetricFamily
-            family = kind(f"onyx_{name}", row.help, labels=(NODE, label) if label else (NODE,))
-            for labels, value in row.read(said):
-                family.add_metric((self._process, *labels), value)
-            if family.samples:
-                yield family
+        yield from self.measured(METRICS[type(said)], said)
         for name, help_text, histogram in self._histograms(said):
             yield self.histogram(name, help_text, histogram)
         yield from self.about(not self._vitals.hindrance)

@@ -424,8 +424,6 @@ class MessageArchive:
         self._segments.options = options
 
     def statistics(self) -> dict[str, object]:
-        """``left_out``: messages that are not in the archive for want of room; ``problem``: what
-        the last writing met with, "" if that went well."""
         return {
             "written": self._written,
             "left_out": self._left_out,

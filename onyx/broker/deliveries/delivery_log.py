@@ -381,7 +381,6 @@ class DeliveryLog:
         return next(iter(self.records), self.last + 1), self.last
 
     def statistics(self, now: float) -> dict[str, object]:
-        """``oldest_s``: for how many seconds the oldest record has waited; 0: there is none."""
         oldest = next(iter(self.records.values()), None)
         return {
             "oldest_s": 0 if oldest is None else max(0, int(now) - oldest.second),

@@ -794,9 +794,8 @@ class Mailboxes(Part):
         return self._log.stored_bytes  # of the results that wait, each once
 
     def statistics(self) -> Mapping[str, object]:
-        """``waiting``: deliveries nobody has taken; ``stored_bytes``: their results, each once;
-        ``bytes_of_users``: what waits for each; ``on_wire_bytes`` sent to ``attached`` profiles;
-        ``silent``: ephemeral, taken by nobody; ``dropped_for_limits`` in all."""
+        """``bytes_of_users``: what waits for each; ``on_wire_bytes`` sent to ``attached`` profiles;
+        ``silent``: ephemeral, taken by nobody."""
         return self._counted.told(
             mailboxes=len(self._boxes),
             waiting=self._waiting,
