@@ -28,17 +28,17 @@ async def watch_network(
     async with RegistrationClient(registration) as client, trio.open_nursery() as nursery:
         while True:
             said = await client.ask(verbs.Network())
-            for broker, address in said["brokers"].items():
+            for broker, address in said.brokers.items():
                 if broker not in watches:
                     watch = watches[broker] = _Watch(address, seconds)
                     nursery.start_soon(watch.run)
             with trio.move_on_after(ANSWER_SECONDS + seconds):
-                for broker in said["brokers"]:
-                    if broker not in said["down"]:
+                for broker in said.brokers:
+                    if broker not in said.down:
                         await watches[broker].asked_twice.wait()
             now = trio.current_time()
-            pairs = {broker: watches[broker].pair(now) for broker in said["brokers"]}
-            take(view_of(pairs, frozenset(said["down"])))
+            pairs = {broker: watches[broker].pair(now) for broker in said.brokers}
+            take(view_of(pairs, said.down))
             await trio.sleep(seconds)
 
 

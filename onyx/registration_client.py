@@ -10,7 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -33,6 +33,7 @@ from overlay.answers import (
     AutoPlan,
     Location,
     PlanProgress,
+    Processes,
     ProfileInfo,
     SourceInfo,
     TaxonomyInfo,
@@ -65,15 +66,6 @@ NO_URL = "Onyx speaks a protocol of its own, and whether by TLS the credentials 
 OPEN_SECONDS = 3.0
 PATIENCE_SECONDS = 30.0
 CLIENT_LIMITS = ClientLimits(open_seconds=OPEN_SECONDS)
-
-
-class Processes(NamedTuple):
-    """The id of the registration service, the brokers' addresses by id, and the ids of those that
-    do not run, as their launcher says."""
-
-    registration: str
-    brokers: dict[str, str]
-    down: frozenset[str]
 
 
 class NetworkClient:
@@ -185,12 +177,11 @@ class RegistrationClient(NetworkClient):
 
     async def processes(self) -> Processes:
         """All of the network, and which do not run."""
-        said = await self.ask(verbs.Network())
-        return Processes(said["registration"], dict(said["brokers"]), frozenset(said["down"]))
+        return await self.ask(verbs.Network())
 
     async def brokers(self) -> dict[str, str]:
         """The address of every broker, by its id."""
-        return dict((await self.ask(verbs.Network()))["brokers"])
+        return (await self.ask(verbs.Network())).brokers
 
     async def register_source(
         self,

@@ -40,10 +40,10 @@ async def follow_shape(
                         await client.ask(verbs.ProcessesReport(down=dict(found_down)))
                         told = found_down
                     progress = await client.ask(verbs.TopologyProgress())
-                    found = progress["version"], progress["stage"] == "settled"
+                    found = progress.version, progress.stage == "settled"
                     if found != known:
                         answer = await client.ask(verbs.TopologyProcesses())
-                        await changed(parse_topology(answer["text"], "the running network"))
+                        await changed(parse_topology(answer.text, "the running network"))
                         known = found
                     await trio.sleep(FOLLOW_SECONDS)
         except (UserError, TopologyError) as error:

@@ -472,3 +472,160 @@ class AutoPlan(Answer, frozen=True):
     failure: str
     next_in: float
     says: list[str]
+
+
+# --- the network ------------------------------------------------------------------------------
+
+
+class Processes(Answer, frozen=True):
+    """The id of the registration service, the addresses of the brokers by id, and the ids of the
+    processes that do not run, as their launcher reports."""
+
+    registration: str
+    brokers: dict[str, str]
+    down: frozenset[str] = frozenset()
+    name: str = ""
+
+
+class Done(Answer, frozen=True):
+    """Nothing else."""
+
+
+class ShapeProgress(Answer, frozen=True, kw_only=True):
+    """The newest ``version`` of the network, and its ``stage``: "settled" at the end; ``missing``:
+    by stage, the brokers that have not reached it, of so many ``brokers``."""
+
+    version: int
+    stage: str
+    missing: dict[str, list[str]]
+    brokers: int
+
+    def sentence(self) -> str:
+        """How far the change is, for people."""
+        if self.stage == "settled":
+            return f"version {self.version} is in place"
+        for stage, rest in (
+            ("announced", "to know it"),
+            ("switched", "to set up their new trees"),
+            ("settled", "to finish the messages on the old trees"),
+        ):
+            if missing := self.missing[stage]:
+                return (
+                    f"version {self.version}: {len(missing)} of {self.brokers} brokers "
+                    f"still have {rest}: {', '.join(missing)}"
+                )
+        return f"version {self.version}: nearly in place"
+
+
+class BrokerLeaving(ShapeProgress, frozen=True, kw_only=True):
+    """``profiles`` that are still at the ``broker``, of which so many are ``moving``, and the
+    ``sources`` whose root it still is; ``waits``: the condition that it waits for."""
+
+    broker: str
+    state: str
+    profiles: int
+    moving: int
+    sources: int
+    waits: str
+    is_there: bool
+
+
+class BrokerLoss(Answer, frozen=True):
+    """The version of the network without the broker, and the profiles and sources that it had."""
+
+    version: int
+    profiles: int = 0
+    sources: int = 0
+
+
+class Lost(Answer, frozen=True):
+    profiles: list[str]
+    sources: list[str]
+
+
+class ShapeChange(Answer, frozen=True):
+    """The ``version`` that ``changes`` (a line each) lead to; ``trees``: the roots of trees that
+    are built again; ``lost``: with brokers; ``settings`` that were taken, and those that take a
+    start of some processes, by key."""
+
+    version: int
+    changes: list[str]
+    trees: list[str]
+    lost: Lost
+    settings: list[str]
+    takes_a_start: dict[str, str]
+
+
+class Shape(ShapeProgress, frozen=True, kw_only=True):
+    """The topology file of the network as it runs; the links that are ``down``, the brokers that
+    are ``away``, and the version of the tree of each root."""
+
+    text: str
+    down: list[tuple[str, str]]
+    away: list[str] = []
+    trees: dict[str, int]
+
+
+class TopologyText(Answer, frozen=True):
+    text: str
+
+
+# --- dead letters -----------------------------------------------------------------------------
+
+
+class Letter(Answer, frozen=True, kw_only=True):
+    """``kind``: poison, refused, undeliverable or over-limit; ``who`` sent or owns it;
+    ``has_ended``: it has ended a core, and is passed over; ``count`` of the deliveries that had to
+    go."""
+
+    id: str
+    at: float
+    kind: str
+    what: str
+    who: str
+    error: str
+    size: int
+    has_ended: bool
+    profile: str
+    source: str
+    number: int
+    format: str
+    count: int
+
+
+class LetterShown(Letter, frozen=True, kw_only=True):
+    """``data``: the frame, the message or the results, and the ``lengths`` of the latter."""
+
+    trace: str
+    data: bytes
+    lengths: list[int]
+
+
+class Letters(Listing, frozen=True):
+    """``let_go``: older ones that are kept no longer."""
+
+    letters: list[Letter]
+    let_go: int
+
+
+class LetterReplayed(Answer, frozen=True):
+    """Of a message that was refused its ``data``, to be published."""
+
+    id: str
+    kind: str
+    format: str = ""
+    data: bytes = b""
+
+
+class LetterDropped(Answer, frozen=True):
+    dropped: str
+
+
+# --- archives ---------------------------------------------------------------------------------
+
+
+class ArchivePage(Answer, frozen=True):
+    """Whole lines of JSON, and the place where the page ends, "" where nothing is behind it."""
+
+    lines: bytes
+    next: str

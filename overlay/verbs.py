@@ -444,6 +444,7 @@ class ArchiveRead(Asked, frozen=True, kw_only=True):
 
     verb = "archive.read"
     right = Right.READ_ARCHIVE
+    answer: ClassVar = answers.ArchivePage
 
     source: Name
     since: Number = 0
@@ -470,6 +471,7 @@ class DeadList(Asked, frozen=True, kw_only=True):
 
     verb = "dead.list"
     right = Right.OWN
+    answer: ClassVar = answers.Letters
 
     user: Name = ""
 
@@ -484,18 +486,21 @@ class DeadShow(DeadLetterNamed, frozen=True, kw_only=True):
     """A dead letter with its data."""
 
     verb = "dead.show"
+    answer: ClassVar = answers.LetterShown
 
 
 class DeadReplay(DeadLetterNamed, frozen=True, kw_only=True):
     """Handle a dead letter once more."""
 
     verb = "dead.replay"
+    answer: ClassVar = answers.LetterReplayed
 
 
 class DeadDrop(DeadLetterNamed, frozen=True, kw_only=True):
     """Keep a dead letter no longer."""
 
     verb = "dead.drop"
+    answer: ClassVar = answers.LetterDropped
 
 
 # --- the network ------------------------------------------------------------------------------
@@ -506,12 +511,15 @@ class Network(Asked, frozen=True, kw_only=True):
 
     verb = "network"
     right = Right.KNOWN
+    answer: ClassVar = answers.Processes
+    route = "GET /v1/network"
 
 
 class ProcessesReport(Asked, frozen=True, kw_only=True):
     """``down``: why a node does not run, of all that do not."""
 
     verb = "processes.report"
+    answer: ClassVar = answers.Done
 
     down: dict[str, Annotated[str, Meta(max_length=256)]]
 
@@ -524,6 +532,8 @@ class BrokerDrain(BrokerNamed, frozen=True, kw_only=True):
     """Move all away from a broker, which is to leave; ``stop``: let it stay."""
 
     verb = "broker.drain"
+    answer: ClassVar = answers.BrokerLeaving
+    route = "POST /v1/brokers/{broker}/drain"
 
     stop: bool = False
     dry_run: bool = False
@@ -533,12 +543,16 @@ class BrokerProgress(BrokerNamed, frozen=True, kw_only=True):
     """How far a broker's leaving is."""
 
     verb = "broker.progress"
+    answer: ClassVar = answers.BrokerLeaving
+    route = "GET /v1/brokers/{broker}/progress"
 
 
 class BrokerLost(BrokerNamed, frozen=True, kw_only=True):
     """A broker died with its disk."""
 
     verb = "broker.lost"
+    answer: ClassVar = answers.BrokerLoss
+    route = "POST /v1/brokers/{broker}/lost"
 
     dry_run: bool = False
 
@@ -548,6 +562,8 @@ class TopologyApply(Asked, frozen=True, kw_only=True):
     disks."""
 
     verb = "topology.apply"
+    answer: ClassVar = answers.ShapeChange
+    route = "POST /v1/topology"
 
     text: Annotated[str, Meta(max_length=TOPOLOGY_LENGTH_MAX)]
     lost: list[str] = []
@@ -558,18 +574,23 @@ class TopologyProgress(Asked, frozen=True, kw_only=True):
     """Which brokers have the newest version of the network."""
 
     verb = "topology.progress"
+    answer: ClassVar = answers.ShapeProgress
+    route = "GET /v1/topology/progress"
 
 
 class TopologyShow(Asked, frozen=True, kw_only=True):
     """The network as it runs."""
 
     verb = "topology.show"
+    answer: ClassVar = answers.Shape
+    route = "GET /v1/topology"
 
 
 class TopologyProcesses(Asked, frozen=True, kw_only=True):
     """The topology file that the processes of the network follow."""
 
     verb = "topology.processes"
+    answer: ClassVar = answers.TopologyText
 
 
 class AuditList(Asked, frozen=True, kw_only=True):

@@ -11,10 +11,13 @@ from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
 
+from msgspec.structs import asdict
+
 from overlay import verbs
+from overlay.answers import BrokerLeaving
 from overlay.link.durable import StoredMap
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result
+from overlay.link.request_server import RequestRefused
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -91,19 +94,17 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
         """Let it stay, with what is still there; False when it is leaving already."""
         return self.state(broker) is DrainState.STAYING or self.happen(broker, DrainEvent.STOPPED)
 
-    def progress(self, broker: str) -> Result:
-        """``profiles`` that are still there, of which so many are ``moving``, and ``sources`` of
-        which it is still the root broker; for what it ``waits``."""
-        return {
-            "broker": broker,
-            "state": self.state(broker).value,
-            "profiles": self._hosted(broker),
-            "moving": self._moving(broker),
-            "sources": len(self._catalog.rooted_at(broker)),
-            "waits": self._waits.get(broker, ""),
-            "is_there": self._shapes.newest.has_broker(broker),
-            **self._shapes.progress(),
-        }
+    def progress(self, broker: str) -> BrokerLeaving:
+        return BrokerLeaving(
+            broker=broker,
+            state=self.state(broker).value,
+            profiles=self._hosted(broker),
+            moving=self._moving(broker),
+            sources=len(self._catalog.rooted_at(broker)),
+            waits=self._waits.get(broker, ""),
+            is_there=self._shapes.newest.has_broker(broker),
+            **asdict(self._shapes.progress()),
+        )
 
     def tick(self, now: float) -> None:
         for broker in list(self._states):

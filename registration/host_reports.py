@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from overlay import verbs
+from overlay.answers import Done, Processes
 from overlay.link.arrival import Arrival
 from overlay.link.frames import (
     DeliveryPolicies,
@@ -22,7 +23,7 @@ from overlay.link.frames import (
     SourceReleased,
 )
 from overlay.link.part import Part, Taker, takes
-from overlay.link.request_server import RequestRefused, Result, Verb
+from overlay.link.request_server import RequestRefused, Verb
 from registration.catalog import Catalog
 from registration.drains import Drains
 from registration.moves import MOVE_FRAMES, MoveFrame, Moves
@@ -56,18 +57,12 @@ class ProcessReports(Part):
         """Why, by node."""
         return {"down": self._down}
 
-    def _network(self, connection: int, request: Request, asked: verbs.Network) -> Result:
-        """Where every broker is, and who does not run: what a client needs to look at the
-        network."""
+    def _network(self, connection: int, request: Request, asked: verbs.Network) -> Processes:
         topology = self._shapes.topology
-        return {
-            "name": topology.name,
-            "registration": self._identity,
-            "brokers": {id_: topology.where(id_) for id_ in topology.broker_ids},
-            "down": sorted(self._down),
-        }
+        brokers = {id_: topology.where(id_) for id_ in topology.broker_ids}
+        return Processes(self._identity, brokers, frozenset(self._down), topology.name)
 
-    def _report(self, connection: int, request: Request, asked: verbs.ProcessesReport) -> Result:
+    def _report(self, connection: int, request: Request, asked: verbs.ProcessesReport) -> Done:
         """``down``: why a node does not run, of all that do not."""
         down = asked.down
         unknown = [node for node in down if not self._is_node(node)]
@@ -77,7 +72,7 @@ class ProcessReports(Part):
                 f"{asked.verb}: 'down' names {unknown[0]!r}, no node of this network",
             )
         self._down = down
-        return {}
+        return Done()
 
     def _is_node(self, node: str) -> bool:
         return node == self._identity or self._shapes.knows(node)

@@ -26,6 +26,7 @@ from typing import TypeAlias
 
 from msgspec import structs
 
+from overlay.answers import ShapeProgress
 from overlay.link.durable import Member, StoredMap, StoredValue
 from overlay.link.events import Flow
 from overlay.link.frame import PACKED_SHAPES, Frame
@@ -41,7 +42,6 @@ from overlay.link.frames import (
 )
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
-from overlay.link.request_server import Result
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -291,19 +291,17 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         shape = None if broker in self._lost else next(shapes, None)
         return "" if shape is None else shape.declared.where(broker)
 
-    def progress(self) -> Result:
-        """``version`` and ``stage`` of the newest version; ``missing``: by stage, the brokers that
-        have not reached it."""
+    def progress(self) -> ShapeProgress:
         missing = {
             name: [broker for broker in self._concerned() if self._stage(broker) < number]
             for number, name in _STAGES.items()
         }
-        return {
-            "version": self.newest.version,
-            "stage": self.stage.value,
-            "missing": {} if self.is_settled else missing,
-            "brokers": len(self._concerned()),
-        }
+        return ShapeProgress(
+            version=self.newest.version,
+            stage=self.stage.value,
+            missing={} if self.is_settled else missing,
+            brokers=len(self._concerned()),
+        )
 
     # --- changes --------------------------------------------------------------------------
 
@@ -384,7 +382,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
 
     def statistics(self) -> dict[str, object]:
         return {
-            **self.progress(),
+            **structs.asdict(self.progress()),
             "down": [sorted(pair) for pair in self.newest.down],
             "gone_round": sorted(self.newest.away),
             "waiting_sources": len(self._waiting),

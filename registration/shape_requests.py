@@ -13,14 +13,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import cast
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result, Verb
+from overlay.link.request_server import RequestRefused, Verb
 from overlay.live_settings import SETTINGS, setting_values, starts_needed, with_live_settings
 from overlay.network_shape import (
     NetworkShape,
@@ -72,7 +73,9 @@ class BrokerRequests(Part):
             Verb(verbs.BrokerLost, self._lose),
         )
 
-    def _drain(self, connection: int, request: Request, asked: verbs.BrokerDrain) -> Result:
+    def _drain(
+        self, connection: int, request: Request, asked: verbs.BrokerDrain
+    ) -> answers.BrokerLeaving:
         broker = asked.broker
         is_stopped = asked.stop
         if broker not in self._drains and not is_stopped:
@@ -82,7 +85,9 @@ class BrokerRequests(Part):
             self._change(connection, request, broker, is_stopped)
         return self._drains.progress(broker)
 
-    def _progress(self, connection: int, request: Request, asked: verbs.BrokerProgress) -> Result:
+    def _progress(
+        self, connection: int, request: Request, asked: verbs.BrokerProgress
+    ) -> answers.BrokerLeaving:
         return self._drains.progress(asked.broker)
 
     def _change(self, connection: int, request: Request, broker: str, is_stopped: bool) -> None:
@@ -96,22 +101,24 @@ class BrokerRequests(Part):
             self._drains.begin(broker)
             self._audit.note(self._principal(connection), request.verb, broker)
 
-    def _lose(self, connection: int, request: Request, asked: verbs.BrokerLost) -> Result:
+    def _lose(
+        self, connection: int, request: Request, asked: verbs.BrokerLost
+    ) -> answers.BrokerLoss:
         """``dry_run``: only say what would be."""
         broker = asked.broker
         shapes = self._shapes
         if shapes.lost_since(broker):
-            return {"version": shapes.lost_since(broker), "profiles": 0, "sources": 0}
+            return answers.BrokerLoss(shapes.lost_since(broker))
         declared = self._without(broker)
         if self._connected(f"broker/{broker}"):
             raise RequestRefused(
                 "broker-here", f"{broker} is here, so it is not lost; onyx broker drain lets it go"
             )
-        result: Result = {
-            "version": shapes.newest.version + 1,
-            "profiles": len(self._catalog.hosted_by(broker)),
-            "sources": len(self._catalog.rooted_at(broker)),
-        }
+        result = answers.BrokerLoss(
+            shapes.newest.version + 1,
+            len(self._catalog.hosted_by(broker)),
+            len(self._catalog.rooted_at(broker)),
+        )
         if not asked.dry_run:
             shapes.change(declared, kept_down(shapes.newest, declared), [broker])
             detail = f"version {shapes.newest.version}: without {broker}"
@@ -181,15 +188,19 @@ class ShapeRequests(Part):
             Verb(verbs.TopologyProcesses, self._show_processes),
         )
 
-    def _progress(self, connection: int, request: Request, asked: verbs.TopologyProgress) -> Result:
+    def _progress(
+        self, connection: int, request: Request, asked: verbs.TopologyProgress
+    ) -> answers.ShapeProgress:
         return self._shapes.progress()
 
     def _show_processes(
         self, connection: int, request: Request, asked: verbs.TopologyProcesses
-    ) -> Result:
-        return {"text": to_toml(self._shapes.processes)}
+    ) -> answers.TopologyText:
+        return answers.TopologyText(to_toml(self._shapes.processes))
 
-    def _apply(self, connection: int, request: Request, asked: verbs.TopologyApply) -> Result:
+    def _apply(
+        self, connection: int, request: Request, asked: verbs.TopologyApply
+    ) -> answers.ShapeChange:
         """``text``: the topology file; ``lost``: brokers that died with their disks."""
         text = asked.text
         lost = asked.lost
@@ -201,31 +212,21 @@ class ShapeRequests(Part):
         profiles = [p.profile for p in self._catalog.profiles.values() if p.host in lost]
         sources = [s.source for s in self._catalog.sources.values() if s.root in lost]
         described = [*describe_change(now, declared, lost), *taken]
-        result: Result = {
-            "version": now.version,
-            "changes": described,
-            "trees": [],
-            "lost": {"profiles": profiles, "sources": sources},
-            "settings": taken,
-            "takes_a_start": left,
-        }
+        gone = answers.Lost(profiles, sources)
+        result = answers.ShapeChange(now.version, described, [], gone, taken, left)
         if not described:
             return result
         down = kept_down(now, declared)
         new = next_shape(now, declared, down, lost, now.away.intersection(declared.broker_ids))
-        result = {
-            **result,
-            "version": new.version,
-            "trees": sorted(r for r, since in new.tree_versions.items() if since == new.version),
-        }
+        trees = sorted(r for r, since in new.tree_versions.items() if since == new.version)
+        result = replace(result, version=new.version, trees=trees)
         if asked.dry_run:
             return result
         self._check_ways(declared, down)
         if not self._shapes.is_settled and not lost:
-            progress = self._shapes.progress()
             raise RequestRefused(
                 "change-under-way",
-                f"version {progress['version']} of the network is not in place everywhere yet; "
+                f"version {now.version} of the network is not in place everywhere yet; "
                 "onyx topology show --live says who is missing",
             )
         self._shapes.change(declared, down, lost)
@@ -265,15 +266,16 @@ class ShapeRequests(Part):
                     "moves them away first",
                 )
 
-    def _show(self, connection: int, request: Request, asked: verbs.TopologyShow) -> Result:
+    def _show(self, connection: int, request: Request, asked: verbs.TopologyShow) -> answers.Shape:
         shape = self._shapes.newest
-        return {
-            "text": to_toml(shape.declared),
-            "down": [sorted(pair) for pair in sorted(shape.down, key=sorted)],
-            "away": sorted(shape.away),
-            "trees": dict(shape.tree_versions),
-            **self._shapes.progress(),
-        }
+        pairs = [tuple(sorted(pair)) for pair in sorted(shape.down, key=sorted)]
+        return answers.Shape(
+            text=to_toml(shape.declared),
+            down=cast("list[tuple[str, str]]", pairs),
+            away=sorted(shape.away),
+            trees=dict(shape.tree_versions),
+            **asdict(self._shapes.progress()),
+        )
 
 
 def describe_change(now: NetworkShape, declared: Topology, lost: Iterable[str] = ()) -> list[str]:

@@ -115,15 +115,15 @@ async def _read(arguments: argparse.Namespace) -> None:
     async with NetworkClient(source.address) as root:
         while True:
             page = await root.ask(asked)
-            lines = page["lines"]
+            lines = page.lines
             if syntax is not None:
                 lines = b"".join(
                     with_graphs_as(line, syntax) for line in lines.splitlines(keepends=True)
                 )
             sys.stdout.write(lines.decode())
             sys.stdout.flush()
-            asked = replace(asked, after=page["next"])
-            if not page["next"]:
+            asked = replace(asked, after=page.next)
+            if not page.next:
                 return
 
 

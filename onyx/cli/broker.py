@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.topology_live import POLL_SECONDS, REPORT_SECONDS, progress_text, wait_settled
+from onyx.cli.topology_live import POLL_SECONDS, REPORT_SECONDS, wait_settled
 from onyx.cli.values import not_negative, print_json
 from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
+from overlay.answers import Answer, BrokerLeaving
 
 DRAIN_DETAILS = f"""\
 Lets a broker leave a running network. Nothing is placed there any more; its profiles move to
@@ -103,7 +102,7 @@ async def _wait_left(registration: RegistrationClient, arguments: argparse.Names
     said, say_at = "", trio.current_time()
     while True:
         progress = await registration.ask(verbs.BrokerProgress(broker=arguments.id))
-        if not progress["is_there"] and progress["stage"] == "settled":
+        if not progress.is_there and progress.stage == "settled":
             _print(arguments, progress, f"{arguments.id} has left.")
             return
         text = drain_text(progress)
@@ -113,15 +112,15 @@ async def _wait_left(registration: RegistrationClient, arguments: argparse.Names
         await trio.sleep(POLL_SECONDS)
 
 
-def drain_text(progress: Mapping[str, Any]) -> str:
+def drain_text(progress: BrokerLeaving) -> str:
     """How far a broker is, in a sentence."""
-    broker = progress["broker"]
-    if not progress["is_there"]:
-        return f"{broker} leaves: {progress_text(progress)}"
-    waits = f"; {progress['waits']}" if progress["waits"] else ""
+    broker = progress.broker
+    if not progress.is_there:
+        return f"{broker} leaves: {progress.sentence()}"
+    waits = f"; {progress.waits}" if progress.waits else ""
     return (
-        f"{broker} still has {progress['profiles']} profiles, of which {progress['moving']} are "
-        f"moving, and {progress['sources']} sources{waits}"
+        f"{broker} still has {progress.profiles} profiles, of which {progress.moving} are "
+        f"moving, and {progress.sources} sources{waits}"
     )
 
 
@@ -130,14 +129,14 @@ async def _lose(arguments: argparse.Namespace) -> int:
         asked = verbs.BrokerLost(broker=arguments.id, dry_run=arguments.dry_run)
         answer = await registration.ask(asked)
         what = (
-            f"Without {arguments.id}: {answer['profiles']} profiles go on at other brokers, "
-            f"without what waited there; {answer['sources']} sources get other root brokers."
+            f"Without {arguments.id}: {answer.profiles} profiles go on at other brokers, "
+            f"without what waited there; {answer.sources} sources get other root brokers."
         )
         _print(arguments, answer, what)
         if arguments.dry_run:
             return EXIT_OK
         with trio.move_on_after(_seconds(arguments)):
-            await wait_settled(registration, int(answer["version"]), arguments.json)
+            await wait_settled(registration, answer.version, arguments.json)
             return EXIT_OK
     return _late(arguments)
 
@@ -151,8 +150,8 @@ def _late(arguments: argparse.Namespace) -> int:
     return EXIT_UNAVAILABLE
 
 
-def _print(arguments: argparse.Namespace, answer: Mapping[str, Any], text: str) -> None:
+def _print(arguments: argparse.Namespace, answer: Answer, text: str) -> None:
     if arguments.json:
-        print_json(dict(answer))
+        print_json(answer.shown())
     else:
         print(text, flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +23,7 @@ from onyx.errors import (
 )
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
+from overlay.answers import Letter, LetterReplayed
 from overlay.link.dead_letters import KEPT_MAX, KINDS, OVER_LIMIT, POISON, REFUSED, UNDELIVERABLE
 from overlay.toml_table import did_you_mean, quote
 
@@ -65,8 +65,6 @@ EXAMPLES = """\
 HEADING = ("NODE", "ID", "KIND", "AT", "PASSED OVER", "BYTES", "WHAT", "ERROR")
 SHOWN_LENGTH = 2_000  # of the input
 
-Letter = Mapping[str, Any]
-
 
 def add_parser(subparsers: Subparsers) -> None:
     verb = add_verb(
@@ -95,31 +93,31 @@ def run_list(arguments: argparse.Namespace) -> int:
     found = trio.run(_ask, arguments, asked)
     rows = []
     for node, answer in found.items():
-        for letter in () if answer is None else answer["letters"]:
-            if arguments.kind not in (None, letter["kind"]):
+        for letter in () if answer is None else answer.letters:
+            if arguments.kind not in (None, letter.kind):
                 continue
             if arguments.json:
-                print_json({"node": node, **letter})
-            shown = (letter["id"], letter["kind"], _time(letter), letter["has_ended"])
-            rows.append((node, *shown, letter["size"], _what(letter), letter["error"]))
+                print_json({"node": node, **letter.shown()})
+            shown = (letter.id, letter.kind, _time(letter), letter.has_ended)
+            rows.append((node, *shown, letter.size, _what(letter), letter.error))
     if not arguments.json:
         print(table(HEADING, rows) if rows else "There are no dead letters.")
         for node, answer in found.items():
             if answer is None:
                 print(f"{node} does not answer")
-            elif let_go := answer.get("let_go"):
+            elif let_go := answer.let_go:
                 print(f"{node} keeps the newest {KEPT_MAX} of each kind: {let_go:,} older are gone")
     return EXIT_UNAVAILABLE if None in found.values() else EXIT_OK
 
 
 def run_show(arguments: argparse.Namespace) -> int:
     for node, letter in trio.run(_of_all, arguments, verbs.DeadShow(id=arguments.id)).items():
-        data = bytes(letter["data"]).decode("utf-8", "backslashreplace")
+        data = letter.data.decode("utf-8", "backslashreplace")
         if arguments.json:
-            print_json({"node": node, **letter, "data": data})
+            print_json({"node": node, **letter.shown(), "data": data})
             continue
-        print(f"{node}: {_what(letter)}, {_time(letter)}, {letter['size']:,} bytes")
-        print(f"\n{letter['trace'] or letter['error']}\n\n{data[:SHOWN_LENGTH]}")
+        print(f"{node}: {_what(letter)}, {_time(letter)}, {letter.size:,} bytes")
+        print(f"\n{letter.trace or letter.error}\n\n{data[:SHOWN_LENGTH]}")
     return EXIT_OK
 
 
@@ -128,16 +126,16 @@ def run_replay(arguments: argparse.Namespace) -> int:
         is_good = True
         for name in arguments.ids:
             for node, letter in (await _of_all(arguments, verbs.DeadReplay(id=name))).items():
-                said = _REPLAYED[letter["kind"]]
-                if letter["kind"] == REFUSED:
+                said = _REPLAYED[letter.kind]
+                if letter.kind == REFUSED:
                     shown = await _of_all(arguments, verbs.DeadShow(id=name))
-                    refused = await _publish(arguments, letter, shown[node]["source"])
+                    refused = await _publish(arguments, letter, shown[node].source)
                     is_good = is_good and not refused
                     said = f"refused again: {refused}" if refused else said
                     if not refused:
                         await _of_all(arguments, verbs.DeadDrop(id=name))
                 if arguments.json:
-                    print_json({"node": node, "id": name, "kind": letter["kind"], "said": said})
+                    print_json({"node": node, "id": name, "kind": letter.kind, "said": said})
                 else:
                     print(f"{name}: {said}")
         return is_good
@@ -153,11 +151,11 @@ _REPLAYED = {
 }
 
 
-async def _publish(arguments: argparse.Namespace, letter: Letter, source: str) -> str:
+async def _publish(arguments: argparse.Namespace, letter: LetterReplayed, source: str) -> str:
     """A message that was refused to its source, once more; why it is refused, "" if it is not."""
-    media_type = letter["format"] if "/" in letter["format"] else XML
+    media_type = letter.format if "/" in letter.format else XML
     async with DataSource(registration_address(arguments), source) as publishing:
-        outcome = await publishing.publish(bytes(letter["data"]), media_type)
+        outcome = await publishing.publish(letter.data, media_type)
     return "" if outcome.accepted else f"{outcome.reason} [{outcome.code}]"
 
 
@@ -174,7 +172,7 @@ def run_drop(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-async def _of_all(arguments: argparse.Namespace, asked: verbs.DeadLetterNamed) -> dict[str, Letter]:
+async def _of_all(arguments: argparse.Namespace, asked: verbs.DeadLetterNamed) -> dict[str, Any]:
     """What those say that have it."""
     found = await _ask(arguments, asked)
     having = {node: answer for node, answer in found.items() if answer}
@@ -185,11 +183,11 @@ async def _of_all(arguments: argparse.Namespace, asked: verbs.DeadLetterNamed) -
     return having
 
 
-async def _ask(arguments: argparse.Namespace, asked: verbs.Asked) -> dict[str, Letter | None]:
+async def _ask(arguments: argparse.Namespace, asked: verbs.Asked) -> dict[str, Any]:
     """The answers by process, the registration service first; None: there was none; empty: it has
     no such letter."""
     where = registration_address(arguments)
-    found: dict[str, Letter | None] = {}
+    found: dict[str, Any] = {}
 
     async def ask(node: str, client: NetworkClient) -> None:
         try:
@@ -197,7 +195,7 @@ async def _ask(arguments: argparse.Namespace, asked: verbs.Asked) -> dict[str, L
         except RequestFailed as error:
             if error.code != "unknown-letter":
                 raise
-            found[node] = {}
+            found[node] = ()
 
     async with RegistrationClient(where) as registration:
         processes = await registration.processes()
@@ -222,8 +220,8 @@ async def _ask(arguments: argparse.Namespace, asked: verbs.Asked) -> dict[str, L
 
 
 def _what(letter: Letter) -> str:
-    return f"{letter['count']} {letter['what']}" if letter["kind"] == OVER_LIMIT else letter["what"]
+    return f"{letter.count} {letter.what}" if letter.kind == OVER_LIMIT else letter.what
 
 
 def _time(letter: Letter) -> str:
-    return datetime.fromtimestamp(letter["at"], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(letter.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from formats.errors import Fault
-from overlay.answers import AutoPlan, ProfileInfo, as_shown
+from overlay.answers import AutoPlan, Letter, ProfileInfo, ShapeChange, as_shown
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -253,13 +253,15 @@ class StatusEntry(Line):
     says: Any
 
 
-class DeadLetter(OpenLine):
-    node: str
-    id: str
-    kind: str
-    at: float
-    error: str
-    size: int
+DeadLetter = msgspec.defstruct(
+    "DeadLetter", [("node", str)], bases=(as_shown(Letter),), kw_only=True
+)
+
+
+class DeadLetterShown(DeadLetter):  # type: ignore[misc, valid-type]
+    trace: str
+    data: str
+    lengths: list[int]
 
 
 class DeadReplayed(Line):
@@ -274,28 +276,15 @@ class DeadDropped(Line):
     dropped: str
 
 
-class BrokerLeaves(OpenLine):
-    """How far it is, or what is lost with it."""
-
-    profiles: int
-    sources: int
-
-
 class VersionSettled(Line):
     event: str
     version: int
 
 
-class ShapeChange(Line):
-    """``event``: plan (of a dry run) or begun."""
-
-    event: str
-    version: int
-    changes: list[str]
-    trees: list[str]
-    lost: dict[str, list[str]]
-    settings: list[str]
-    takes_a_start: dict[str, str]
+ShapeBegun = msgspec.defstruct(
+    "ShapeBegun", [("event", str)], bases=(as_shown(ShapeChange),), kw_only=True
+)
+"""``event``: plan (of a dry run) or begun."""
 
 
 class TopologyChecked(OpenLine):
@@ -304,7 +293,7 @@ class TopologyChecked(OpenLine):
 
 
 class TopologyShown(OpenLine):
-    """Of a file, or live."""
+    """Of a file."""
 
 
 class TokenIssued(Line):

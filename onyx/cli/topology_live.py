@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import trio
 
@@ -23,6 +21,7 @@ from onyx.drawing import draw_network, draw_tree
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, UnreadableInput
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
+from overlay.answers import Shape, ShapeChange
 from overlay.network_shape import without_links
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import load_topology, parse_topology
@@ -101,10 +100,10 @@ async def _apply(arguments: argparse.Namespace) -> int:
         asked = verbs.TopologyApply(text=text, dry_run=arguments.dry_run, lost=arguments.lost)
         answer = await registration.ask(asked)
         _print_change(answer, arguments)
-        if arguments.dry_run or not answer["changes"]:
+        if arguments.dry_run or not answer.changes:
             return EXIT_OK
         with trio.move_on_after(float("inf") if arguments.timeout is None else arguments.timeout):
-            await wait_settled(registration, int(answer["version"]), arguments.json)
+            await wait_settled(registration, answer.version, arguments.json)
             return EXIT_OK
     print(f"onyx: not in place after {arguments.timeout:g} s; it goes on", file=sys.stderr)
     return EXIT_UNAVAILABLE
@@ -115,59 +114,41 @@ async def wait_settled(registration: RegistrationClient, version: int, as_json: 
     said, said_at = "", trio.current_time()
     while True:
         progress = await registration.ask(verbs.TopologyProgress())
-        if progress["version"] >= version and progress["stage"] == "settled":
+        if progress.version >= version and progress.stage == "settled":
             break
-        text = progress_text(progress)
+        text = progress.sentence()
         if text != said and trio.current_time() >= said_at:
             said, said_at = text, trio.current_time() + REPORT_SECONDS
             if not as_json:
                 print(f"onyx: {text}", file=sys.stderr, flush=True)
         await trio.sleep(POLL_SECONDS)
     if as_json:
-        print_json({"event": "settled", "version": progress["version"]})
+        print_json({"event": "settled", "version": progress.version})
     else:
-        print(f"Version {progress['version']} of the network is in place.")
+        print(f"Version {progress.version} of the network is in place.")
 
 
-def progress_text(progress: Mapping[str, Any]) -> str:
-    """What a change waits for, in a sentence."""
-    if progress["stage"] == "settled":
-        return f"version {progress['version']} is in place"
-    for stage, what in (
-        ("announced", "to know it"),
-        ("switched", "to set up their new trees"),
-        ("settled", "to finish what was on the old trees"),
-    ):
-        missing = progress["missing"][stage]
-        if missing:
-            return (
-                f"version {progress['version']}: {len(missing)} of {progress['brokers']} brokers "
-                f"still have {what}: {', '.join(missing)}"
-            )
-    return f"version {progress['version']}: nearly in place"
-
-
-def _print_change(answer: Mapping[str, Any], arguments: argparse.Namespace) -> None:
+def _print_change(answer: ShapeChange, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        print_json({"event": "plan" if arguments.dry_run else "begun", **answer})
+        print_json({"event": "plan" if arguments.dry_run else "begun", **answer.shown()})
         return
-    for key, whose in answer["takes_a_start"].items():
+    for key, whose in answer.takes_a_start.items():
         print(f"! {key}: takes a new start of {whose}, with this file")
-    if not answer["changes"]:
-        others = "nothing else" if answer["takes_a_start"] else "nothing"
+    if not answer.changes:
+        others = "nothing else" if answer.takes_a_start else "nothing"
         print(f"The network is like that already; {others} changes.")
         return
-    trees = answer["trees"]
-    print("\n".join(answer["changes"]))
+    trees = answer.trees
+    print("\n".join(answer.changes))
     rebuilt = f"rebuilt: {', '.join(trees)}" if trees else "none is rebuilt"
     print(f"Broadcast trees: {rebuilt}.", flush=True)
     if arguments.lost:
-        lost = answer["lost"]
+        lost = answer.lost
         print(
             f"Lost with {', '.join(arguments.lost)}: what waited there for the users of its "
-            f"profiles ({', '.join(lost['profiles']) or 'none'}), which go on at other brokers; "
+            f"profiles ({', '.join(lost.profiles) or 'none'}), which go on at other brokers; "
             "and the messages that it had taken and not passed on, or that waited for it, for "
-            f"everybody behind it. Its sources ({', '.join(lost['sources']) or 'none'}) get other "
+            f"everybody behind it. Its sources ({', '.join(lost.sources) or 'none'}) get other "
             "root brokers.",
             flush=True,
         )
@@ -177,26 +158,26 @@ def show_live(arguments: argparse.Namespace) -> int:
     """Print the network as it runs."""
     answer = trio.run(_live, arguments)
     if arguments.json:
-        print_json(answer)
+        print_json(answer.shown())
         return EXIT_OK
-    declared = parse_topology(answer["text"], "the running network")
-    print(f"network {declared.name}, {progress_text(answer)}\n")
+    declared = parse_topology(answer.text, "the running network")
+    print(f"network {declared.name}, {answer.sentence()}\n")
     print(draw_network(declared))
-    down = [frozenset(pair) for pair in answer["down"]]
-    for a, b in answer["down"]:
+    down = [frozenset(pair) for pair in answer.down]
+    for a, b in answer.down:
         print(f"\nThe link {a} - {b} is down.")
-    away = answer.get("away", ())
+    away = answer.away
     for broker in away:
         print(f"\n{broker} is away: all trees of others go round it.")
     in_use = without_links(declared, frozenset(down))
     for root, tree in broadcast_trees(in_use, away).items():
         if arguments.root in (None, root):
-            print(f"\n{tree_name(root, answer['trees'][root])}: {draw_tree(in_use, tree)}")
+            print(f"\n{tree_name(root, answer.trees[root])}: {draw_tree(in_use, tree)}")
     return EXIT_OK
 
 
-async def _live(arguments: argparse.Namespace) -> dict[str, Any]:
+async def _live(arguments: argparse.Namespace) -> Shape:
     if arguments.file is not None and arguments.registration is None:
         arguments.topology = arguments.file
     async with RegistrationClient(registration_address(arguments)) as registration:
-        return dict(await registration.ask(verbs.TopologyShow()))
+        return await registration.ask(verbs.TopologyShow())

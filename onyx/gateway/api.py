@@ -33,7 +33,7 @@ from onyx.registration_client import Result
 from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
-from overlay.answers import Answer, Profiles, as_shown
+from overlay.answers import Answer, ArchivePage, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.request_server import RequestRefused, read
 from overlay.statistics import BrokerStatistics, RegistrationStatistics, decoded
@@ -127,7 +127,7 @@ async def begin_backtest(call: Call) -> Response:
     await trials.ask({"profile": profile})  # RequestFailed, with its place
     source = await session.client.source(call.text("source"))
 
-    async def read(after: str) -> Mapping[str, Any]:
+    async def read(after: str) -> ArchivePage:
         asked = verbs.ArchiveRead(source=source.id, since=since, until=until, after=after)
         return await session.ask(source.address, asked)
 

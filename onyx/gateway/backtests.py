@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import trio
 
 from onyx.errors import RequestFailed, UserError
+from overlay.answers import ArchivePage
 
 KEPT_MAX = 8  # of a session that have ended; the oldest goes
 RUNNING_MAX = 2  # of a session
@@ -37,7 +38,7 @@ class State(StrEnum):
 class ReadPage(Protocol):
     """Of an archive, behind where the last one ended."""
 
-    async def __call__(self, after: str) -> Mapping[str, Any]: ...
+    async def __call__(self, after: str) -> ArchivePage: ...
 
 
 class TryPage(Protocol):
@@ -78,16 +79,16 @@ class Backtest:
             "failure": self.failure,
         }
 
-    async def run(self, page: Mapping[str, Any], read: ReadPage, try_page: TryPage) -> None:
+    async def run(self, page: ArchivePage, read: ReadPage, try_page: TryPage) -> None:
         """From its first page on."""
         with self.scope:
             try:
                 while True:
-                    question = {"profile": self.profile, "lines": page["lines"]}
+                    question = {"profile": self.profile, "lines": page.lines}
                     self._take(await try_page(question))
-                    if not page["next"]:
+                    if not page.next:
                         break
-                    page = await read(page["next"])
+                    page = await read(page.next)
                 self.state = State.DONE
             except UserError as error:
                 self.state = State.FAILED

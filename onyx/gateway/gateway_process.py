@@ -45,7 +45,7 @@ from onyx.gateway.call import Call, Gateway, json_of
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import problem
-from onyx.gateway.sessions import Answers, Sessions
+from onyx.gateway.sessions import Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
@@ -54,6 +54,7 @@ from onyx.message_way import Answer, way_of
 from onyx.registration_client import RegistrationClient, Result
 from onyx.release import who
 from overlay import verbs
+from overlay.answers import Letter, Letters, Shape
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
@@ -453,7 +454,7 @@ async def show_changes(call: Call) -> Context:
 async def show_dead(call: Call) -> Context:
     name = call.session.user_name
     found = await call.session.ask_all(verbs.DeadList(user=name))
-    letters = [{"node": node, **letter} for node, letter in _letters(found)]
+    letters = [{"node": node, **letter.shown()} for node, letter in _letters(found)]
     letters.sort(key=lambda letter: -letter["at"])
     silent = [node for node, answer in found.items() if answer is None]
     return {"letters": letters, "silent": silent}
@@ -468,7 +469,7 @@ async def show_letter(call: Call) -> Context:
         letter = await call.session.ask(processes.brokers[node], asked)
     else:
         raise RequestFailed("unknown-node", f"there is no process {node}")
-    data = bytes(letter["data"])[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+    data = letter.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     return {"node": node, "letter": letter, "data": data}
 
 
@@ -499,10 +500,10 @@ NAVIGATION = (
 )
 
 
-async def _topology(call: Call) -> tuple[Topology, Result]:
+async def _topology(call: Call) -> tuple[Topology, Shape]:
     """As the network has it now, and how far a change of it is."""
     shape = await call.session.client.ask(verbs.TopologyShow())
-    return parse_topology(shape["text"], "the running network"), shape
+    return parse_topology(shape.text, "the running network"), shape
 
 
 def _broker(topology: Topology, name: str) -> str:
@@ -511,9 +512,9 @@ def _broker(topology: Topology, name: str) -> str:
     return name
 
 
-def _letters(found: Answers) -> list[tuple[str, Mapping[str, Any]]]:
+def _letters(found: dict[str, Letters | None]) -> list[tuple[str, Letter]]:
     answers = [(node, answer) for node, answer in found.items() if answer]
-    return [(node, letter) for node, answer in answers for letter in answer["letters"]]
+    return [(node, letter) for node, answer in answers for letter in answer.letters]
 
 
 # --- what templates write ---------------------------------------------------------------------

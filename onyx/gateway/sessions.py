@@ -26,7 +26,7 @@ from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.gateway.backtests import Backtests
 from onyx.identity.known_networks import INSECURE, credentials_for, use_credentials
-from onyx.registration_client import NetworkClient, RegistrationClient, Result, addresses_of
+from onyx.registration_client import NetworkClient, RegistrationClient, addresses_of
 from overlay import verbs
 from overlay.answers import Asker
 from overlay.link.credentials import Credentials, TokenCredentials
@@ -39,9 +39,6 @@ SOURCE_SECONDS = 2.0  # after its last message a source is left to others
 ASKED_AT_ONCE = 32  # processes of a network
 OPEN_SECONDS = 10.0
 WATCH_SECONDS = 5.0  # between two looks whether an identity is still let in
-
-Answers = dict[str, Result | None]
-"""By node; None: it does not answer."""
 
 _T = TypeVar("_T")
 _A = TypeVar("_A")
@@ -82,11 +79,11 @@ class Session:
         """Of the process at an address."""
         return await (await self._node(address)).ask(asked)
 
-    async def ask_all(self, asked: verbs.Asked) -> Answers:
+    async def ask_all(self, asked: verbs.Asks[_A]) -> dict[str, _A | None]:
         """Of all processes, the registration service first; a refusal is no answer, unless all
         refuse."""
         processes = await self.client.processes()
-        found: Answers = dict.fromkeys((processes.registration, *processes.brokers))
+        found: dict[str, _A | None] = dict.fromkeys((processes.registration, *processes.brokers))
         refusals: list[RequestFailed] = []
         room = trio.Semaphore(ASKED_AT_ONCE)
 

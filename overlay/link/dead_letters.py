@@ -30,16 +30,16 @@ from itertools import islice
 from traceback import format_exception
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.link.arrival import Arrival
 from overlay.link.events import Failed, Put
 from overlay.link.frames import Publish, Refused, Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.principal import NOBODY, Principal
-from overlay.link.request_server import RequestRefused, Result, Verb
+from overlay.link.request_server import RequestRefused, Verb
 from overlay.link.row_log import RowLog
 from overlay.link.row_store import RowStore
 from overlay.link.stored_rows import StoredRows
@@ -339,21 +339,29 @@ class DeadLetters(Part):
         if letter is not None:
             yield letter.profile, letter.who if letter.profile else ""
 
-    def _list(self, connection: int, request: Request, asked: verbs.DeadList) -> Result:
+    def _list(self, connection: int, request: Request, asked: verbs.DeadList) -> answers.Letters:
         user = verbs.user_meant(asked.user, self._links.principal(connection))
         shown = [
             _shown(name, letter)
             for name, letter in self._letters.items()
             if not user or (letter.profile and letter.who == f"user/{user}")
         ]
-        return {"letters": shown, "let_go": self._counters["let_go"]}
+        return answers.Letters(shown, self._counters["let_go"])
 
-    def _show(self, connection: int, request: Request, asked: verbs.DeadShow) -> Result:
-        name, letter = asked.id, self._letter(asked.id)
-        columns = {"trace": letter.trace, "data": letter.data, "lengths": letter.lengths}
-        return {**_shown(name, letter), **columns}
+    def _show(
+        self, connection: int, request: Request, asked: verbs.DeadShow
+    ) -> answers.LetterShown:
+        letter = self._letter(asked.id)
+        return answers.LetterShown(
+            **asdict(_shown(asked.id, letter)),
+            trace=letter.trace,
+            data=letter.data,
+            lengths=letter.lengths,
+        )
 
-    def _replay(self, connection: int, request: Request, asked: verbs.DeadReplay) -> Result:
+    def _replay(
+        self, connection: int, request: Request, asked: verbs.DeadReplay
+    ) -> answers.LetterReplayed:
         """Announce the letter to the part that deals with it once more, or let its input in when
         that comes again.  A source's message is returned: the client publishes it, and drops it."""
         name, letter = asked.id, self._letter(asked.id)
@@ -364,18 +372,19 @@ class DeadLetters(Part):
                 "not-kept",
                 f"{name} has {letter.size} bytes, of which {len(letter.data)} were kept",
             )
-        said = {"id": name, "kind": letter.kind}
         if letter.kind == REFUSED:
-            return {**said, "format": letter.format, "data": letter.data}
+            return answers.LetterReplayed(name, letter.kind, letter.format, letter.data)
         self.announce(letter)
         self._drop(name)
-        return said
+        return answers.LetterReplayed(name, letter.kind)
 
-    def _drop_named(self, connection: int, request: Request, asked: verbs.DeadDrop) -> Result:
+    def _drop_named(
+        self, connection: int, request: Request, asked: verbs.DeadDrop
+    ) -> answers.LetterDropped:
         """Keep it no longer; what was passed over is handled when it comes again."""
         self._letter(asked.id)
         self._drop(asked.id)
-        return {"dropped": asked.id}
+        return answers.LetterDropped(asked.id)
 
     def _letter(self, name: str) -> DeadLetter:
         if name not in self._letters:
@@ -395,8 +404,6 @@ def _id_of(kind: str, whose: str, number: int) -> str:
     return blake2b(f"{kind} {whose} {number}".encode(), digest_size=8).hexdigest()
 
 
-def _shown(name: str, letter: DeadLetter) -> Result:
-    keys = ("at", "kind", "what", "who", "error", "size", "has_ended")
-    more = ("profile", "source", "number", "format", "count")
-    shown = {key: getattr(letter, key) for key in keys}
-    return {"id": name, **shown, **{key: getattr(letter, key) for key in more}}
+def _shown(name: str, letter: DeadLetter) -> answers.Letter:
+    fields = [each for each in answers.Letter.__struct_fields__ if each != "id"]
+    return answers.Letter(id=name, **{each: getattr(letter, each) for each in fields})

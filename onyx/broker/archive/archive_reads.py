@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from onyx.broker.network.control_plane import ControlPlane
 from overlay import verbs
+from overlay.answers import ArchivePage
 from overlay.link.core_context import CoreContext
 from overlay.link.events import ArchiveRead, ReadArchive
 from overlay.link.frames import Request, Response
@@ -41,7 +42,7 @@ class ArchiveReads(Part):
 
     def _answered(self, event: ArchiveRead) -> bool:
         connection, request = self._waiting.pop(event.key)
-        result = {"lines": event.lines, "next": event.next}
+        result = ArchivePage(event.lines, event.next).result()
         self._links.reply(connection, Response(request, ok=True, result=result))
         return True
 
