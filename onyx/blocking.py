@@ -195,7 +195,7 @@ class DataSource(_Block[data_source.DataSource]):
     address = _Known(lambda source: source.address)
 
 
-class Results:
+class BlockingResults:
     """An iterator over deliveries, as ``onyx.Results``."""
 
     def __init__(self, found: results.Results, user: User) -> None:
@@ -220,12 +220,12 @@ class Results:
 
 def _given(
     method: Callable[Concatenate[clients.User, _P], results.Results],
-) -> Callable[Concatenate[User, _P], Results]:
+) -> Callable[Concatenate[User, _P], BlockingResults]:
     """The same of a method that gives results, whose ``positions`` are saved in the portal."""
 
     @wraps(method)
-    def give(self: User, /, *arguments: _P.args, **named: _P.kwargs) -> Results:
-        return Results(method(self._client, *arguments, **named), self)
+    def give(self: User, /, *arguments: _P.args, **named: _P.kwargs) -> BlockingResults:
+        return BlockingResults(method(self._client, *arguments, **named), self)
 
     return give
 

@@ -6,7 +6,7 @@
     stream <-- writer <-- FlowScheduler <-- send_nowait
 
 Knows nothing of frames beyond that ``send_nowait`` gets whole ones, which are never interleaved.
-A broker runs it on Trio, a client through AnyIO (client_stream.py).
+A broker runs it on Trio, a client on the loop that there is (client_stream.py).
 With TLS what is read and written goes through its channel (tls_channel.py).
 """
 
