@@ -120,16 +120,20 @@ class ProfileBatches(Generic[_T]):
                 await anyio.lowlevel.checkpoint()
         if not self._open:
             raise StopAsyncIteration
-        batch = await self._open.popleft().wait()
+        answer = self._open.popleft()
+        await answer.is_there.wait()
+        if isinstance(batch := answer.found, Exception):
+            raise batch
+        assert batch is not None
         if batch.refused and not self._skip_refused:
             raise ProfilesNotAccepted(batch.refused)
         return batch
 
     async def _fill(self, answer: _Answer, number: int, first: int, items: list[_T]) -> None:
         try:
-            answer.batch = await self._ask(number, first, items)
+            answer.found = await self._ask(number, first, items)
         except Exception as error:  # raised where the answer is waited for
-            answer.error = error
+            answer.found = error
         answer.is_there.set()
 
 
@@ -298,13 +302,5 @@ class _Answer:
     """What becomes of one request."""
 
     def __init__(self) -> None:
-        self.batch: ProfileBatch | None = None
-        self.error: Exception | None = None
+        self.found: ProfileBatch | Exception | None = None
         self.is_there = anyio.Event()
-
-    async def wait(self) -> ProfileBatch:
-        await self.is_there.wait()
-        if self.error is not None:
-            raise self.error
-        assert self.batch is not None
-        return self.batch
