@@ -16,6 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, convert, field, to_builtins
 from overlay.link.histogram import Histogram
 
 Counts: TypeAlias = dict[str, int]
+Measure: TypeAlias = Callable[[Any], object]
 
 
 class Metric(NamedTuple):
@@ -26,7 +27,7 @@ class Metric(NamedTuple):
     name: str
     is_counter: bool
     label: str = ""
-    value: Callable[[Any], float] | None = None
+    value: Measure | None = None
 
 
 def told(text: str) -> Meta:
@@ -37,9 +38,7 @@ def counter(text: str, name: str = "", label: str = "") -> Meta:
     return Meta(description=text, extra={"metric": Metric(name, True, label)})
 
 
-def gauge(
-    text: str, name: str = "", label: str = "", value: Callable[[Any], float] | None = None
-) -> Meta:
+def gauge(text: str, name: str = "", label: str = "", value: Measure | None = None) -> Meta:
     return Meta(description=text, extra={"metric": Metric(name, False, label, value)})
 
 
@@ -117,17 +116,36 @@ class Journal(Struct):
         return sum(channel.backlog_bytes for channel in self.sending.values())
 
 
+def of_role(journals: Mapping[str, Journal], *roles: str) -> Iterator[tuple[str, Journal]]:
+    """By the name of the peer."""
+    return ((p.partition("/")[2], each) for p, each in journals.items() if p.startswith(roles))
+
+
+def backlogs(journals: Mapping[str, Journal]) -> Counts:
+    return {peer: each.backlog_bytes for peer, each in of_role(journals, "broker/")}
+
+
+def online(journals: Mapping[str, Journal]) -> Counts:
+    return {peer: each.online for peer, each in of_role(journals, "broker/", "registration/")}
+
+
+ONLINE = "1 while a neighbour, or the registration service, is there."
+
+
 class Links(Struct):
     open: Annotated[int, gauge("Open connections.", "connections")] = 0
     memory: Memory = field(default_factory=Memory)
-    journals: Annotated[dict[str, Journal], told("By peer (role/name).")] = {}
+    journals: Annotated[
+        dict[str, Journal],
+        told("By peer (role/name)."),
+        gauge("Bytes that wait for a neighbour.", "backlog_bytes", "to", backlogs),
+        gauge(ONLINE, "peer_online", "peer", online),
+    ] = {}
     backlog_bytes: Annotated[int, told("Of all peers.")] = 0
 
     def brokers(self) -> Iterator[tuple[str, Journal]]:
         """The neighbours among the peers."""
-        for peer, journal in self.journals.items():
-            if peer.startswith("broker/"):
-                yield peer.removeprefix("broker/"), journal
+        return of_role(self.journals, "broker/")
 
 
 class NodeStatistics(Struct):
@@ -246,9 +264,10 @@ class Data(DataCounts):
         False
     )
     formats: Annotated[dict[str, ChosenFormat], told("By neighbour, of links that choose.")] = {}
-    end_to_end: Annotated[Histogram, told("Seconds from the root broker to mailboxes here.")] = (
-        field(default_factory=Histogram)
-    )
+    end_to_end: Annotated[
+        Histogram,
+        gauge("From when its root broker took a message up until it was in mailboxes here."),
+    ] = field(default_factory=Histogram)
 
 
 class ArchiveCounts(Counted):
@@ -313,17 +332,19 @@ class Sent(Struct):
     """Over a link that cuts messages to what is needed behind it."""
 
     messages: int = 0
-    cut: Annotated[int, counter("Messages that were cut down for a neighbour.", "cut_messages")] = 0
+    cut: Annotated[
+        int, counter("Messages that were cut down for a neighbour.", "cut_messages", "to")
+    ] = 0
     bytes: Annotated[
-        int, counter("Bytes of messages that went to a neighbour that cuts.", "link_bytes")
+        int, counter("Bytes of messages that went to a neighbour that cuts.", "link_bytes", "to")
     ] = 0
     bytes_saved: Annotated[
-        int, counter("About as many bytes as cutting has spared on a link.", "spared_bytes")
+        int, counter("About as many bytes as cutting has spared on a link.", "spared_bytes", "to")
     ] = 0
 
 
 class Transformation(Struct):
-    links: Annotated[dict[str, Sent], gauge("By neighbour.", label="to")] = {}
+    links: Annotated[dict[str, Sent], told("By neighbour.")] = {}
 
 
 class Query(Struct):

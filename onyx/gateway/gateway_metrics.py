@@ -27,6 +27,4 @@ class GatewayMetrics(ProcessMetrics):
         traffic = self._traffic
         traffic.sessions = self._sessions()
         yield from self.measured(METRICS, traffic)
-        took = "From when a request came until its answer began."
-        yield self.histogram("gateway_answer", took, traffic.seconds)
         yield from self.about(not traffic.hindrance)

@@ -24,9 +24,9 @@ class Traffic(Struct):
     sessions: Annotated[
         int, gauge("Identities with connections to the network.", "gateway_sessions")
     ] = 0
-    seconds: Annotated[Histogram, told("From each request until its answer began.")] = field(
-        default_factory=Histogram
-    )
+    seconds: Annotated[
+        Histogram, gauge("From when a request came until its answer began.", "gateway_answer")
+    ] = field(default_factory=Histogram)
     hindrance: Annotated[str, told("Why it cannot do its work; empty: it can.")] = (
         "it has not met the registration service"
     )

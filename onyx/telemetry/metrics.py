@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Annotated, Any, get_args, get_origin
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import fields
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import (
@@ -44,7 +44,7 @@ from overlay.statistics import (
 
 LABELS_MAX = 1_000  # of one metric, the first
 
-Sample = tuple[tuple[str, ...], float]  # values of the labels, and what is measured
+Sample = tuple[tuple[str, ...], Any]  # values of the labels, and what is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +56,19 @@ class MetricRow:
     read: Callable[[Any], Iterable[Sample]]
 
 
-def metrics_of(
-    record: type[Struct], path: tuple[str, ...] = (), label: str = ""
-) -> Iterator[MetricRow]:
-    """Of the fields of a record, which stands there; in a mapping each has a ``label``."""
+def metrics_of(record: type[Struct], path: tuple[str, ...] = ()) -> Iterator[MetricRow]:
+    """Of the fields of a record, which stands there."""
     for field in fields(record):
-        kind, about = field.type, Meta()
-        if get_origin(kind) is Annotated:
-            kind, about = get_args(kind)
+        kind, *about = get_args(field.type) if get_origin(field.type) is Annotated else [field.type]
         place = (*path, field.name)
-        metric = (about.extra or {}).get("metric", Metric(field.name, False))
         inner = get_args(kind)[-1] if get_origin(kind) is dict else kind
-        if isinstance(inner, type) and issubclass(inner, Struct):
-            yield from metrics_of(inner, place, metric.label)
-        elif about.extra:
-            metric = metric._replace(name=metric.name or field.name, label=metric.label or label)
-            yield MetricRow(metric, about.description or "", partial(_read, metric, place))
+        if isinstance(inner, type) and issubclass(inner, Struct) and inner is not Histogram:
+            yield from metrics_of(inner, place)
+        for meta in about:
+            if meta.extra is not None:
+                metric = meta.extra["metric"]
+                metric = metric._replace(name=metric.name or field.name)
+                yield MetricRow(metric, meta.description, partial(_read, metric, place))
 
 
 def _read(metric: Metric, path: tuple[str, ...], said: Any) -> Iterator[Sample]:
@@ -81,37 +78,18 @@ def _read(metric: Metric, path: tuple[str, ...], said: Any) -> Iterator[Sample]:
                 yield from (((key,), value) for _, value in _read(metric, path[number:], entry))
             return
         said = getattr(said, name)
+    if metric.value is not None:
+        said = metric.value(said)
     if metric.label and isinstance(said, dict):
-        yield from (((str(key),), float(value)) for key, value in islice(said.items(), LABELS_MAX))
-    elif metric.value is not None:
-        yield (), metric.value(said)
+        yield from (((str(key),), value) for key, value in islice(said.items(), LABELS_MAX))
     elif said is not None:
-        yield (), float(len(said) if isinstance(said, dict) else said)
+        yield (), len(said) if isinstance(said, dict) else said
 
 
-def _waiting(said: NodeStatistics) -> Iterator[Sample]:
-    brokers = islice(said.links.brokers(), LABELS_MAX)
-    return (((broker,), float(journal.backlog_bytes)) for broker, journal in brokers)
-
-
-def _online(said: NodeStatistics) -> Iterator[Sample]:
-    for peer, journal in islice(said.links.journals.items(), LABELS_MAX):
-        if peer.startswith(("broker/", "registration/")):
-            yield (peer.partition("/")[2],), float(journal.online)
-
-
-_OF_JOURNALS = (
-    MetricRow(Metric("backlog_bytes", False, "to"), "Bytes that wait for a neighbour.", _waiting),
-    MetricRow(
-        Metric("peer_online", False, "peer"),
-        "1 while a neighbour, or the registration service, is there.",
-        _online,
-    ),
-)
 METRICS: Mapping[type[NodeStatistics], Sequence[MetricRow]] = {
     NodeStatistics: [row for row in metrics_of(NodeStatistics) if row.metric.name == "insecure"],
-    BrokerStatistics: (*metrics_of(BrokerStatistics), *_OF_JOURNALS),
-    RegistrationStatistics: (*metrics_of(RegistrationStatistics), *_OF_JOURNALS),
+    BrokerStatistics: [*metrics_of(BrokerStatistics)],
+    RegistrationStatistics: [*metrics_of(RegistrationStatistics)],
 }
 
 
@@ -146,7 +124,10 @@ class ProcessMetrics(Collector):
             kind = CounterMetricFamily if is_counter else GaugeMetricFamily
             family = kind(f"onyx_{name}", row.help, labels=(NODE, label) if label else (NODE,))
             for labels, value in row.read(said):
-                family.add_metric((self._process, *labels), value)
+                if isinstance(value, Histogram):
+                    yield self.histogram(name, row.help, value)
+                else:
+                    family.add_metric((self._process, *labels), float(value))
             if family.samples:
                 yield family
 
@@ -180,11 +161,11 @@ class Metrics(ProcessMetrics):
     def collect(self) -> Iterator[Family]:
         said = decoded(self._vitals.statistics())
         yield from self.measured(METRICS[type(said)], said)
-        for name, help_text, histogram in self._histograms(said):
+        for name, help_text, histogram in self._histograms():
             yield self.histogram(name, help_text, histogram)
         yield from self.about(not self._vitals.hindrance)
 
-    def _histograms(self, said: NodeStatistics) -> Iterator[tuple[str, str, Histogram]]:
+    def _histograms(self) -> Iterator[tuple[str, str, Histogram]]:
         vitals = self._vitals
         turn = "How long everybody waited for one thing, in processor time."
         yield "turn", turn, vitals.turns.histogram
@@ -195,9 +176,3 @@ class Metrics(ProcessMetrics):
             vitals.answers,
         )
         yield "hop", "From when messages were taken up until they left for the next.", vitals.hops
-        if isinstance(said, BrokerStatistics):
-            yield (
-                "end_to_end",
-                "From when its root broker took a message up until it was in mailboxes here.",
-                said.data.end_to_end,
-            )
