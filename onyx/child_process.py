@@ -143,15 +143,6 @@ class ChildProcess:
         again = f"started again after {self.pause_seconds:g} s"
         return f"failed {self.failures} times in a row ({describe_exit(self.exit_code)}); {again}"
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "state": self.state,
-            "pid": self.pid,
-            "restarts": self.restarts,
-            "failures_in_a_row": self.failures,
-            "exit_code": self.exit_code,
-        }
-
     async def _run_once(self) -> float:
         """One life of the process; how long it was ready, in seconds."""
         self._set_not_ready("starting")

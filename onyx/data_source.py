@@ -267,9 +267,6 @@ class DataSource:
         for outcome in await pipeline.finish():
             yield outcome
 
-    def statistics(self) -> dict[str, object]:
-        return self._open_connection().statistics()
-
     async def _send(
         self,
         data: bytes,

@@ -138,10 +138,6 @@ class RunningNetwork:
             troubles.setdefault(name.partition("/")[0], []).append(child.trouble)
         return {node_id: found[0] for node_id, found in troubles.items() if all(found)}
 
-    def statistics(self) -> dict[str, object]:
-        """State, pid and restarts of every process."""
-        return {node_id: child.statistics() for node_id, child in self._children.items()}
-
 
 @asynccontextmanager
 async def launch(

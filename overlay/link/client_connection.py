@@ -27,7 +27,7 @@ hello, replaced by a newer connection of the same id, or forgotten.
 from __future__ import annotations
 
 import uuid
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -289,7 +289,7 @@ class ClientConnection:
         self._changed: Latch | None = None  # as long as somebody waits for it
         self._moved_on = self._loop.event()  # the connection came, went, or has ended for good
         self._was: tuple[Connection | None, bool] = None, False
-        self._counts: Counter[str] = Counter()
+        self._hellos = 0
 
     # --- asking ---------------------------------------------------------------------------
 
@@ -477,16 +477,6 @@ class ClientConnection:
         while transport is not None and self._transport is transport:
             await self._wait_moved_on()
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            **self._counts,
-            "connections": self._connections,
-            "open_publishes": len(self._outcomes.open),
-            "inboxes": len(self._inboxes),
-            "deliveries_duplicate": self._subscription.duplicates,
-            "links": self._links.statistics(),
-        }
-
     # --- the connection -------------------------------------------------------------------
 
     async def _run(self) -> None:
@@ -495,13 +485,13 @@ class ClientConnection:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._tick)
             while self._failure is None:
-                before = self._counts["hellos"]
+                before = self._hellos
                 self.at = self._where[attempt % len(self._where)]
                 stream = await open_stream(*self.at, most)
                 if stream is not None:
                     await self._run_connection(stream, most)
                 if self._failure is None:
-                    attempt = 1 if self._counts["hellos"] > before else attempt + 1
+                    attempt = 1 if self._hellos > before else attempt + 1
                     await anyio.sleep(pause_at(self._where, REDIAL.spread(attempt, self._identity)))
             tasks.cancel_scope.cancel()
         self._notify()
@@ -560,7 +550,7 @@ class ClientConnection:
         if isinstance(frame, Hello):
             self.peer = arrival.peer
             self.hello = frame
-            self._counts["hellos"] += 1
+            self._hellos += 1
             for inbox in self._inboxes.values():
                 self._give_back(inbox)
             for said in self._subscription.attachments():
@@ -571,7 +561,6 @@ class ClientConnection:
             self._observed.extend(frame.events)
             while len(self._observed) > self._limits.observed_max:
                 self._observed.popleft()
-                self._counts["observed_dropped"] += 1
         elif isinstance(frame, Deliveries | Detached | Missed):
             self._take_delivery(arrival.connection, frame)
         elif isinstance(frame, Refused | AcceptedBefore):
@@ -611,7 +600,6 @@ class ClientConnection:
             self._carry_out()
 
     def _take_error(self, frame: ErrorFrame) -> None:
-        self._counts["errors_received"] += 1
         passes = frame.code in ("hello-timeout", "keys-awaited", "moved") or (
             frame.code == "too-many-connections" and self.peer != ANYONE
         )
