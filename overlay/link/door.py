@@ -113,9 +113,6 @@ class Doorkeeper:
         if self._of_address[address] <= 0:
             del self._of_address[address]
 
-    def statistics(self) -> dict[str, int]:
-        return {"connections": len(self._inside), "unknown": len(self._unknown)}
-
 
 def counted_address(stream: trio.abc.Stream) -> str:
     """``address_counted`` of whoever is at the other end; "" where there is no address."""

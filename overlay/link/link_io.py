@@ -131,13 +131,6 @@ class FlowScheduler:
         """Frames queued."""
         return len(self._control.frames) + sum(len(q.frames) for q in self._queues.values())
 
-    def statistics(self) -> dict[str, object]:
-        queues = {Flow.CONTROL: self._control, **self._queues}
-        return {
-            flow.name.lower(): {"frames": len(queue.frames), "bytes": queue.bytes}
-            for flow, queue in queues.items()
-        }
-
 
 class _Queue:
     """Frames in order, and their bytes together."""
@@ -231,7 +224,7 @@ class Connection:
         self._wake_writer = loop.event()
         self._closing = False
         self._scope = loop.scope()
-        self._bytes_read = self._bytes_written = 0
+        self.bytes_read = self.bytes_written = 0
         socket = getattr(stream, "socket", None)
         self._fileno: int | None = None if socket is None else socket.fileno()
         self._may_read = False  # the last read took as much as it could
@@ -280,7 +273,7 @@ class Connection:
             written = 0
         except OSError:
             written = 0  # the writer meets it again, and ends the connection
-        self._bytes_written += written
+        self.bytes_written += written
         if written < sum(map(len, frames)):
             self._rest = b"".join(frames)[written:]
             self._wake_writer.set()
@@ -306,20 +299,13 @@ class Connection:
         self._drop_queues()
         self._scope.cancel()
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "bytes_read": self._bytes_read,
-            "bytes_written": self._bytes_written,
-            "queued": self._scheduler.statistics(),
-        }
-
     async def _read(self, deliver: Deliver) -> None:
         tls = self._tls
         try:
             if tls is not None and (early := tls.decrypt(b"")):  # came with the handshake
                 await deliver(DataReceived(self.number, early))
             while data := await self._receive():
-                self._bytes_read += len(data)
+                self.bytes_read += len(data)
                 plain = data if tls is None else tls.decrypt(data)
                 if plain and not self._closing:
                     await deliver(DataReceived(self.number, plain))
@@ -390,7 +376,7 @@ class Connection:
             if taken.cancelled_caught:
                 self.cut_nowait(f"the peer took nothing in {self.limits.slow_seconds:g} seconds")
                 return False
-            self._bytes_written += len(piece)
+            self.bytes_written += len(piece)
         self._note_taken()
         return True
 

@@ -111,7 +111,6 @@ class TextShapes:
     def __init__(self, read: Callable[[str], tuple[Need, ...]]) -> None:
         self._read = read
         self._shapes: dict[str, _Shape | None] = {}
-        self._known = 0
 
     def find(self, text: str) -> Found | None:
         """What the text needs; None: it has to be parsed."""
@@ -125,11 +124,7 @@ class TextShapes:
             shape = self._learn(key, pieces)
         if shape is None:
             return None
-        self._known += 1
         return shape.patterns, shape.values(pieces[1::2])
-
-    def statistics(self) -> dict[str, int]:
-        return {"text_shapes": len(self._shapes), "known_by_shape": self._known}
 
     def _learn(self, key: str, pieces: list[str]) -> _Shape | None:
         if len(self._shapes) >= SHAPES_MAX or _MARKER in "".join(pieces):
@@ -228,11 +223,6 @@ class NeedReader:
             needs = self._parsed(text)
             found = tuple(need.pattern for need in needs), tuple(need.values for need in needs)
         return found
-
-    def statistics(self) -> dict[str, int]:
-        """``analysed``: those that were read without a shape."""
-        counts = {"read": self._read, "analysed": self._analysed}
-        return {**counts, **self._texts.statistics()}
 
     def _parsed(self, text: str) -> tuple[Need, ...]:
         profile = parse_accepted(text)

@@ -160,6 +160,3 @@ class Placer:
     def place(self, text: str) -> Placement:
         """ProfileRefused when the text is no profile."""
         return self.plan.place_needs(self._reader.read(text), text)
-
-    def statistics(self) -> dict[str, int]:
-        return self._reader.statistics()

@@ -135,9 +135,8 @@ def test_profiles_of_one_shape_are_parsed_once() -> None:
     assert len(calls) == 2
     assert isinstance(first.parts, PlainPath)
     assert first != second
-    assert cache.statistics() == {
-        "keys": 2, "read": 12, "learnt": 2, "unique": 0, "forgotten": 0
-    }  # fmt: skip
+    assert cache._counters == {"read": 12, "learnt": 2, "unique": 0, "forgotten": 0}
+    assert len(cache._entries) == 2
 
 
 def test_words_keep_their_types() -> None:
@@ -158,8 +157,8 @@ def test_what_is_kept_is_bounded() -> None:
     cache = ShapeCache(parsed, keys_max=3)
     for count in range(1, 8):
         cache.read("/a | /b[" + "c/" * count + "d]")
-    assert cache.statistics()["keys"] == 3
-    assert cache.statistics()["forgotten"] == 4
+    assert len(cache._entries) == 3
+    assert cache._counters["forgotten"] == 4
 
 
 def test_every_word_that_a_parser_looks_for_is_reserved() -> None:

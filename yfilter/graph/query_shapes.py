@@ -171,9 +171,6 @@ class QueryShapes:
             shape = self._known(key, pieces, kinds, words, fixed, learns_at_once)
         return MadeOfWords(shape, tuple(words)) if isinstance(shape, GraphShape) else None
 
-    def statistics(self) -> dict[str, int]:
-        return {"keys": len(self._entries)}
-
     def _known(
         self,
         key: object,

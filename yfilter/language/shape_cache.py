@@ -203,9 +203,6 @@ class ShapeCache:
         """Equal for texts that differ in their words only."""
         return "".join(_taken_apart(text)[0])
 
-    def statistics(self) -> dict[str, int]:
-        return {"keys": len(self._entries), **self._counters}
-
     def _known(
         self,
         key: object,

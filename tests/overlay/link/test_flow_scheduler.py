@@ -101,7 +101,8 @@ def test_a_full_queue_says_so() -> None:
     assert not scheduler.push(Flow.CONTROL, bytes(41))
     assert scheduler.push(Flow.CONTROL, bytes(40))
     assert len(scheduler) == 4
-    assert scheduler.statistics()["message"] == {"frames": 1, "bytes": 80}
+    queue = scheduler._queues[Flow.MESSAGE]
+    assert (len(queue.frames), queue.bytes) == (1, 80)
 
 
 def test_a_quantum_is_positive() -> None:

@@ -52,8 +52,7 @@ def test_constants_are_put_back_into_the_shape() -> None:
         (first, second) = reader.read(f"/a[@x = \"v{number}\"][b = '{number}.50']")
         assert first == Need("/a/@x", (f"v{number}",))
         assert second == Need("/a/b/.", (f"{number}.5",))
-    statistics = reader.statistics()
-    assert (statistics["read"], statistics["analysed"], statistics["text_shapes"]) == (50, 0, 1)
+    assert (reader._read, reader._analysed, len(reader._texts._shapes)) == (50, 0, 1)
 
 
 def test_a_refused_profile_is_refused_whatever_was_read_before() -> None:

@@ -228,7 +228,7 @@ def test_the_placer_reads_texts() -> None:
     for profile in profiles[:200]:
         text = profile_text(profile.needs)
         assert placer.place(text) == plan.place_needs(profile.needs, text)
-    assert placer.statistics()["read"] == 200
+    assert placer._reader._read == 200
 
 
 # --- the artefact -----------------------------------------------------------------------------
