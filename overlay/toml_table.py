@@ -2,7 +2,7 @@
 key and what was expected there.
 
 A record is a frozen ``Struct`` that forbids unknown fields: a misspelt key is never silently a
-default.  ``formats.limits.setting`` says the bounds of a field, and what it means.
+default.  The annotations of its fields have their bounds, the line below each its meaning.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -36,7 +37,7 @@ Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
 class Misfit(ValueError):
-    """Raised by the ``__post_init__`` of a record about its field ``key``."""
+    """Raised by a record about its field ``key``."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(reason)
@@ -84,16 +85,24 @@ def toml_lines(record: Struct, name: str = "") -> Iterator[str]:
     """A record as a file, every value written out but for what is empty by itself; the tables in it
     come last, below ``name``."""
     tables: dict[str, Struct] = {}
-    names = record.__struct_fields__
-    defaults = dict(zip(reversed(names), reversed(record.__struct_defaults__), strict=False))
-    for field, key in zip(names, record.__struct_encode_fields__, strict=True):
+    for field, key, default in _columns(type(record)):
         value = getattr(record, field)
-        if isinstance(value, Struct):
+        if isinstance(value, int | float | str) and value != "":
+            yield f"{key} = {_text(value)}"
+        elif isinstance(value, Struct):
             tables[f"{name}.{key}"] = value
-        elif value or isinstance(value, int | float) or value != defaults.get(field):
+        elif value or value != default:
             yield f"{key} = {_text(value)}"
     for path, table in tables.items():
         yield from ("", f"[{path}]", *toml_lines(table, path))
+
+
+@cache
+def _columns(kind: type[Struct]) -> list[tuple[str, str, object]]:
+    """(field, key, default)."""
+    names, usual = kind.__struct_fields__, kind.__struct_defaults__
+    needed = [None] * (len(names) - len(usual))
+    return list(zip(names, kind.__struct_encode_fields__, [*needed, *usual], strict=True))
 
 
 def _text(value: Any) -> str:
@@ -125,7 +134,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def _parse(kind: Any, value: object) -> object:
     """What is written as a text and is something else."""
     if not isinstance(value, str):
-        raise ValueError  # the type is said
+        raise ValueError("must be a string")
+    if not value:
+        raise ValueError("must not be empty")
     if kind is not Path:
         return kind.parse(value)
     if "\0" in value:

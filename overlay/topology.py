@@ -92,7 +92,7 @@ _DIRECTORY = "`$XDG_STATE_HOME/onyx/NAME`; where that is not set `~/.local/state
 _NO_REGISTRATION = {"missing": "a network needs a [registration] node"}
 _NO_BROKER = {"missing": "a network needs at least one [[broker]]"}
 _BANDWIDTHS = ("bandwidth_kbps", "bandwidth_mbps")
-_USUALLY_LEFT_OUT = ("stores", "log", "planning")  # the last release does not know all of them
+_LEFT_OUT = {"stores": StoreOptions(), "log": LogOptions(), "planning": PlanningOptions()}
 _AT_START = Meta(extra={"start": ALL_PROCESSES})
 
 
@@ -443,17 +443,20 @@ def to_toml(topology: Topology) -> str:
     return "\n".join(_toml_lines(topology)) + "\n"
 
 
+_TABLES = dict(zip(Topology.__struct_fields__, Topology.__struct_encode_fields__, strict=True))
+
+
 def _toml_lines(topology: Topology) -> Iterator[str]:
     usual_store = f"store = {toml_text(topology.stores.url)}"
-    for of in fields(Topology):
-        value = getattr(topology, of.name)
+    for name, key in _TABLES.items():
+        value = getattr(topology, name)
         if isinstance(value, tuple):
-            heading = f"[{of.name}]" if of.name == "registration" else f"[[{of.encode_name}]]"
+            heading = f"[{key}]" if key == "registration" else f"[[{key}]]"
             for each in value:
                 lines = toml_lines(each)
                 yield from ("", heading, *(line for line in lines if line != usual_store))
         elif not isinstance(value, Struct):
             if value is not None:
-                yield f"{of.name} = {toml_text(str(value))}"
-        elif of.name not in _USUALLY_LEFT_OUT or value != of.default:
-            yield from ("", f"[{of.name}]", *toml_lines(value, of.name))
+                yield f"{key} = {toml_text(str(value))}"
+        elif value != _LEFT_OUT.get(name):
+            yield from ("", f"[{key}]", *toml_lines(value, key))

@@ -303,6 +303,7 @@ FORMATS = (
             'listen = "127.0.0.1"',
             f'broker[0].listen: "127.0.0.1" is no address, {ADDRESS}',
         ),
+        (LISTEN1, "listen = 7001", "broker[0].listen: must be a string, not an integer"),
         (LISTEN1, 'listen = ":7001"', f'broker[0].listen: ":7001" is no address, {ADDRESS}'),
         (LISTEN1, 'listen = "a b:1"', f'broker[0].listen: "a b:1" is no address, {ADDRESS}'),
         (LISTEN1, 'listen = "h:١"', f'broker[0].listen: "h:١" is no address, {ADDRESS}'),
@@ -457,7 +458,13 @@ FORMATS = (
             ENDS + '[archive]\nat_bytes_max = "wait"\n',
             'archive.at_bytes_max: "wait" is not known, expected "drop" or "stop"',
         ),
+        (ENDS, ENDS + '[archive]\ndirectory = ""\n', "archive.directory: must not be empty"),
         # limits
+        (
+            ENDS,
+            ENDS + "[limits.link]\nhello_bytes_max = 1\n",
+            "limits.link.hello_bytes_max: 1 is out of range, expected 65536 to 2147483647",
+        ),
         (
             ENDS,
             ENDS + "[limits.link]\nkeepalive_seconds = 0\n",
