@@ -116,15 +116,12 @@ def links_address(listen: Address) -> Address:
     return Address(listen.host, port if port < 65_536 else listen.port - LINKS_PORT_OFFSET)
 
 
-class _Listening(Struct, frozen=True, forbid_unknown_fields=True):
+class _Node(Struct, frozen=True, forbid_unknown_fields=True):
     id: NodeName
     """unique among all nodes"""
     listen: Address
     """where sources and users come: `"host:port"`, an IPv6 host in brackets; port 0: any free port;
     no two may be the same but for that"""
-
-
-class _Node(_Listening, frozen=True, kw_only=True):
     links: Annotated[Address, Meta(extra={"shown": _LINKS})] = NOWHERE
     """where the other processes of the network come, written the same; clients are not let in
     there, nor these at `listen`, so that no number of clients keeps a broker off its links, and a
@@ -182,7 +179,7 @@ class RegistrationNode(_Node, frozen=True):
     """Brokers come to ``links``."""
 
 
-class BrokerNode(_Node, frozen=True, kw_only=True):
+class BrokerNode(_Node, frozen=True):
     """One broker."""
 
     label: Text = ""

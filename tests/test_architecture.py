@@ -10,7 +10,16 @@ from typing import TypeGuard
 import pytest
 from msgspec import Struct
 
+from formats.limits import MessageLimits
 from overlay import statistics, verbs
+from overlay.archive import ArchiveOptions
+from overlay.gateway import GatewayTable
+from overlay.limits import Limits, TrainingLimits
+from overlay.link.limits import LinkLimits
+from overlay.oidc import OidcOptions
+from overlay.planning import PlanningOptions
+from overlay.stores import StoreOptions
+from overlay.topology import AdminOptions
 from tests.modules import (
     LAYERS,
     MODULES,
@@ -239,3 +248,24 @@ def _key(node: ast.AST) -> object:
     if isinstance(node, ast.Call) and _name(node.func) == "get" and node.args:
         return getattr(node.args[0], "value", None)
     return None
+
+
+def test_a_setting_is_declared_in_its_record_alone() -> None:
+    """No other class has two fields or more of a table of a topology file."""
+    settings = {
+        *(Limits, TrainingLimits, LinkLimits, MessageLimits, ArchiveOptions, OidcOptions),
+        *(StoreOptions, AdminOptions, GatewayTable, PlanningOptions),
+    }
+    tables = {kind.__name__: set(kind.__struct_fields__) for kind in settings}
+    assert sum(map(len, tables.values())) > 80
+    found = [
+        (str(file), node.name, sorted(names & declared))
+        for file in FILES
+        if file.suffix == ".py"
+        for node in ast.walk(ast.parse((ROOT / file).read_text()))
+        if isinstance(node, ast.ClassDef)
+        for declared in [{ast.unparse(e.target) for e in node.body if isinstance(e, ast.AnnAssign)}]
+        for table, names in tables.items()
+        if node.name != table and len(names & declared) > 1
+    ]
+    assert found == []

@@ -26,26 +26,26 @@ IPV6_PREFIX = 64  # of a network whose addresses are all somebody's
 
 @dataclass(frozen=True, slots=True)
 class DoorLimits:
-    """connections_max          inside at once; one more is told so and closed
-    unknown_max              of these, who have not said who they are; one more, and the first of
-                             them goes
-    address_connections_max  from one address of another machine; 0: any number
-    refused_max              that are being told that they may not come in; one more is closed right
-                             away
+    """inside_max   inside at once; one more is told so and closed
+    unknown_max  of these, who have not said who they are; one more, and the first of
+                 them goes
+    address_max  from one address of another machine; 0: any number
+    refused_max  that are being told that they may not come in; one more is closed right
+                 away
     """
 
-    connections_max: int = 10_000
+    inside_max: int = 10_000
     unknown_max: int = 256
-    address_connections_max: int = 0
+    address_max: int = 0
     refused_max: int = 32
 
     @classmethod
-    def of(cls, limits: Limits, connections_max: int, *, is_of_links: bool) -> DoorLimits:
+    def of(cls, limits: Limits, inside_max: int, *, is_of_links: bool) -> DoorLimits:
         """Of the door of links, or that of clients."""
         unknown_max = limits.unknown_connections_max
         if is_of_links:  # all brokers may come in the same moment
-            return cls(connections_max, max(unknown_max, connections_max // 2))
-        return cls(connections_max, unknown_max, limits.address_connections_max)
+            return cls(inside_max, max(unknown_max, inside_max // 2))
+        return cls(inside_max, unknown_max, limits.address_connections_max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class Doorkeeper:
         limits = self.door.limits
         if self.door.closed is not None:
             return self.door.closed
-        if len(self._inside) >= limits.connections_max:
-            whose = f"{limits.connections_max} connections"
-        elif 0 < limits.address_connections_max <= self._of_address[address]:
-            whose = f"{limits.address_connections_max} connections from {address}"
+        if len(self._inside) >= limits.inside_max:
+            whose = f"{limits.inside_max} connections"
+        elif 0 < limits.address_max <= self._of_address[address]:
+            whose = f"{limits.address_max} connections from {address}"
         else:
             return None
         detail = f"{whose} are here already; try again later"

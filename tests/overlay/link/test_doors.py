@@ -112,7 +112,7 @@ async def code(stream: trio.SocketStream) -> str:
 
 
 async def test_however_many_clients_there_are_a_broker_keeps_its_link(tmp_path: Path) -> None:
-    async with house(tmp_path, DoorLimits(connections_max=3)) as node, AsyncExitStack() as stack:
+    async with house(tmp_path, DoorLimits(inside_max=3)) as node, AsyncExitStack() as stack:
         for _ in range(3):
             idle = await stack.enter_async_context(await node.visit("clients"))
             await trio.testing.wait_all_tasks_blocked()
@@ -129,7 +129,7 @@ async def test_as_many_come_in_as_the_settings_in_force_say(
 ) -> None:
     told: list[Action] = []
 
-    async with house(tmp_path, DoorLimits(connections_max=1)) as node, AsyncExitStack() as stack:
+    async with house(tmp_path, DoorLimits(inside_max=1)) as node, AsyncExitStack() as stack:
         handle = node.core.handle
         monkeypatch.setattr(node.core, "handle", lambda *what: [*told, *handle(*what)])
         first = await stack.enter_async_context(await node.visit("clients", hello("client", "c1")))
@@ -283,7 +283,7 @@ def test_by_what_an_address_is_counted(host: str, counted: str) -> None:
 
 
 def test_from_one_address_only_so_many_come_in() -> None:
-    keeper = Doorkeeper(Door([], CLIENT_ROLES, DoorLimits(9, 9, address_connections_max=2)))
+    keeper = Doorkeeper(Door([], CLIENT_ROLES, DoorLimits(9, 9, address_max=2)))
     for number in range(2):
         assert keeper.refusal("192.0.2.7") is None
         keeper.enter(number, "192.0.2.7")

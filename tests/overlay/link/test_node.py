@@ -401,7 +401,7 @@ async def test_a_node_goes_on_with_what_a_connection_has_brought(tmp_path: Path)
 
 async def test_one_connection_too_many_is_told_so_and_closed(tmp_path: Path) -> None:
     network = Network(tmp_path)
-    async with network.run("B", door=DoorLimits(connections_max=1)):
+    async with network.run("B", door=DoorLimits(inside_max=1)):
         first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
         await trio.testing.wait_all_tasks_blocked()
         second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
@@ -423,7 +423,7 @@ async def test_one_connection_too_many_is_told_so_and_closed(tmp_path: Path) -> 
 
 async def test_very_many_too_many_are_closed_right_away(tmp_path: Path) -> None:
     network = Network(tmp_path)
-    async with network.run("B", door=DoorLimits(connections_max=1, refused_max=0)):
+    async with network.run("B", door=DoorLimits(inside_max=1, refused_max=0)):
         first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
         await trio.testing.wait_all_tasks_blocked()
         second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
