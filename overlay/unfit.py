@@ -11,6 +11,7 @@ from msgspec import ValidationError
 from formats.errors import Fault
 
 _REFUSAL = re.compile(r"(.*) - at `(?:key in `)?\$(.*)`", re.DOTALL)
+_SHOWN = 1_000  # as long as this, a value is not written out
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 
 
@@ -95,7 +96,10 @@ def in_words(kind: Any, error: ValidationError, given: Any) -> Fault:
         return Fault(code, reason, f"{expected} {unit}", where=where)
     expected = " or ".join(_WORDS.get(each, each) for each in kinds.split(" | "))
     expected += bound and f" of{bound}"
-    other = "" if value is None and found.inside else f", not {repr(value)[:80]}"
+    size = len(value) if hasattr(value, "__len__") else 0
+    other = repr(value)[:80] if size < _SHOWN else f"{type(value).__name__} of length {size}"
+    other = "" if value is None and found.inside else f", not {other}"
+    other = f" as a key{other}" if "`key in `" in str(error) else other
     return Fault("bad-argument", f"{shown} must be {expected}{other}", expected, where=where)
 
 

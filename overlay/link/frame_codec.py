@@ -128,7 +128,7 @@ class _Fields:
         try:
             return msgspec.convert(given, self.struct, builtin_types=_NATIVE)
         except msgspec.ValidationError as error:
-            raise refusal(error, given) from None
+            raise refusal(self.struct, error, given) from None
 
     def look(self, struct: Any) -> None:
         """Checks what msgspec cannot say."""

@@ -24,7 +24,7 @@ from msgspec import Meta, ValidationError
 
 from formats import COMPRESSION_DICTIONARY_BYTES_MAX
 from overlay.link.errors import ProtocolError
-from overlay.unfit import unfit
+from overlay.unfit import in_words, unfit
 
 INTEGER_MAX = 2**63 - 1
 SEQUENCE_MAX = 2 * 10**15
@@ -148,20 +148,10 @@ def _holds(name: str, value: object, expected: str) -> ProtocolError:
     )
 
 
-def refusal(error: ValidationError, given: Mapping[str, Any]) -> ProtocolError:
-    """The refusal of these fields as a peer is told."""
-    found = unfit(error, given)
-    _, value, why = found
-    name = found.name + found.inside
-    if not why:
-        return ProtocolError("missing-field", f"field {name!r} is not there")
-    if isinstance(value, int | float):
-        shown = f"is {value!r:.80}"
-    elif isinstance(value, str | bytes | list | tuple) and "of length" in why:
-        shown = f"has the length {len(value)}"
-    else:
-        shown = f"is {type(value).__name__}"
-    key = " as a key" if "`key in `" in str(error) else ""
-    expected = why[:1].lower() + why[1:].replace("`", "") + key
-    code = "too-long" if "of length <=" in why else "bad-field"
-    return ProtocolError(code, f"field {name!r} {shown}; {expected}")
+def refusal(kind: Any, error: ValidationError, given: Mapping[str, Any]) -> ProtocolError:
+    """The refusal of the fields of a record ``kind`` as a peer is told."""
+    fault = in_words(kind, error, given)
+    code = fault.code
+    if code == "bad-argument":
+        code = "bad-field" if unfit(error, given).why else "missing-field"
+    return ProtocolError(code, f"field {fault.reason}")
