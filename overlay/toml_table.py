@@ -176,42 +176,38 @@ def _refusal(error: ValidationError, given: Any, hint: Any, file: str, key: str)
         unknown = next(each for each in value if each not in known)
         shown = unknown if unknown.isprintable() and len(unknown) <= 80 else quote(unknown)
         return TopologyError(file, _below(key, shown), f"unknown key{did_you_mean(unknown, known)}")
-    takes, expected = _expected(kind, says, key)
-    if not why:
-        reason = says.get("missing", f"is missing, expected {expected}")
-    elif type(value) not in takes:
-        reason = f"must be {expected}, not {_KINDS.get(type(value), 'a date or time')}"
-    else:
-        reason = _reason(kind, says, value, expected, str(cause or why))
-    return TopologyError(file, key, reason)
+    return TopologyError(file, key, _reason(kind, says, value, str(cause or why), key))
 
 
 def _below(key: str, name: str) -> str:
     return f"{key}.{name}" if key else name
 
 
-def _expected(kind: Any, says: Mapping[str, Any], key: str) -> tuple[tuple[type, ...], str]:
+def _expected(kind: Any, name: str) -> tuple[tuple[type, ...], str]:
     """The types of a value that would do, and how they are called."""
-    name = key.rpartition(".")[2]
     if kind is float:
         return (int, float), "a number"
     if kind in _KINDS:
         return (kind,), _KINDS[kind]
     if isinstance(kind, type) and issubclass(kind, Struct):
         return (dict,), "a table" if name.endswith("]") else f"a table [{name}]"
-    if get_origin(kind) is tuple and get_args(kind)[0] is str:
-        return (list,), says.get("title", "an array of strings")
     if get_origin(kind) is tuple or hasattr(kind, "_fields"):
-        return (list,), says.get("title", f"an array of tables [[{name}]]")
+        is_of_texts = str in get_args(kind)
+        return (list,), "an array of strings" if is_of_texts else f"an array of tables [[{name}]]"
     return (str,), "a string"
 
 
-def _reason(kind: Any, says: Mapping[str, Any], value: Any, expected: str, why: str) -> str:
-    """Of a value that has the right type."""
+def _reason(kind: Any, says: Mapping[str, Any], value: Any, why: str, key: str) -> str:
+    takes, expected = _expected(kind, key.rpartition(".")[2])
+    expected = says.get("title", expected)
+    if "missing" in says and (not why or value == []):
+        return str(says["missing"])
+    if not why:
+        return f"is missing, expected {expected}"
+    if type(value) not in takes:
+        return f"must be {expected}, not {_KINDS.get(type(value), 'a date or time')}"
     if value == "":
         return "must not be empty"
-    if isinstance(value, list) and not value and "missing" in says:
-        return str(says["missing"])
     if isinstance(value, list):
         most = f"at most {says['max_length']} are allowed" if "max_length" in says else ""
         return f"has {len(value)} entries, {most or f'expected {expected}'}"
@@ -219,8 +215,7 @@ def _reason(kind: Any, says: Mapping[str, Any], value: Any, expected: str, why: 
         low, high = (f"{each:.15g}" if each % 1 else int(each) for each in (says["ge"], says["le"]))
         return f"{_shown(value)} is out of range, expected {low} to {high}"
     if why.startswith("Invalid enum"):
-        choices = get_args(kind) or list(kind)
-        *others, last = map(quote, choices)
+        *others, last = map(quote, choices := get_args(kind) or list(kind))
         known = f"{', '.join(others)} or {last}"
         return f"{quote(value)} is not known, expected {known}{did_you_mean(value, choices)}"
     return f"{quote(value)} {says['form']}" if "form" in says else why

@@ -29,10 +29,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta, Struct, defstruct, field
-from msgspec.structs import fields, replace
+from msgspec.structs import asdict, fields, replace
 
 from formats import WireFormat
 from overlay.access import AccessOptions
@@ -353,10 +353,6 @@ def _tables(entries: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
     return (each for each in (found if isinstance(found, list) else ()) if isinstance(each, dict))
 
 
-class _Checked(Protocol):
-    def check(self) -> None: ...
-
-
 def _check(topology: Topology) -> None:
     """TopologyError for what does not go together."""
     nodes: dict[str, RegistrationNode | BrokerNode] = {
@@ -364,18 +360,9 @@ def _check(topology: Topology) -> None:
         **{f"broker[{place}]": broker for place, broker in enumerate(topology.brokers)},
     }
     links = {f"link[{place}]": link for place, link in enumerate(topology.links)}
-    parts: dict[str, _Checked | None] = {
-        "limits": topology.limits,
-        "access": topology.access,
-        "oidc": topology.oidc,
-        "stores": topology.stores,
-        "gateway": topology.gateway,
-        **nodes,
-        **links,
-    }
-    for key, part in parts.items():
+    for key, part in {**asdict(topology), **nodes, **links}.items():
         try:
-            if part is not None:
+            if hasattr(part, "check"):
                 part.check()
         except Misfit as error:
             raise TopologyError("", f"{key}.{error.key}", str(error)) from None
