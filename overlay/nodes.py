@@ -86,6 +86,11 @@ class Address(tuple[str, int]):
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    def beside(self, offset: int) -> Address:
+        """So many ports on; beyond the last port it counts down."""
+        port = self.port + offset
+        return Address(self.host, port if port < 65_536 else self.port - offset)
+
     def __bool__(self) -> bool:
         return bool(self.host)
 
@@ -112,8 +117,7 @@ def standby_name(node_id: str) -> str:
 
 def links_address(listen: Address) -> Address:
     """Where other processes of the network come to a node at which clients come to ``listen``."""
-    port = listen.port + LINKS_PORT_OFFSET if listen.port else 0
-    return Address(listen.host, port if port < 65_536 else listen.port - LINKS_PORT_OFFSET)
+    return listen.beside(LINKS_PORT_OFFSET) if listen.port else listen
 
 
 class _Node(Struct, frozen=True, forbid_unknown_fields=True):

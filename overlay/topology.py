@@ -111,11 +111,9 @@ class AdminOptions(Struct, frozen=True, forbid_unknown_fields=True):
     last; 0: any free one, which its log and `onyx status --json` name"""
 
     def address(self, listen: Address) -> Address:
-        """Of the process that listens there; beyond the last port it counts down."""
-        if not self.port_offset:
-            return Address(self.host, 0)
-        port = listen.port + self.port_offset
-        return Address(self.host, port if port < 65_536 else listen.port - self.port_offset)
+        """Of the process that listens there."""
+        at = Address(self.host, listen.port if self.port_offset else 0)
+        return at.beside(self.port_offset)
 
 
 class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, describe_exit
 from onyx.cli.gateway import listen_address
-from onyx.cli.values import broker_argument, has_terminal, positive, print_json, share
+from onyx.cli.values import broker_argument, has_terminal, positive, print_json
 from onyx.cli.verb import Subparsers, add_verb, set_run
 from onyx.data_directory import TOPOLOGY_FILE, DataDirectory
 from onyx.errors import EXIT_OK, DataDirectoryError, UsageError
@@ -37,6 +37,7 @@ from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
 from overlay.nodes import standby_name
 from overlay.state_directory import state_directory
 from overlay.stores import SQLITE
+from overlay.toml_table import read_record
 from overlay.topology import Topology, TopologyError, load_topology
 
 # -------------------------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--archive", metavar="DIR", type=Path, help="keep the messages that are published"
     )
     parser.add_argument(
-        "--archive-share", metavar="SHARE", type=share, help="of the messages (default: 1)"
+        "--archive-share", metavar="SHARE", type=float, help="of the messages (default: 1)"
     )
     parser.add_argument(
         "--archive-bytes",
@@ -241,6 +242,11 @@ def _archive(options: ArchiveOptions, arguments: argparse.Namespace) -> ArchiveO
     said = {name: value for name, value in given.items() if value is not None}
     if said and arguments.archive is None and options.directory is None:
         raise UsageError("there is no archive: say --archive DIR, or [archive] in the file")
+    try:
+        read_record({**said, "directory": "of the option"}, ArchiveOptions, "", "archive")
+    except TopologyError as error:
+        option = "--" + error.key.replace(".", "-").removesuffix("_max")
+        raise UsageError(f"{option}: {error.reason}") from None
     return replace(options, **said)
 
 

@@ -84,17 +84,6 @@ def not_negative(text: str) -> float:
     return number
 
 
-def share(text: str) -> float:
-    """A number from 0 to 1, for argparse."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f'"{text}" is no number from 0 to 1')
-    return number
-
-
 def read_input(name: str, bytes_max: int | None = None) -> bytes:
     """A file, or standard input for "-"; at most ``bytes_max`` + 1 bytes of it are read.
 

@@ -84,3 +84,8 @@ def test_options_without_an_archive_are_refused(
     file.write_text(small_topology_text(tmp_path / "data"), encoding="utf-8")
     assert main(["up", str(file), "--archive-share", "0.5"]) == 2
     assert "--archive DIR" in capsys.readouterr().err
+    for option, value, expected in (("share", "nan", "0 to 1"), ("bytes", str(2**60), "1 to")):
+        beyond = ["up", str(file), "--archive", "x", f"--archive-{option}", value]
+        assert main(beyond) == 2
+        said = capsys.readouterr().err
+        assert f"--archive-{option}: {value} is out of range, expected {expected}" in said
