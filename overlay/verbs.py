@@ -60,7 +60,7 @@ Filter: TypeAlias = Annotated[list[str], Meta(max_length=FILTER_NAMES_MAX)]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The arguments of a request.
+    """The arguments of a request, ``asked_of`` a process of this kind.
 
     ``adds``: the verb may make the store larger by as much as the asker likes.  ``answer``: the
     record of its answer.  ``route``: its method and path at a gateway, with the arguments that
@@ -70,6 +70,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     verb: ClassVar[str] = ""
     right: ClassVar[Right] = Right.OPERATE
+    asked_of: ClassVar[str] = "the registration service"
     adds: ClassVar[bool] = False
     answer: ClassVar[type[Any]] = dict
     route: ClassVar[str] = ""
@@ -131,7 +132,7 @@ class SourceNamed(Asked, frozen=True, kw_only=True):
 
 
 class SourceUpdate(SourceSaid, frozen=True, kw_only=True):
-    """Change the settings that are given."""
+    """Change the settings that are given; ``schema_name`` "": it has no schema from now on."""
 
     verb = "source.update"
     right = Right.PUBLISH
@@ -202,7 +203,11 @@ class ProfileAdd(OfUser, frozen=True, kw_only=True):
 
 
 class ProfileAddMany(OfUser, frozen=True, kw_only=True):
-    """Register many profiles; ``users``, where they are given: of each text one."""
+    """Register many profiles; ``users``, where they are given: of each text one.
+
+    Where one is refused none is added, unless ``skip_refused``.  The last 65,536 such requests are
+    remembered by their ids: repeated, one adds nothing and has the same answer.
+    """
 
     verb = "profile.add_many"
     right = Right.OWN
@@ -269,7 +274,7 @@ class ProfileFindMany(ProfilesNamed, frozen=True, kw_only=True):
 
 
 class ProfileWarnings(ProfilesNamed, frozen=True, kw_only=True):
-    """The warnings that schemas give for the profiles."""
+    """The warnings that schemas give for the profiles, at most 100 where sources have schemas."""
 
     verb = "profile.warnings"
     answer: ClassVar = answers.Warnings
@@ -281,6 +286,7 @@ class ProfileWarnings(ProfilesNamed, frozen=True, kw_only=True):
 class Waits(Asked, frozen=True, kw_only=True):
     """``wait``: until all brokers have it, ``timeout`` seconds at most."""
 
+    asked_of = "its host broker"
     right = Right.OWN
 
     wait: bool = False
@@ -316,7 +322,7 @@ class ProfileLive(Waits, frozen=True, kw_only=True):
 
 
 class ProfileUpdateMany(Waits, frozen=True, kw_only=True):
-    """Replace the texts of many profiles."""
+    """Replace the texts of many profiles; a text that a profile has already changes nothing."""
 
     verb = "profile.update_many"
     answer: ClassVar = answers.ProfilesChanged
@@ -336,8 +342,12 @@ class ProfileRemoveMany(Waits, frozen=True, kw_only=True):
 
 
 class ProfilePolicy(ProfileNamed, frozen=True, kw_only=True):
-    """The delivery policy of a profile; from now on ``policy``, where it is given."""
+    """The delivery policy of a profile; from now on ``policy``, where it is given.
 
+    Refused as "no-policies" where the registration service is away.
+    """
+
+    asked_of = "its host broker"
     verb = "profile.policy"
     answer: ClassVar = answers.PolicyInfo
 
@@ -347,6 +357,7 @@ class ProfilePolicy(ProfileNamed, frozen=True, kw_only=True):
 class HostedList(Asked, frozen=True, kw_only=True):
     """The ids of all profiles that a broker hosts."""
 
+    asked_of = "a broker"
     verb = "profile.list"
     answer: ClassVar = answers.HostedIds
 
@@ -354,6 +365,7 @@ class HostedList(Asked, frozen=True, kw_only=True):
 class HostedShow(ProfileNamed, frozen=True, kw_only=True):
     """A profile as its host broker has it."""
 
+    asked_of = "its host broker"
     verb = "profile.show"
     answer: ClassVar = answers.HostedProfile
 
@@ -361,6 +373,7 @@ class HostedShow(ProfileNamed, frozen=True, kw_only=True):
 class ProfileDearest(Asked, frozen=True, kw_only=True):
     """The ``count`` profiles that have taken most processor time."""
 
+    asked_of = "a broker"
     verb = "profile.dearest"
 
     count: Number = 10
@@ -372,6 +385,7 @@ class ProfileDearest(Asked, frozen=True, kw_only=True):
 class Sync(Asked, frozen=True, kw_only=True):
     """Answered when all that came before on this connection is on disk."""
 
+    asked_of = "a broker"
     verb = "sync"
     right = Right.KNOWN
 
@@ -379,12 +393,14 @@ class Sync(Asked, frozen=True, kw_only=True):
 class Dump(Asked, frozen=True, kw_only=True):
     """The matcher and the routing table."""
 
+    asked_of = "a broker"
     verb = "dump"
 
 
 class RoutingShow(Asked, frozen=True, kw_only=True):
     """The routing queries of ``link``, a neighbour."""
 
+    asked_of = "a broker"
     verb = "routing.show"
 
     link: Name
@@ -396,6 +412,7 @@ class Trace(Asked, frozen=True, kw_only=True):
     ``reflects``: 0 is a whole message; ``accepted``: seconds of the epoch.
     """
 
+    asked_of = "a broker"
     verb = "trace"
 
     source: Name
@@ -417,6 +434,7 @@ class TraceCarried(Trace, frozen=True, kw_only=True):
 class TransformShow(Asked, frozen=True, kw_only=True):
     """The transformation for ``link``, a neighbour; ``root``: of this broker's tree only."""
 
+    asked_of = "a broker"
     verb = "transform.show"
 
     link: Name
@@ -427,6 +445,7 @@ class Observe(Asked, frozen=True, kw_only=True):
     """Tell of messages that fit all filters (none is all), ``events_max`` a second; or
     ``figures``."""
 
+    asked_of = "a broker"
     verb = "observe"
 
     kinds: Filter = []
@@ -442,6 +461,7 @@ class ArchiveRead(Asked, frozen=True, kw_only=True):
     """A page of a source's archive, ``since`` to ``until`` in seconds of the epoch, behind
     ``after``, which is ``next`` of the page before."""
 
+    asked_of = "its root broker"
     verb = "archive.read"
     right = Right.READ_ARCHIVE
     answer: ClassVar = answers.ArchivePage
@@ -456,6 +476,7 @@ class Statistics(Asked, frozen=True, kw_only=True):
     """All figures in short; or a page of the collection ``of``: entries with ``match`` in them,
     from the number ``first``."""
 
+    asked_of = "any process"
     verb = "statistics"
 
     of: Name = ""
@@ -469,6 +490,7 @@ class Statistics(Asked, frozen=True, kw_only=True):
 class DeadList(Asked, frozen=True, kw_only=True):
     """The dead letters of a user, or of all."""
 
+    asked_of = "any process"
     verb = "dead.list"
     right = Right.OWN
     answer: ClassVar = answers.Letters
@@ -477,6 +499,7 @@ class DeadList(Asked, frozen=True, kw_only=True):
 
 
 class DeadLetterNamed(Asked, frozen=True, kw_only=True):
+    asked_of = "any process"
     right = Right.OWN
 
     id: Name
@@ -490,14 +513,18 @@ class DeadShow(DeadLetterNamed, frozen=True, kw_only=True):
 
 
 class DeadReplay(DeadLetterNamed, frozen=True, kw_only=True):
-    """Handle a dead letter once more."""
+    """Handle a dead letter once more.
+
+    Results are delivered again, a poison is handled when it comes again, a refused message comes
+    back to be published.  Refused as "not-kept" where not all of it was kept.
+    """
 
     verb = "dead.replay"
     answer: ClassVar = answers.LetterReplayed
 
 
 class DeadDrop(DeadLetterNamed, frozen=True, kw_only=True):
-    """Keep a dead letter no longer."""
+    """Keep a dead letter no longer; a poison is handled again when it comes again."""
 
     verb = "dead.drop"
     answer: ClassVar = answers.LetterDropped
@@ -529,7 +556,10 @@ class BrokerNamed(Asked, frozen=True, kw_only=True):
 
 
 class BrokerDrain(BrokerNamed, frozen=True, kw_only=True):
-    """Move all away from a broker, which is to leave; ``stop``: let it stay."""
+    """Move all away from a broker, which is to leave; ``stop``: let it stay.
+
+    Refused as "network-cut", "network-full" or "too-late".
+    """
 
     verb = "broker.drain"
     answer: ClassVar = answers.BrokerLeaving
@@ -548,7 +578,10 @@ class BrokerProgress(BrokerNamed, frozen=True, kw_only=True):
 
 
 class BrokerLost(BrokerNamed, frozen=True, kw_only=True):
-    """A broker died with its disk."""
+    """Go on without a broker that died with its disk.
+
+    Refused as "network-cut", or "broker-here" while it is connected.
+    """
 
     verb = "broker.lost"
     answer: ClassVar = answers.BrokerLoss

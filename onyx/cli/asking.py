@@ -18,9 +18,9 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import msgspec
 import trio
 
-from onyx.cli.network_option import add_client_arguments, registration_address
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import LOCATION_HELP, location, print_json, table
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
 from onyx.errors import EXIT_OK
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
@@ -55,6 +55,17 @@ def add_commands(
     for kind in verbs.TABLE:
         if kind.is_command and kind.verb.partition(".")[0] == noun:
             add_command(subverbs, kind, (told or {}).get(kind, FIELDS), details, examples)
+
+
+class Noun:
+    """``onyx NOUN`` whose commands all come from the table."""
+
+    def __init__(self, noun: str, summary: str) -> None:
+        self._noun, self._summary = noun, summary
+
+    def add_parser(self, subparsers: Subparsers) -> None:
+        verb = add_verb(subparsers, self._noun, self._summary, details=NETWORK_HELP)
+        add_commands(add_subverbs(verb), self._noun, details=NETWORK_HELP)
 
 
 def add_command(

@@ -7,6 +7,7 @@ import sys
 
 import trio
 
+from onyx.cli.asking import add_commands
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.topology_live import POLL_SECONDS, REPORT_SECONDS, wait_settled
 from onyx.cli.values import not_negative, print_json
@@ -75,6 +76,7 @@ def add_parser(subparsers: Subparsers) -> None:
         )
         set_run(parser, run)
         add_client_arguments(parser)
+    add_commands(verbs, "broker")
 
 
 def run_drain(arguments: argparse.Namespace) -> int:

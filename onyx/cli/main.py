@@ -1,8 +1,9 @@
 """The command ``onyx``: finds the verb, runs it, and turns errors into messages and exit codes.
 
-To add a verb: write a module in this package with ``add_parser`` (see verb.py) and put it into
-``VERBS``.  It is imported when a command line chooses it, so that no verb costs what others need;
-what is imported here every command pays for (``python -m benchmarks operate``).
+To add a verb: put its noun into ``VERBS``.  Its commands come from the table of verbs (asking.py);
+one that does more has a module in this package with ``add_parser`` (verb.py).  It is imported when a
+command line chooses it, so that no verb costs what others need; what is imported here every command
+pays for (``python -m benchmarks operate``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NoReturn, cast
 
 from onyx.cli.verb import Verb
@@ -158,8 +160,13 @@ class _ShowVersion(argparse.Action):
 
 
 def load_verb(name: str) -> Verb:
-    """The module of a verb."""
-    return cast("Verb", import_module(f"onyx.cli.{name.replace('-', '_')}"))
+    """The module of a verb; one that has none is made of the table of verbs."""
+    module = f"onyx.cli.{name.replace('-', '_')}"
+    if find_spec(module) is None:
+        from onyx.cli.asking import Noun  # noqa: PLC0415 - of few
+
+        return Noun(name, VERBS[name])
+    return cast("Verb", import_module(module))
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ import trio
 
 from formats import FORMS
 from onyx.cli import source_changes, source_publish, source_train
+from onyx.cli.asking import add_commands
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import (
     LOCATION_HELP,
@@ -60,6 +61,7 @@ def add_parser(subparsers: Subparsers) -> None:
     source_changes.add_parser(verbs)
     source_publish.add_parser(verbs)
     source_train.add_parser(verbs)
+    add_commands(verbs, "source")
 
 
 def _add_register(verbs: Subparsers) -> None:
