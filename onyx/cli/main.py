@@ -1,9 +1,9 @@
 """The command ``onyx``: finds the verb, runs it, and turns errors into messages and exit codes.
 
 To add a verb: put its noun into ``VERBS``.  Its commands come from the table of verbs (asking.py);
-one that does more has a module in this package with ``add_parser`` (verb.py).  It is imported when a
-command line chooses it, so that no verb costs what others need; what is imported here every command
-pays for (``python -m benchmarks operate``).
+one that does more has a module in this package with ``add_parser`` (verb.py).  It is imported when
+a command line chooses it, so that no verb costs what others need; what is imported here every
+command pays for (``python -m benchmarks operate``).
 """
 
 from __future__ import annotations

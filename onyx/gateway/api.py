@@ -91,7 +91,7 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
         return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
 
     answer.__name__ = kind.verb.replace(".", "_")
-    gives = " ".join((kind.answer.__doc__ or "the answer").split())
+    gives = " ".join((kind.answer.__doc__ or "the answer").split()).split(". ")[0]
     return Operation(
         *(method, path, kind.summary(), answer),
         query={} if takes_body else {name: _said(schema) for name, schema in schemas.items()},
@@ -246,7 +246,8 @@ def openapi(operations: Collection[Operation]) -> dict[str, Any]:
         field.name: msgspec.json.schema(field.type) for field in msgspec.structs.fields(Fault)
     }
     text = {"type": "string"}
-    properties |= {"type": text, "title": text, "status": {"type": "integer"}}
+    number = {"type": "integer"}
+    properties |= {"type": text, "title": text, "status": number, "number": number}
     refusal = {"type": "object", "properties": properties, "required": ["code", "reason"]}
     given = [as_shown(each.gives) for each in operations if each.gives is not None]
     _, schemas = msgspec.json.schema_components(given, ref_template="#/components/schemas/{name}")
@@ -292,7 +293,7 @@ def _described(operation: Operation) -> dict[str, Any]:
                 "required": list(operation.required),
             }
         described["requestBody"] = {
-            "required": bool(operation.body) or operation.media_type != "application/json",
+            "required": bool(operation.required) or operation.media_type != "application/json",
             "content": {operation.media_type: {"schema": schema}},
         }
     return described
@@ -704,7 +705,9 @@ def status_of(said: Result | None) -> dict[str, Any]:
 
 async def sign_in(call: Call) -> Response:
     """The token is the one that this very request has shown."""
-    token = call.request.headers["authorization"].partition(" ")[2]
+    token = call.request.headers.get("authorization", "").partition(" ")[2]
+    if not token:
+        raise RequestFailed("not-authenticated", "expected a token: Authorization: Bearer ...")
     said = JSONResponse({"principal": call.session.principal})
     is_secure = call.gateway.options.tls_certificate is not None
     said.set_cookie(COOKIE, token, httponly=True, secure=is_secure, samesite="strict")
