@@ -42,7 +42,7 @@ from registration.new_profiles import Asked, NewProfiles
 from registration.placement import choose_root_broker
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.shape_changes import ShapeChanges
-from registration.source_requests import SourceRequests, SourceSettings
+from registration.source_requests import Settings, SourceRequests
 from registration.whose import as_oneself, users_named
 from yfilter.graph.graph_query import unbound_variables
 from yfilter.matcher import check_profile
@@ -209,12 +209,12 @@ class RegistrationRequests(Part):
         return None
 
     def _new_source(
-        self, request: Request, asked: verbs.SourceRegister, settings: SourceSettings, owner: str
+        self, request: Request, asked: verbs.SourceRegister, settings: Settings, owner: str
     ) -> SourceEntry:
         limit = self._topology.limits.sources_max
         if len(self._catalog.sources) >= limit:
             raise RequestRefused("too-many-sources", f"there are {limit} sources already")
-        where = settings.location, settings.rate, settings.size
+        where = settings["location"], settings["rate"], settings["size"]
         root = choose_root_broker(
             *(self._topology, self._trees, *where, self._catalog.volume_by_root),
             *(self._draining, self._away),
@@ -226,7 +226,7 @@ class RegistrationRequests(Part):
             root=root,
             request=request.request,
             owner=owner,
-            **settings._asdict(),
+            **settings,
         )
         self._catalog.put_source(entry)
         self._shapes.announce_source(source)

@@ -18,7 +18,7 @@ updated to what is said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, cast
+from typing import Any, TypeAlias, cast
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -48,20 +48,8 @@ from registration.source_changes import SourceChanges
 LISTED_MAX = 10  # ids in an error
 
 
-class SourceSettings(NamedTuple):
-    """What a source is registered with, by the names of SourceEntry."""
-
-    location: tuple[float, float] | None
-    rate: float
-    size: int
-    schema_name: str
-    schema_kind: str
-    schema: bytes
-    schema_unread: tuple[str, ...]
-    validation: str
-    compression: Mapping[str, bytes]
-    base: str
-
+Settings: TypeAlias = dict[str, Any]
+"""The settings that a source is registered with, by the names of SourceEntry."""
 
 FOREVER = ("compression", "base")
 """The settings that cannot be changed: messages that are under way depend on them."""
@@ -94,7 +82,7 @@ class SourceRequests(Part):
 
     def settings(
         self, connection: int, request: Request, asked: verbs.SourceRegister
-    ) -> SourceSettings | None:
+    ) -> Settings | None:
         """What a request says, the rest by default; None: it is handled again when its schema is
         read."""
         schema: Schema | None = None
@@ -104,7 +92,7 @@ class SourceRequests(Part):
             if read is None:
                 return None
             schema, unread = read
-        return SourceSettings(
+        return Settings(
             location=None if asked.location is UNSET else asked.location,
             rate=1.0 if asked.rate is UNSET else asked.rate,
             size=1024 if asked.size is UNSET else int(asked.size),
@@ -132,10 +120,10 @@ class SourceRequests(Part):
         return _one(name, alike) if alike else None
 
     def ensure(
-        self, entry: SourceEntry, settings: SourceSettings, connection: int, request: Request
+        self, entry: SourceEntry, settings: Settings, connection: int, request: Request
     ) -> answers.SourceInfo | None:
         """A source that is there has these settings from now on."""
-        wanted = replace(entry, **settings._asdict())
+        wanted = replace(entry, **settings)
         fixed = [name for name in FOREVER if getattr(entry, name) != getattr(wanted, name)]
         if fixed:
             raise RequestRefused(
