@@ -29,15 +29,18 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
-from onyx import clients, data_source, results
+from onyx import clients, data_source, registration_client, results
 from onyx.client_values import Delivery, Outcome, Publication
 from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.publisher_journal import JOURNAL_BYTES_MAX
 from onyx.registration_client import Where
+from overlay import verbs
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_Client = TypeVar("_Client", bound=data_source.DataSource | clients.User)
+_Client = TypeVar(
+    "_Client", bound=data_source.DataSource | clients.User | registration_client.RegistrationClient
+)
 
 PORTALS = BlockingPortalProvider()
 
@@ -249,3 +252,18 @@ class User(_Block[clients.User]):
     set_policy = _waiting(clients.User.set_policy)
 
     results = _given(clients.User.results)
+
+
+class RegistrationClient(_Block[registration_client.RegistrationClient]):
+    """As ``onyx.RegistrationClient``, blocking: any verb by its record (docs/verbs.md)."""
+
+    def __init__(self, registration: Where) -> None:
+        super().__init__(registration_client.RegistrationClient(registration))
+
+    def ask(self, asked: verbs.Asks[_T]) -> _T:
+        """The record of the answer; RequestFailed where it is refused."""
+        return self._ask(self._client.ask, asked)
+
+    def listed(self, asked: verbs.Asked) -> list[Any]:
+        """All entries of a list, page by page."""
+        return self._ask(self._client.listed, asked)

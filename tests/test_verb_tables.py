@@ -34,6 +34,8 @@ async with RegistrationClient("127.0.0.1:7000") as registration:
         print(rule.principal, rule.role, rule.scope)
 ```
 
+`onyx.aio` and `onyx.blocking` have the same client.
+
 `right` is the right that the asker needs ([protocol.md](protocol.md#access)): `known` takes any
 identity of the network. A verb with a command is `onyx NOUN VERB`, with these arguments and
 `--json`; a verb with a route is asked over HTTP at a gateway, and is in its OpenAPI document. On

@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from onyx import ProfileNotAccepted, RequestFailed
-from onyx.blocking import DataSource, User
+from onyx.blocking import DataSource, RegistrationClient, User
+from overlay import answers, verbs
 
 
 def test_a_message_goes_all_the_way(registration: str) -> None:
@@ -44,6 +45,17 @@ def test_profiles_are_changed_and_removed(registration: str) -> None:
             user.add_profile("//[")
         user.remove_profile(profile.id)
         assert user.profiles() == []
+
+
+def test_any_verb_is_asked_by_its_record(registration: str) -> None:
+    with RegistrationClient(registration) as network:
+        rule = {"principal": "user/eve", "role": "own", "scope": "*"}
+        for changed in (True, False):
+            assert network.ask(verbs.AccessGrant(**rule)).changed is changed  # type: ignore[arg-type]
+        assert answers.Rule("user/eve", "own", "*") in network.listed(verbs.AccessList())
+        assert network.ask(verbs.AccessRevoke(**rule)).changed  # type: ignore[arg-type]
+        with pytest.raises(RequestFailed, match="unknown-token"):
+            network.ask(verbs.TokenRevoke(token="none"))
 
 
 def test_what_goes_wrong_is_raised_where_it_is_asked_for(registration: str) -> None:
