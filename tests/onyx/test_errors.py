@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from formats.errors import DecodeError, Fault, Refusal, SchemaRefused, about
+from onyx.cli.main import EPILOG
 from onyx.errors import ENDINGS, ProfileNotAccepted, RequestFailed, UsageError, ending, exit_code_of
 from onyx.gateway.refusals import problem
 from onyx.registration_client import request_failed
@@ -94,6 +95,11 @@ def test_the_table_has_the_codes_that_are_said() -> None:
     assert {code for code in said if code.startswith(("unknown-", "too-many"))} <= set(ENDINGS)
     others = re.sub(r"ENDINGS: Mapping.*?\n}\n", "", "".join(texts), flags=re.DOTALL)
     assert [code for code in ENDINGS if f'"{code}"' not in others] == []
+
+
+def test_the_help_has_the_exit_codes_of_the_table() -> None:
+    said = {int(code) for code in re.findall(r"\b(\d+) [a-z]", EPILOG)}
+    assert {exit_code for exit_code, _ in ENDINGS.values()} <= said
 
 
 def test_the_document_has_the_statuses_of_the_table() -> None:
