@@ -22,7 +22,7 @@ Location: TypeAlias = tuple[float, float]
 Moment: TypeAlias = Annotated[int, Meta(description="seconds of the epoch")]
 
 
-class Told(msgspec.Struct, frozen=True):
+class Shown(msgspec.Struct, frozen=True):
     """A record that JSON shows."""
 
     def shown(self) -> dict[str, Any]:
@@ -30,7 +30,7 @@ class Told(msgspec.Struct, frozen=True):
         return {name: _shown(getattr(self, name)) for name in self.__struct_fields__}
 
 
-class Answer(Told, frozen=True):
+class Answer(Shown, frozen=True):
     """``of`` reads the answer on the wire, ``result`` makes it."""
 
     @classmethod
@@ -43,7 +43,7 @@ class Answer(Told, frozen=True):
         return said
 
 
-class Entry(Told, frozen=True, array_like=True):
+class Entry(Shown, frozen=True, array_like=True):
     """One of many in an answer, which travels as a list."""
 
 
@@ -58,7 +58,7 @@ class Listing(Answer, frozen=True):
 
 
 def _shown(value: object) -> Any:
-    if isinstance(value, Told):
+    if isinstance(value, Shown):
         return value.shown()
     if isinstance(value, list | tuple):
         return [_shown(each) for each in value]
@@ -66,7 +66,7 @@ def _shown(value: object) -> Any:
 
 
 @cache
-def as_shown(kind: type[Told]) -> type[msgspec.Struct]:
+def as_shown(kind: type[Shown]) -> type[msgspec.Struct]:
     """The type of what ``shown`` gives, for schemas and for readers."""
     fields: list[Any] = [
         (each.name, _shown_type(each.type), _default(each)) for each in msgspec.structs.fields(kind)
@@ -78,11 +78,11 @@ def as_shown(kind: type[Told]) -> type[msgspec.Struct]:
     return shown
 
 
-def line_of(kind: type[Told]) -> type[Told]:
+def line_of(kind: type[Shown]) -> type[Shown]:
     """The record of an entry where an answer is a list, else of the answer."""
     if not issubclass(kind, Listing):
         return kind
-    entry: type[Told] = get_args(msgspec.structs.fields(kind)[0].type)[0]
+    entry: type[Shown] = get_args(msgspec.structs.fields(kind)[0].type)[0]
     return entry
 
 
@@ -92,7 +92,7 @@ def _default(of: msgspec.structs.FieldInfo) -> Any:
 
 
 def _shown_type(hint: Any) -> Any:
-    if isinstance(hint, type) and issubclass(hint, Told):
+    if isinstance(hint, type) and issubclass(hint, Shown):
         return as_shown(hint)
     if get_origin(hint) is list:
         return list[_shown_type(get_args(hint)[0])]  # type: ignore[misc]

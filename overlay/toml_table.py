@@ -18,7 +18,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
-from msgspec import Meta, Struct, ValidationError, convert
+from msgspec import Meta, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import fields
 
 from overlay.errors import TopologyError
@@ -31,6 +31,7 @@ _KEY_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
 _LONG_KEY = re.compile(  # where a key may stand
     rf"(?:^|[\[{{,])[ \t]*+(?:{_KEY_PART}\.[ \t]*+){{{KEY_PARTS_MAX}}}", re.MULTILINE
 )
+_NOTHING = frozenset({NoneType, UnsetType})
 S = TypeVar("S", bound=Struct)
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -70,14 +71,14 @@ def read_record(given: object, kind: type[S], file: str, key: str = "") -> S:
 
 
 def taken_apart(hint: Any) -> tuple[Any, dict[str, Any]]:
-    """The type that an annotation has, but for None, and all that its Metas say."""
+    """The type that an annotation has, but for None and UNSET, and all that its Metas say."""
     said: dict[str, Any] = {}
-    while get_origin(hint) is Annotated or NoneType in get_args(hint):
+    while get_origin(hint) is Annotated or _NOTHING.intersection(get_args(hint)):
         if get_origin(hint) is Annotated:
             hint, *metas = get_args(hint)
             said |= {name: value for meta in metas for name, value in meta.__rich_repr__()}
         else:
-            (hint,) = (each for each in get_args(hint) if each is not NoneType)
+            (hint,) = (each for each in get_args(hint) if each not in _NOTHING)
     return hint, {**said, **(said.get("extra") or {})}
 
 

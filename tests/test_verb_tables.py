@@ -14,7 +14,7 @@ from typing import Any, get_args
 import msgspec
 
 from overlay import verbs
-from overlay.answers import Told, as_shown, line_of
+from overlay.answers import Shown, as_shown, line_of
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "verbs.md"
 HEAD = """\
@@ -76,7 +76,7 @@ def _section(kind: type[verbs.Asked]) -> str:
     return "\n".join([f"### `{kind.verb}`\n", f"{said}\n", "; ".join(facts) + ".", *table, ""])
 
 
-def _answer(kind: type[Told]) -> str:
+def _answer(kind: type[Shown]) -> str:
     renamed = {of.name: of.encode_name for of in msgspec.structs.fields(kind)}
     rows = [
         f"| `{field.name}`{_renamed(renamed[field.name], field.name)} | {_type(field)} |"
@@ -90,7 +90,7 @@ def _renamed(wire: str, name: str) -> str:
     return "" if wire == name else f" (`{wire}`)"
 
 
-def _records() -> Iterator[type[Told]]:
+def _records() -> Iterator[type[Shown]]:
     found = {kind.answer for kind in verbs.TABLE if kind.answer is not dict}
     found |= {line_of(kind) for kind in found}
     return iter(sorted(found, key=lambda kind: kind.__name__))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import trio
@@ -25,6 +25,7 @@ from onyx.errors import EXIT_OK
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
 from overlay.answers import Answer, Listing, Moment
+from overlay.toml_table import taken_apart
 
 T = TypeVar("T")
 Line = Callable[[Any], Mapping[str, object]]
@@ -182,8 +183,8 @@ def _add_argument(
     parser: argparse.ArgumentParser, field: msgspec.structs.FieldInfo, hint: Any
 ) -> None:
     """Positional where it has no default, else an option."""
-    kind, help_text = _taken_apart(hint)
-    said: dict[str, Any] = {"help": help_text}
+    kind, says = taken_apart(hint)
+    said: dict[str, Any] = {"help": says.get("description")}
     name = field.name.replace("_", "-")
     if kind is bool:
         parser.add_argument(f"--{name}", action="store_true", default=None, **said)
@@ -192,35 +193,17 @@ def _add_argument(
     if get_origin(kind) is Literal:
         said["choices"] = get_args(kind)
     elif get_origin(kind) is tuple:
-        said |= {"type": location, "metavar": "LAT,LON", "help": help_text or LOCATION_HELP}
+        said |= {"type": location, "metavar": "LAT,LON", "help": said["help"] or LOCATION_HELP}
     elif get_origin(kind) is list:
         said |= {"nargs": "+"}
     elif kind in (int, float):
         said["type"] = partial(_number, hint)
     if field.required:
         parser.add_argument(field.name, **said)
-    elif any((getattr(mark, "extra", None) or {}).get("positional") for mark in get_args(hint)):
+    elif says.get("positional"):
         parser.add_argument(field.name, nargs="?", **said)
     else:
         parser.add_argument(f"--{name}", dest=field.name, **said)
-
-
-def _taken_apart(hint: Any) -> tuple[Any, str | None]:
-    """The type without what surrounds it, and the line of help."""
-    help_text = None
-    while get_origin(hint) is Annotated or type(None) in get_args(hint) or _is_given(hint):
-        if get_origin(hint) is Annotated:
-            for mark in hint.__metadata__:
-                help_text = getattr(mark, "description", None) or help_text
-            hint = hint.__origin__
-        else:
-            others = (msgspec.UnsetType, type(None))
-            hint = next(each for each in get_args(hint) if each not in others)
-    return hint, help_text
-
-
-def _is_given(hint: Any) -> bool:
-    return msgspec.UnsetType in get_args(hint)
 
 
 def _number(hint: Any, text: str) -> Any:
