@@ -473,12 +473,16 @@ async def update_source(call: Call) -> Response:
 
 
 async def put_schema(call: Call) -> Response:
-    """It is read here in a process with limits, as only what the main document reaches goes on."""
+    """It is read here in a process with limits, as only what the main document reaches goes on.
+
+    The body is read in any case: a client that still sends one while it is refused is cut off.
+    """
+    data = await call.request.body()
     if call.request.headers.get("content-type", "").partition(";")[0] != "application/zip":
         why = "expected application/zip; a schema of one document goes by PATCH"
         raise RequestFailed("bad-media-type", f"Content-Type: {why}")
     main = call.request.query_params.get("main", "")
-    question = {"schema_zip": await call.request.body(), "main": main}
+    question = {"schema_zip": data, "main": main}
     read = await call.gateway.trials.ask(question)
     asked = verbs.SourceUpdate(
         source=call.path["source"],

@@ -13,6 +13,7 @@ import trio
 from onyx.errors import RequestFailed
 from onyx.gateway.backtests import KEPT_MAX, RUNNING_MAX, Backtest, Backtests, State
 from onyx.gateway.trial_process import Replay
+from overlay.answers import ArchivePage
 from tests.onyx.gateway.browsing import Client
 from yfilter import Matcher
 
@@ -91,16 +92,16 @@ def test_it_is_the_time_at_which_a_message_was_accepted() -> None:
 async def test_a_backtest_ends_when_it_is_cancelled() -> None:
     pages = 0
     backtests = Backtests()
-    page = {"lines": lines("<a/>", "<b/>"), "next": "more"}
+    page = ArchivePage(lines("<a/>", "<b/>"), "more")
 
-    async def read(after: str) -> Mapping[str, Any]:
+    async def read(after: str) -> ArchivePage:
         nonlocal pages
         pages += 1
         await trio.lowlevel.checkpoint()
         return page
 
     async def tried(question: Mapping[str, object]) -> dict[str, Any]:
-        return replay.page(page["lines"])  # type: ignore[arg-type]
+        return replay.page(page.lines)
 
     replay = Replay("/a", Matcher)
     running = backtests.add("/a", "s1", 0.0, 1e10)
@@ -119,7 +120,7 @@ async def test_a_backtest_ends_when_it_is_cancelled() -> None:
 async def test_a_backtest_says_what_it_failed_of_and_others_go_on() -> None:
     backtests = Backtests()
 
-    async def read(after: str) -> Mapping[str, Any]:
+    async def read(after: str) -> ArchivePage:
         raise RequestFailed("busy", "16 pages are being read")
 
     async def tried(question: Mapping[str, object]) -> dict[str, Any]:
@@ -130,8 +131,8 @@ async def test_a_backtest_says_what_it_failed_of_and_others_go_on() -> None:
     begun = [backtests.add("/a", "s1", 0.0, 1.0) for _ in range(RUNNING_MAX)]
     with pytest.raises(RequestFailed, match="end one"):
         backtests.add("/a", "s1", 0.0, 1.0)
-    await begun[0].run({"lines": b"costly", "next": ""}, read, tried)
-    await begun[1].run({"lines": b"", "next": "more"}, read, tried)
+    await begun[0].run(ArchivePage(b"costly", ""), read, tried)
+    await begun[1].run(ArchivePage(b"", "more"), read, tried)
     failures = [each.failure and each.failure["code"] for each in begun]
     assert failures == ["too-costly", "busy"]
     assert begun[1].figures["matches"] == 1
