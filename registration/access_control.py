@@ -37,8 +37,6 @@ TOKENS_MAX = 10_000
 class AccessControl(Part):
     """``table`` is the one that decides here; brokers have the same a moment later."""
 
-    section = "access"
-
     def __init__(
         self, context: CoreContext, audit: AuditLog, revoked: Callable[[], frozenset[int]]
     ) -> None:
@@ -98,13 +96,6 @@ class AccessControl(Part):
         if self._told.get(broker) is not self._announced:
             self._told[broker] = self._announced
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, self._announced)
-
-    def statistics(self) -> dict[str, object]:
-        return {
-            "granted": len(self._granted),
-            "tokens": len(self._tokens),
-            "is_restricted": self.table.now.is_restricted,
-        }
 
     def tick(self, now: float) -> None:
         self._holders.send_away(self._links)

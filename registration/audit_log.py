@@ -42,8 +42,6 @@ ENTRIES = Table("audit", Entry)
 class AuditLog(Part):
     """``note`` what was done, in the call that does it: both are committed, or neither."""
 
-    section = "audit"
-
     def __init__(self, context: CoreContext) -> None:
         self._rows = context.rows
         self._wall = context.wall
@@ -67,9 +65,6 @@ class AuditLog(Part):
         if len(self._entries) > ENTRIES_MAX:
             ENTRIES.delete(self._rows, self._entries.popleft()[0])
         self._say(f"audit: {shown}: {what}: {entry.detail}")
-
-    def statistics(self) -> dict[str, int]:
-        return {"entries": len(self._entries)}
 
     def _list(self, connection: int, request: Request, asked: verbs.AuditList) -> AuditPage:
         found = [(int(key), entry) for key, entry in self._entries if int(key) > asked.after]

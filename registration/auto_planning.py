@@ -175,7 +175,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._quiet_from = 0  # of what the catalog has counted
         self._began = 0.0
         self._asked = 0  # questions to the planner
-        self._counters = Counter[str]()
+        self._counters = Counter(made=0, failed=0)
         self._failure = ""
         self._failures = 0  # in a row
         self._failed_at = self._pause = 0.0
@@ -276,14 +276,8 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         return used
 
     def statistics(self) -> dict[str, object]:
-        row = self._stored.now
-        return {
-            "states": {state.value: int(state is self._state) for state in PlanningState},
-            "failures": self._failures,
-            "decided": row.at,
-            "made": self._counters["made"],
-            "failed": self._counters["failed"],
-        }
+        states = {state.value: int(state is self._state) for state in PlanningState}
+        return {"states": states, **self._counters}
 
     # --- is there a reason? ---------------------------------------------------------------
 

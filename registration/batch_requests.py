@@ -93,8 +93,6 @@ class _Check:
 class BatchRequests(Part):
     """Answers these requests."""
 
-    section = "requests"
-
     def __init__(
         self,
         catalog: Catalog,
@@ -191,9 +189,6 @@ class BatchRequests(Part):
         if over:
             self._waits = [wait for wait in self._waits if wait.left]
         return [(wait.connection, wait.request, wait.result) for wait in over]
-
-    def statistics(self) -> dict[str, int]:
-        return {"batches": len(self._batches), "batches_waiting": len(self._waits)}
 
     # --- verbs ----------------------------------------------------------------------------
 

@@ -249,12 +249,7 @@ class CatalogRebuild(Part):
     def statistics(self) -> Mapping[str, object]:
         if self._marked.now is None:
             return {"said": self._said} if self._said else {}
-        return {
-            "awaits": self.awaited(),
-            "profiles": len(self._catalog.profiles),
-            "sources": len(self._catalog.sources),
-            "requests_waiting": len(self._requests),
-        }
+        return {"awaits": self.awaited()}
 
     # --- helpers --------------------------------------------------------------------------
 

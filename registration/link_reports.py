@@ -42,8 +42,6 @@ def _name(pair: Iterable[str]) -> str:
 class LinkReports(Part):
     """By link, the ends that call it down; durable."""
 
-    section = "shape"
-
     def __init__(self, context: CoreContext, shapes: ShapeChanges, audit: AuditLog) -> None:
         self._connected = context.links.connected
         self._audit = audit
@@ -116,6 +114,3 @@ class LinkReports(Part):
             shape = self._shapes.change(newest.declared, down)
             names = ", ".join(sorted("-".join(sorted(pair)) for pair in down)) or "none"
             self._audit.note(ITSELF, "links", f"version {shape.version}: out of use: {names}")
-
-    def statistics(self) -> dict[str, object]:
-        return {"reported_down": list(self._down)}

@@ -7,7 +7,6 @@ more: whenever ``WINDOW_MESSAGES`` have come, all that was counted so far is hal
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from overlay.link.arrival import Arrival
@@ -46,15 +45,12 @@ SHARES = Table("shares", _SharesRow)
 class MeasuredShares(Part):
     """The sums for the plan in force; they survive a restart."""
 
-    section = "shares"
-
     def __init__(self, context: CoreContext, placement: PlanPlacement) -> None:
         self._topology = context.topology
         self._placement = placement
         self._links = context.links
         self._told = StoredMap(context.rows, TOLD)  # by broker
         self._shares = StoredValue(context.rows, SHARES, _SharesRow("", 0.0, []))
-        self._counters: Counter[str] = Counter()
 
     def use_topology(self, topology: Topology) -> None:
         """The network has changed."""
@@ -75,7 +71,6 @@ class MeasuredShares(Part):
         if plan == ("" if told is None else told.plan):
             return
         if len(text) > self._topology.limits.link.frame_bytes_max - FRAME_HEADROOM_BYTES:
-            self._counters["plans_too_large"] += 1
             return
         self._told[broker] = _ToldRow(plan)
         frame = PlanInForce(plan=plan, payload=text)
@@ -84,7 +79,6 @@ class MeasuredShares(Part):
     def _handle_matched(self, frame: PartitionsMatched, arrival: Arrival) -> None:
         """A broker's counts; those of a plan that is not in force any more are passed over."""
         if not frame.plan or frame.plan != self._placement.plan_id:
-            self._counters["of_an_earlier_plan"] += 1
             return
         before = self._of_plan(frame.plan)
         messages, matched = before.messages + frame.accepted, dict(before.matched)
@@ -115,7 +109,3 @@ class MeasuredShares(Part):
             "matched": now.matched,
             "matched_share": total / now.messages / self._placement.partitions,
         }
-
-    def statistics(self) -> dict[str, object]:
-        now = self._shares.now
-        return {"messages": now.messages, "partitions": len(now.matched), **self._counters}

@@ -13,7 +13,6 @@ move goes on where it was, without anything being asked or said again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import TypeAlias
@@ -99,7 +98,6 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         self._send = send
         self._moves = StoredMap(rows, MOVES)  # by profile
         self._last = StoredValue(rows, MOVE_NUMBER, _LastRow(0), "last")
-        self._counters: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._moves)
@@ -149,7 +147,6 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         self._last.put(_LastRow(self._last.now.last + 1))
         move = Move(profile, self._last.now.last, entry.host, new, entry.version)
         self._catalog.profiles_by_broker[new] += 1
-        self._counters["begun"] += 1
         self.happen(move, MoveEvent.BEGUN)
         return self._moves[profile]
 
@@ -202,8 +199,7 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
         return None
 
     def statistics(self) -> dict[str, int]:
-        phases = Counter(move.phase.value for move in self._moves.values())
-        return {**self._counters, **phases, "under_way": len(self._moves)}
+        return {"under_way": len(self._moves)}
 
     # --- what is done ---------------------------------------------------------------------
 
@@ -242,22 +238,18 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
 
     def _name_new_host(self, move: Move, frame: ProfileTaken) -> None:
         self._catalog.change_profile(move.profile, host=move.new, live=frame.version)
-        self._counters["moved"] += 1
         self._send(move.old, MoveEnded(move.profile, move.number))
 
     def _give_up(self, move: Move) -> None:
-        self._counters["given_up"] += 1
         self._send(move.new, MoveEnded(move.profile, move.number))
 
     def _forget(self, move: Move) -> None:
-        self._counters["removed"] += 1
         self._send(move.new, MoveEnded(move.profile, move.number))
 
     def _stay(self, move: Move) -> None:
-        self._counters["taken_back"] += 1
+        pass
 
     def _take_back(self, move: Move) -> None:
-        self._counters["taken_back"] += 1
         self.give_back(self._catalog.profiles[move.profile])
 
     def _tell_policy(self, profile: str, host: str) -> None:

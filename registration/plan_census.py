@@ -37,8 +37,6 @@ class _Counting:
 class PlanCensus(Part):
     """One census after the other."""
 
-    section = "census"
-
     def __init__(self, catalog: Catalog, answer: Answer) -> None:
         """``answer(connection, request, result)`` answers who has asked."""
         self._catalog = catalog
@@ -82,6 +80,3 @@ class PlanCensus(Part):
         """Nobody waits on a connection that is gone."""
         left = (one for one in self._waiting if one.connection != arrival.connection)
         self._waiting = deque(left)
-
-    def statistics(self) -> dict[str, int]:
-        return {"counting": len(self._waiting)}

@@ -168,11 +168,7 @@ class RegistrationRequests(Part):
         }
 
     def statistics(self) -> dict[str, object]:
-        return {
-            "disk_is_short": self._server.disk_is_short,
-            "waiting": sum(len(waiting) for waiting in self._waiting.values()),
-            "awaiting": sum(len(awaiting) for awaiting in self._awaiting.values()),
-        }
+        return {"disk_is_short": self._server.disk_is_short}
 
     # --- sources --------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ announced (source_roots.py): it has them before the source can publish there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from overlay.link.arrival import Arrival
 from overlay.link.frame import MOVED_KEYS
@@ -33,8 +33,6 @@ RELEASED_KEYS = Table("released-keys", _KeysRow)
 
 
 class ReleasedKeys(Part):
-    section = "catalog"
-
     def __init__(self, catalog: Catalog, links: LinkLayer, rows: RowLog) -> None:
         self._catalog = catalog
         self._links = links
@@ -58,9 +56,6 @@ class ReleasedKeys(Part):
             if self._links.may_have(peer, MOVED_KEYS):
                 self._links.send(peer, REGISTRATION_KEY, frame)
             RELEASED_KEYS.delete(self._rows, key)
-
-    def statistics(self) -> Mapping[str, object]:
-        return {"keys_under_way": sum(map(len, self._waiting.values()))}
 
     def _handle_released(self, frame: KeysReleased, arrival: Arrival) -> None:
         entry = self._catalog.sources.get(frame.source)

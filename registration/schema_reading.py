@@ -5,7 +5,7 @@ A request with a schema waits until that is read, and is handled again then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 
 from formats.errors import SchemaRefused
@@ -23,8 +23,6 @@ ANSWERS_MAX = 256
 
 class SchemaReading(Part):
     """``handle`` (connection, request) does a request again."""
-
-    section = "requests"
 
     def __init__(self, handle: Callable[[int, Request], None]) -> None:
         self._handle = handle
@@ -67,6 +65,3 @@ class SchemaReading(Part):
         """What is asked is asked; nobody waits on a connection that is gone."""
         for key, waiting in self._waiting.items():
             self._waiting[key] = [each for each in waiting if each[0] != arrival.connection]
-
-    def statistics(self) -> Mapping[str, object]:
-        return {"schemas_being_read": len(self._waiting)}

@@ -381,12 +381,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
             self._stage_row.put(_StageRow(self._agreed, self._departing - {broker}))
 
     def statistics(self) -> dict[str, object]:
-        return {
-            **structs.asdict(self.progress()),
-            "down": [sorted(pair) for pair in self.newest.down],
-            "gone_round": sorted(self.newest.away),
-            "waiting_sources": len(self._waiting),
-        }
+        return {"gone_round": sorted(self.newest.away)}
 
     # --- helpers --------------------------------------------------------------------------
 

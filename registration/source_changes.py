@@ -25,7 +25,7 @@ whose results need what no message has any more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,8 +93,6 @@ class _Update:
 
 class SourceChanges(Part):
     """Tells root brokers, and answers who waits."""
-
-    section = "requests"
 
     def __init__(
         self,
@@ -236,9 +234,6 @@ class SourceChanges(Part):
             update.waits = [each for each in update.waits if each[0] != connection]
         for source, waiting in self._waiting.items():
             self._waiting[source] = [each for each in waiting if each[0] != connection]
-
-    def statistics(self) -> Mapping[str, object]:
-        return {"sources_being_removed": sum(e.is_removed for e in self._catalog.sources.values())}
 
     # --- helpers --------------------------------------------------------------------------
 

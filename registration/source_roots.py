@@ -65,8 +65,6 @@ ROOTS = Table("source-root", _RootRow)
 class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
     """The sources that are on their way to another root broker; durable."""
 
-    section = "catalog"
-
     def __init__(
         self,
         catalog: Catalog,
@@ -175,6 +173,3 @@ class SourceRoots(StateMachine[str, RootState, RootEvent], Part):
             (RootState.ANNOUNCED, RootEvent.READY): (_be_rooted, RootState.ROOTED),
         },
     )
-
-    def statistics(self) -> dict[str, object]:
-        return {"sources_under_way": sorted(self._under_way)}
