@@ -55,7 +55,6 @@ class Credentials:
         self._revoked_elsewhere: frozenset[int] = frozenset()
         self._seen: object = None
         self.version = 0
-        self._handshakes = self._failures = 0
         self.network, self.principal, self.token, self.authorities = "", NOBODY, "", ""
         self._server = self._client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._read()
@@ -78,10 +77,6 @@ class Credentials:
         """For a new connection."""
         return TlsChannel(self._server if server_side else self._client, server_side=server_side)
 
-    def note_handshake(self, *, failed: bool) -> None:
-        self._handshakes += 1
-        self._failures += failed
-
     def principal_of(self, certificate: Certificate | None, now: float) -> Principal:
         """Whose certificate it is, ``now`` in seconds of the epoch; NOBODY without one, with one
         that is revoked or over, or that names nobody of this network."""
@@ -99,8 +94,6 @@ class Credentials:
             "network": self.network,
             "principal": str(self.principal),
             "revoked": len(self.revoked | self._revoked_elsewhere),
-            "handshakes": self._handshakes,
-            "handshakes_failed": self._failures,
         }
 
     def _state(self) -> object:
@@ -168,7 +161,6 @@ class TokenCredentials(Credentials):
         self.path, self.token, self.principal = base.path, token, NOBODY
         self.network, self.authorities = base.network, base.authorities
         self.revoked = self._revoked_elsewhere = frozenset()
-        self._handshakes = self._failures = 0
         self._server = self._client = _context(ssl.PROTOCOL_TLS_CLIENT, None, [base.authorities])
         self.version = 1
 

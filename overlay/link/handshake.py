@@ -76,7 +76,6 @@ async def _shake_hands(
         with loop.move_on_after(seconds) as scope:
             await _shake(stream, channel, CLIENT_BYTES_MAX if server_side else HANDSHAKE_BYTES_MAX)
         if not scope.cancelled_caught:
-            credentials.note_handshake(failed=False)
             certificate = channel.certificate()
             return Secured(channel, certificate, credentials.principal_of(certificate, time.time()))
         failure = HandshakeFailed(f"no TLS handshake in {seconds:g} s", is_final=False)
@@ -85,7 +84,6 @@ async def _shake_hands(
         failure = HandshakeFailed(tls_reason(error), is_final=True)
     except (OSError, trio.BrokenResourceError, trio.ClosedResourceError) as error:
         failure = HandshakeFailed(f"the connection was lost: {error}", is_final=False)
-    credentials.note_handshake(failed=True)
     raise failure
 
 

@@ -98,9 +98,6 @@ class LateResults:
         key = _key(source, number, text)
         return key in self._waiting or key in self._answers
 
-    def statistics(self) -> dict[str, int]:
-        return {"late_waiting": len(self._waiting)}
-
 
 def _key(source: str, number: int, text: str) -> str:
     return f"{number} {source} {text}"

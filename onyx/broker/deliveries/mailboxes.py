@@ -802,7 +802,6 @@ class Mailboxes(Part):
             waiting_bytes=self._waiting_bytes,
             bytes_of_users=self._overflow.users,
             silent=len(self.silence.boxes),
-            former_texts=len(self._texts),
             policies=len(self.policies),
             **self._lines.statistics(),
             **self._log.statistics(self._wall()),

@@ -84,7 +84,6 @@ class PublishKeys(Part):
         self._sources: defaultdict[str, _Known] = defaultdict(_Known)
         self._changed: dict[_Block, str] = {}  # with the source
         self._look_at = 0.0
-        self._dropped = 0
 
     def take_limits(self, limits: Limits) -> None:
         self._keys_max = limits.publish_keys_max
@@ -178,10 +177,7 @@ class PublishKeys(Part):
                 del self._sources[source]
 
     def statistics(self) -> Mapping[str, object]:
-        return {
-            "publish_keys": sum(len(known.table) for known in self._sources.values()),
-            "publish_keys_dropped": self._dropped,
-        }
+        return {"publish_keys": sum(len(known.table) for known in self._sources.values())}
 
     def _handle_released(self, frame: KeysReleased, arrival: Arrival) -> None:
         """This broker is to be the root of the source; it may have been before."""
@@ -213,7 +209,6 @@ class PublishKeys(Part):
     def _drop_oldest(self, known: _Known) -> None:
         block = known.blocks.popleft()
         self._changed.pop(block, None)
-        self._dropped += len(block.entries)
         for entry in block.entries:
             _leave(known, entry)
         PUBLISH_KEYS.delete(self._rows, block.row)

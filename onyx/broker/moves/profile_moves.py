@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -165,7 +164,6 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         self._standbys: dict[str, _Standby] = {}
         # The watersheds of those that were taken.
         self._settling = StoredMap(context.rows, SETTLING)
-        self._counters: Counter[str] = Counter()
 
     def __contains__(self, profile: str) -> bool:
         return profile in self._standbys
@@ -192,7 +190,6 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
     def handle_stand_by(self, frame: StandBy) -> None:
         """A profile comes, or has a new version before it has come; ProfileRefused."""
         if frame.profile not in self._standbys and frame.profile in self._query.profiles:
-            self._counters["not_expected"] += 1
             return
         self.happen(frame.profile, StandbyEvent.STAND_BY, frame)
 
@@ -274,14 +271,6 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         while standby.kept_bytes > self._backlog_bytes_max:
             self._throw_away(standby)
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "standing_by": len(self._standbys),
-            "settling": len(self._settling),
-            "kept": sum(len(standby.kept) for standby in self._standbys.values()),
-            **{f"in_{name}": count for name, count in self._counters.items()},
-        }
-
     # --- helpers --------------------------------------------------------------------------
 
     def _is_of_now(self, frame: ProfileReleased | HandedOver | MoveEnded) -> bool:
@@ -336,7 +325,6 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
             self._mailboxes.open_through(profile, before)
         if frame.source:
             self._send(Delivery(profile, frame.source, frame.number, frame.lengths, frame.payload))
-            self._counters["handed_over"] += 1
         if frame.ends:
             self._go_on(profile, frame.position)
 
@@ -355,13 +343,11 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
             self._send(Delivery(profile, kept.source, kept.number, list(kept.lengths), payload))
         self._forget(profile, standby)
         self._settle(profile, standby)
-        self._counters["taken"] += 1
         self._tell(ProfileTaken(profile, standby.move, standby.version))
 
     def _let_go(self, profile: str) -> None:
         self._forget(profile, self._standbys[profile])
         self._query.let_go(profile)
-        self._counters["given_up"] += 1
 
     def _settle(self, profile: str, standby: _Standby) -> None:
         watershed = dict(standby.watershed or {})
@@ -369,7 +355,7 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         self._watersheds.begin(f"{_KIND}/{profile}", standby.move, self._query.table.roots)
 
     def _send(self, delivery: Delivery) -> None:
-        self._counters["dropped"] += self._mailboxes.deliver(
+        self._mailboxes.deliver(
             delivery.source, delivery.number, delivery.results(), [delivery.profile]
         )
 
@@ -379,7 +365,6 @@ class Standbys(StateMachine[str, Standing, StandbyEvent]):
         standby.kept[standby.thrown] = replace(kept, lengths=(), payload=None)
         self._put(standby.kept[standby.thrown])
         standby.thrown += 1
-        self._counters["thrown_away"] += 1
 
     def _forget(self, profile: str, standby: _Standby) -> None:
         del self._standbys[profile]
@@ -436,8 +421,6 @@ F = TypeVar("F")
 
 class ProfileMoves(Part):
     """``leaving`` and ``coming`` are the two halves."""
-
-    section = "moves"
 
     def __init__(
         self, context: CoreContext, control: ControlPlane, query: QueryPlane, mailboxes: Mailboxes
@@ -509,9 +492,6 @@ class ProfileMoves(Part):
         self.is_busy = bool(self.coming or self.leaving)
         if self.leaving.is_reading:
             self.flush_soon()
-
-    def statistics(self) -> Mapping[str, object]:
-        return {**self.leaving.statistics(), **self.coming.statistics()}
 
     def _handle(self, handle: Callable[[F], None], frame: F) -> None:
         try:

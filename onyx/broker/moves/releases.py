@@ -12,7 +12,6 @@ to the new host.
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import StrEnum
 
 from msgspec.structs import replace
@@ -96,7 +95,6 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         self._registration = registration
         self._releases = StoredMap(context.rows, RELEASES)
         self._reading: set[str] = set()  # whose results are being read from the store
-        self._counters: Counter[str] = Counter()
 
     def __contains__(self, profile: str) -> bool:
         return profile in self._releases
@@ -118,7 +116,6 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         registration service has been told of that already."""
         hosted = self._query.profiles.get(frame.profile)
         if hosted is None or hosted.version != frame.version or frame.profile in self._releases:
-            self._counters["too_late"] += 1
             return
         self.happen(frame.profile, ReleaseEvent.RELEASE, frame)
 
@@ -159,12 +156,6 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         release = self._releases.get(frame.profile)
         if release is not None and release.move == frame.move:
             self.happen(frame.profile, ReleaseEvent.ENDED)
-
-    def statistics(self) -> dict[str, int]:
-        return {
-            "leaving": len(self._releases),
-            **{f"out_{name}": count for name, count in self._counters.items()},
-        }
 
     # --- what it is told once more, as it has lost its store ------------------------------
 
@@ -207,7 +198,6 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
 
     def _take_back(self, profile: str) -> None:
         self._forget(profile)
-        self._counters["taken_back"] += 1
 
     def _forget_all(self, profile: str) -> None:
         self._forget(profile)
@@ -246,7 +236,6 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
         name = _watershed_name(profile)
         watershed, release = self._watersheds[name], self._releases[profile]
         self._watersheds.drop(name)
-        self._counters["released"] += 1
         hosted = self._query.let_go(profile)
         ephemeral = self._mailboxes.ephemeral(profile)
         self._mailboxes.send_away(profile, "moved", moved_detail(profile))

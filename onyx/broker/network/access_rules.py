@@ -77,11 +77,7 @@ class AccessRules(Part):
         return self.table.now.may(principal, Right.OWN, profile, f"user/{user}")
 
     def statistics(self) -> Mapping[str, object]:
-        return {
-            "rules": len(self.table.now.rules),
-            "tokens": len(self.table.now.tokens),
-            "is_restricted": self.table.now.is_restricted,
-        }
+        return {"tokens": len(self.table.now.tokens)}
 
     def _handle_announced(self, frame: AccessAnnounced, arrival: Arrival) -> None:
         former = self.table.now

@@ -344,14 +344,6 @@ class KnownShapes:
                         where[f"broker/{other}"] = shape.declared.broker(other).links_at
         return where
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "shapes": list(self._shapes),
-            "agreed": self._stages.now.agreed,
-            "down": [sorted(pair) for pair in sorted(self.agreed.down, key=sorted)],
-            "gone_round": sorted(self.agreed.away),
-        }
-
     def _origin(self, tree: str) -> NetworkShape | None:
         """The version that a tree began with."""
         version = version_of(tree)
@@ -719,10 +711,7 @@ class ControlPlane(Part):
     def statistics(self) -> Mapping[str, object]:
         return {
             "sources": len(self.sources),
-            "open_trees": len(self.open_trees),
             "dictionaries": sum(known is not None for known in self._derived.values()),
-            "awaited_children": sum(len(row.children) for row in self._awaited.values()),
-            **self.shapes.statistics(),
         }
 
     def _set_awaited(self, entry: SourceEntry, tree: str, children: set[str]) -> None:

@@ -44,8 +44,6 @@ PLAN = Table("plan", _PlanRow)
 class MatchShares(Part):
     """Counts, for the plan in force; without one nothing is counted."""
 
-    section = "shares"
-
     def __init__(
         self, context: CoreContext, control: ControlPlane, profiles: Mapping[str, HostedProfile]
     ) -> None:
@@ -62,7 +60,6 @@ class MatchShares(Part):
         self._accepted = 0
         self._matched: Counter[int] = Counter()
         self._report_at = 0.0
-        self._counters: Counter[str] = Counter()
 
     def frames(self) -> Iterable[Taker]:
         yield takes(PlanInForce, "registration", self._handle_plan)
@@ -97,13 +94,8 @@ class MatchShares(Part):
             matched = sorted(self._matched.items())
             report = PartitionsMatched(plan=self._plan, accepted=self._accepted, matched=matched)
             self._links.send(self._registration, REGISTRATION_KEY, report)
-            self._counters["reports"] += 1
             self._accepted = 0
             self._matched.clear()
-
-    def statistics(self) -> Mapping[str, object]:
-        """``unusable_plans``: this broker could not read them."""
-        return {"plan": self._plan, "partitions_known": len(self._partitions), **self._counters}
 
     def _install(self, name: str, text: bytes) -> None:
         self._plan, self._text, self.placer, self._own_dont_care = "", b"", None, []
@@ -115,7 +107,6 @@ class MatchShares(Part):
         try:
             plan = from_json(text)
         except PlanError:
-            self._counters["unusable_plans"] += 1
             return
         self._plan, self._text, self.placer = name, text, Placer(plan)
         self._own_dont_care = [p for p in plan.dont_care if plan.broker_of(p) == self._identity]

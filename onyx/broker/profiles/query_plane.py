@@ -519,7 +519,6 @@ class QueryPlane(Part):
     def statistics(self) -> Mapping[str, object]:
         return {
             "profiles": len(self.profiles),
-            "not_yet_live": len(self.waits),
             "routing_table": self.table.statistics(),
             "matcher": self.matcher.statistics(),
             "transformation": self.transformation.statistics(),

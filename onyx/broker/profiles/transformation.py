@@ -609,7 +609,6 @@ class Transformation(Part):
             return {"is_on": False}
         return {
             "is_on": True,
-            "profiles_to_look_at": len(self._to_look_at),
             **self.table.statistics(),
             **self._reflection.statistics(),
             **self._former.statistics(),

@@ -189,8 +189,6 @@ HIGHEST = Table("highest-profile", _HighestRow)
 class CatalogReport(Part):
     """Idle but for the highest number, until it is asked."""
 
-    section = "registration"
-
     def __init__(
         self,
         context: CoreContext,
@@ -260,9 +258,6 @@ class CatalogReport(Part):
         self._send(ProfilesHosted(told))
         self._tell_policies(profile for profile, *_, stands_by in told if not stands_by)
         self.work_soon()
-
-    def statistics(self) -> Mapping[str, object]:
-        return {"highest_profile": self._highest, "profiles_to_tell": len(self._left)}
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -368,7 +363,7 @@ class ClassesAbove(Part):
         self._is_over = context.slice.is_over
         self._left: list[str] = []  # to be looked at
         self._moving: dict[str, None] = {}  # when they do not move any more
-        self._updated = self._too_many = 0
+        self._too_many = 0
 
     def events(self) -> Iterable[Hearer]:
         yield hears(HostedProfile, self._look_at)
@@ -401,7 +396,7 @@ class ClassesAbove(Part):
             self.work_soon()
 
     def statistics(self) -> Mapping[str, object]:
-        return {"profiles_updated": self._updated, "profiles_with_too_many": self._too_many}
+        return {"profiles_with_too_many": self._too_many}
 
     def _look_at_all(self) -> None:
         self._left = list(self._query.profiles)
@@ -433,7 +428,6 @@ class ClassesAbove(Part):
 
     def _update(self, changes: list[tuple[str, Profile]]) -> None:
         self._data.finish()
-        self._updated += len(changes)
         unclaimed = [(p, self._query.profiles[p].unclaimed_since) for p, _ in changes]
         self._query.update_all(changes)
         for profile, since in unclaimed:

@@ -15,7 +15,7 @@ frame is ``TreeEnded``.  How far it has been read is durable, for each broker th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -60,8 +60,6 @@ COPIED = Table("bypass", _CopiedRow)
 class Bypasses(Part):
     """Of this broker's children that are lost or gone round."""
 
-    section = "trees"
-
     def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._shapes = control.shapes
         self._links = context.links
@@ -70,7 +68,6 @@ class Bypasses(Part):
         self._backlog_bytes_max = context.limits.link_backlog_bytes_max
         self._copied: dict[tuple[str, str, str], int] = {}  # by tree, lost child, and who gets it
         self._reading: tuple[str, str, str] | None = None  # tree, lost child, first row
-        self._passed_on = 0
 
     def restore(self, rows: StoredRows) -> None:
         for _, row in rows.take(COPIED):
@@ -121,9 +118,6 @@ class Bypasses(Part):
             del self._copied[key]
             COPIED.delete(self._rows, row_key(*key))
 
-    def statistics(self) -> Mapping[str, object]:
-        return {"passed_by": self._passed_on}
-
     # --- helpers --------------------------------------------------------------------------
 
     def _channels(self) -> Iterator[tuple[str, str, SendingChannel]]:
@@ -155,6 +149,5 @@ class Bypasses(Part):
                 continue
             if isinstance(frame, PASSED_ON) and (host is None or to in shape.path(host)):
                 self._links.send(f"broker/{to}", tree, frame)
-                self._passed_on += 1
             self._copied[tree, lost, to] = sequence
             COPIED.put(self._rows, row_key(tree, lost, to), _CopiedRow(tree, lost, to, sequence))

@@ -9,7 +9,7 @@ from it is decided where both reports come together (registration/link_reports.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.limits import Limits
@@ -32,8 +32,6 @@ NEVER_MET_TIMES = 10
 class LinkWatch(Part):
     """Looks now and then.  Which links it has reported down is durable: as long as one is, all is
     kept that its neighbour may not pass on, as the report has said (shape_parts.py)."""
-
-    section = "trees"
 
     def __init__(
         self,
@@ -113,6 +111,3 @@ class LinkWatch(Part):
         kept = not up and self._is_whole(neighbour)
         frame = LinkReported(neighbour=neighbour, up=up, kept=kept)
         self._links.send(self._control.registration, REGISTRATION_KEY, frame)
-
-    def statistics(self) -> Mapping[str, object]:
-        return {"reported_down": sorted(n for n, up in self._reported.items() if not up)}

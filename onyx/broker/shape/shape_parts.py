@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -63,8 +62,6 @@ class KeptMessages(Part):
     """What a child may have taken and not passed on; and what this broker tells its parents of
     itself, which is gone with the process and found out again."""
 
-    section = "trees"
-
     def __init__(
         self,
         context: CoreContext,
@@ -94,9 +91,6 @@ class KeptMessages(Part):
         for known in (self._marks, self._said):
             for tree in known.keys() - set(trees):
                 del known[tree]
-
-    def statistics(self) -> Mapping[str, object]:
-        return {"not_passed_on": len(self._marks)}
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -283,15 +277,12 @@ class _Tunnel:
 class Tunnels(Part):
     """The tunnels of one broker; gone with the process, as connections are."""
 
-    section = "trees"
-
     def __init__(self, context: CoreContext, control: ControlPlane, watch: LinkWatch) -> None:
         self._control = control
         self._links = context.links
         self._watch = watch
         self.open: dict[str, _Tunnel] = {}  # by the broker at the other end
         self._opened = 0
-        self._counters: Counter[str] = Counter()
 
     def frames(self) -> Iterable[Taker]:
         yield takes(Relayed, "registration", self._handle_relayed)
@@ -346,9 +337,6 @@ class Tunnels(Part):
                 left.append(action)
         return left + self._links.drain()
 
-    def statistics(self) -> Mapping[str, object]:
-        return {"tunnels": sorted(self.open), **self._counters}
-
     # --- helpers --------------------------------------------------------------------------
 
     def _is_needed(self, broker: str) -> bool:
@@ -363,7 +351,6 @@ class Tunnels(Part):
         if self.agenda is not None:
             self.agenda.redirecting.add(self)
         self._opened += 1
-        self._counters["opened"] += 1
         tunnel = self.open[broker] = _Tunnel(broker, number, -self._opened)
         principal = Principal("broker", broker)  # so the registration service says, who knows
         self._tell_links(ConnectionOpened(tunnel.connection, dialled, principal))
@@ -395,7 +382,6 @@ class Tunnels(Part):
         connection = self._links.connection_of(self._control.registration)
         if connection is not None:
             tunnel.sent += 1
-            self._counters["pieces"] += 1
             frame = Relayed(tunnel.broker, tunnel.number, tunnel.sent, closing, payload)
             self._links.reply(connection, frame)
 

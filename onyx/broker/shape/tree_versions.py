@@ -372,13 +372,7 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
         return version_of(tree) < self._shapes.agreed.version and not self._shapes.knows(tree)
 
     def statistics(self) -> Mapping[str, object]:
-        return {
-            "trees": list(self._query.table.roots),
-            "setting_up": sorted(self._awaited),
-            "ending": sorted(self.ending),
-            "ended": sorted(self._ended),
-            "held_frames": len(self._held),
-        }
+        return {"setting_up": sorted(self._awaited), "held_frames": len(self._held)}
 
     # --- helpers --------------------------------------------------------------------------
 
