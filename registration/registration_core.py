@@ -7,14 +7,16 @@ business of; another part is one file, and one line in the list below.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
 
 from overlay.link.core import Core, Rows
 from overlay.link.core_context import STILL, CoreContext, Surroundings
 from overlay.link.frame import Frame
-from overlay.link.frames import Hello
-from overlay.link.link_layer import Arrival
-from overlay.link.part import FrameRefused
+from overlay.link.frames import Hello, Relayed
+from overlay.link.link_layer import Arrival, LinkLayer
+from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.request_server import Result
 from overlay.topology import Topology
 from registration.access_control import AccessControl
@@ -37,7 +39,6 @@ from registration.plan_requests import PlanRequests
 from registration.registration_requests import RegistrationRequests
 from registration.rehosting import Rehosting
 from registration.reinstatement import LostCatalog, Reinstatement
-from registration.relays import Relays
 from registration.released_keys import ReleasedKeys
 from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
@@ -46,6 +47,25 @@ from registration.source_changes import SourceChanges
 from registration.source_requests import SourceRequests
 from registration.source_roots import SourceRoots
 from registration.taxonomies import Taxonomies
+
+
+class Relays(Part):
+    """Pieces of a connection between two brokers whose link is gone are carried on.  Nothing is
+    kept: a broker that is away closes the connection."""
+
+    def __init__(self, links: LinkLayer) -> None:
+        self._links = links
+
+    def frames(self) -> Iterable[Taker]:
+        yield takes(Relayed, "broker", self._handle)
+
+    def _handle(self, frame: Relayed, arrival: Arrival) -> None:
+        there = self._links.connection_of(f"broker/{frame.broker}")
+        if there is not None:
+            self._links.reply(there, replace(frame, broker=arrival.sender))
+        elif not frame.closing:
+            closed = replace(frame, number=1, closing=True, payload=b"")
+            self._links.reply(arrival.connection, closed)
 
 
 class RegistrationCore(Core):

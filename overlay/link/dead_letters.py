@@ -131,7 +131,7 @@ class DeadLetters(Part):
         self.passed_over: set[str] = set()
         self._of_profiles: Counter[str] = Counter()  # letters
         self.felled: Counter[str] = Counter()  # by who, if they may be kept out for it
-        self._counters: Counter[str] = Counter()
+        self._let_go = 0
         self._failures: Counter[int] = Counter()  # answered in their place, by connection
         self._noted: Counter[str] = Counter()  # refused messages since the last tick, by source
         self.verbs = (
@@ -211,7 +211,6 @@ class DeadLetters(Part):
         letter = dead_letter(suspect, error, self._wall(), has_ended=False)
         if suspect.id not in self._letters:
             self._keep(suspect.id, letter)
-        self._counters["answered"] += 1
         self.ask_shell(Failed(suspect.id, letter.what, letter.trace))
         self._answer(connection, request, suspect.id)
         self._failures[connection] += 1
@@ -227,7 +226,6 @@ class DeadLetters(Part):
         """A message was refused to its source."""
         self._noted[source] += 1
         if self._noted[source] > NOTED_MAX:
-            self._counters["refused_not_kept"] += 1
             return
         what = f"message {number} of {source}"
         letter = DeadLetter(
@@ -249,7 +247,6 @@ class DeadLetters(Part):
     ) -> None:
         """A profile's user could not do with what a ``message`` (source, number) gives: results of
         these lengths, end to end."""
-        self._counters[UNDELIVERABLE] += 1
         (source, number), (lengths, data) = message, results
         what = f"results of message {number} of {source} for {profile}"
         letter = DeadLetter(
@@ -261,7 +258,6 @@ class DeadLetters(Part):
 
     def note_dropped(self, user: str, profile: str, why: str, count: int) -> None:
         """Some deliveries of a profile had to go, besides those that had before."""
-        self._counters["dropped"] += count
         name = _id_of(OVER_LIMIT, profile, 0)
         known = self._letters.get(name)
         total = count if known is None else known.count + count
@@ -280,17 +276,15 @@ class DeadLetters(Part):
             self._drop(name)
 
     def statistics(self) -> Mapping[str, object]:
-        """``kept``: inputs at which the process has failed; ``set_aside``: all letters, by kind;
-        and what was counted of each kind."""
+        """``kept``: inputs at which the process has failed; ``set_aside``: all letters, by kind."""
         kinds = Counter(letter.kind for letter in self._letters.values())
         others: Mapping[str, object] = {"set_aside": dict(kinds)} if self._letters else {}
-        return {"kept": kinds.pop(POISON, 0), **others, **self._counters}
+        return {"kept": kinds.pop(POISON, 0), **others, "let_go": self._let_go}
 
     # --- helpers --------------------------------------------------------------------------
 
     def _pass(self, name: str, suspect: Suspect) -> None:
         """Of an input that has ended the process nothing was kept before it comes again."""
-        self._counters["passed_over"] += 1
         letter = self._letters.get(name)
         if letter is not None and not letter.size:
             size, data = len(suspect.data), suspect.data[:DATA_BYTES_MAX]
@@ -317,7 +311,7 @@ class DeadLetters(Part):
         for kind, count in kinds.items():
             oldest = (name for name, each in self._letters.items() if each.kind == kind)
             for name in list(islice(oldest, max(0, count - KEPT_MAX))):
-                self._counters["let_go"] += 1
+                self._let_go += 1
                 self._drop(name)
 
     def _drop(self, name: str) -> None:
@@ -346,7 +340,7 @@ class DeadLetters(Part):
             for name, letter in self._letters.items()
             if not user or (letter.profile and letter.who == f"user/{user}")
         ]
-        return answers.Letters(shown, self._counters["let_go"])
+        return answers.Letters(shown, self._let_go)
 
     def _show(
         self, connection: int, request: Request, asked: verbs.DeadShow

@@ -129,7 +129,6 @@ class Journal:
         "_ready",
         "_to_read",
         "_unacknowledged",
-        "adopted",
         "delivery_rate",
         "duplicates",
         "instance",
@@ -147,7 +146,7 @@ class Journal:
         self.delivery_rate = DeliveryRate()
         self.sending: dict[ChannelName, SendingChannel] = {}
         self.receiving: dict[ChannelName, ReceivingChannel] = {}
-        self.adopted = self.duplicates = self.meetings = 0
+        self.duplicates = self.meetings = 0
         self._limits = limits
         self._memory = memory
         self._frame_bytes_max = limits.frame_bytes_max
@@ -484,7 +483,6 @@ class Journal:
             "online": self.online,
             "meetings": self.meetings,
             "bytes_per_second": self.delivery_rate.bytes_per_second,
-            "adopted": self.adopted,
             "duplicates": self.duplicates,
             "sending": {
                 f"{channel.flow.name.lower()}:{channel.key}": {
@@ -493,10 +491,6 @@ class Journal:
                     "backlog_bytes": channel.backlog_bytes,
                 }
                 for channel in self.sending.values()
-            },
-            "receiving": {
-                f"{channel.flow.name.lower()}:{channel.key}": channel.last
-                for channel in self.receiving.values()
             },
         }
 
@@ -549,7 +543,6 @@ class Journal:
         channel.keeps = keeps
         channel.adopt(received, lambda data, sequence: _renumbered(data, channel.key, sequence))
         self._changed_floors[channel.flow, channel.key] = channel
-        self.adopted += 1
 
     def _end_absence(self, channel: SendingChannel, received: int) -> None:
         """The peer is met, with frames that left early in a former run if it has more than was

@@ -30,7 +30,6 @@ unless they were refused, so it queues behind the refusals, and waits for refusa
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from itertools import chain, islice
@@ -477,7 +476,6 @@ class LinkLayer:
         self._ticked_at_once = TICKED_AT_ONCE
         self._forgotten_rows: list[Action] = []
         self._sends: list[Action] = []
-        self._counts: Counter[str] = Counter()
         self._now = 0.0
 
     def restore(self, rows: Iterable[Row]) -> list[Row]:
@@ -584,7 +582,6 @@ class LinkLayer:
         """Send a fatal error frame and close."""
         session = self._sessions.get(connection)
         if session is not None:
-            self._counts["refused"] += 1
             session.report(ProtocolError(code, detail, fatal=True))
             self._retire_if_closed(session)
 
@@ -678,8 +675,6 @@ class LinkLayer:
 
     def statistics(self) -> dict[str, object]:
         return {
-            **self._counts,
-            "refusals": dict(self._refusals),
             "memory": to_builtins(self._memory),
             **shown(self._sessions, self._journals),
         }
@@ -708,7 +703,6 @@ class LinkLayer:
             self._end_former(event.peer)
             session.send_hello(self._hello(event.peer))
         self._sessions[event.connection] = session
-        self._counts["opened"] += 1
 
     def _end_former(self, peer: str) -> None:
         """A peer was dialled, and is told what it has sent: nothing more comes over connections of
@@ -769,7 +763,6 @@ class LinkLayer:
         if session.roles and hello.role not in session.roles:
             raise ProtocolError("wrong-door", f"{peer} may not come in here", fatal=True)
         if former is not None:
-            self._counts["replaced"] += 1
             detail = f"{peer} has opened a newer connection"
             former.report(ProtocolError("replaced", detail, fatal=True))
             self._retire_if_closed(former)
@@ -800,7 +793,6 @@ class LinkLayer:
             self._transmit(journal)
 
     def _handle_error(self, session: Session, frame: ErrorFrame) -> Iterator[Arrival]:
-        self._counts["errors_received"] += 1
         if self._notices:
             yield Arrival(session.connection, session.peer or session.dialled, frame)
         self._epochs.hear(frame, session.principal)

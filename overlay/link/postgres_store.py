@@ -306,7 +306,7 @@ class PostgresStore:
         self._open = partial(connect, url, schema, lease_seconds)
         self._node = node
         self._lease = Lease(node, lease_seconds, self._open)
-        self._number = self._puts = self._deletes = 0
+        self._number = self._puts = 0
         self._connection: PostgresConnection = self._open()
         try:
             prepare(self._connection, schema, self.where)
@@ -340,7 +340,7 @@ class PostgresStore:
 
     def commit(self, changes: Iterable[Put | Delete]) -> None:
         """See RowStore."""
-        rows, gone, puts, deletes = net_changes(changes)
+        rows, gone, puts = net_changes(changes)
         number = self._number + 1
         asked = {
             "node": self._node,
@@ -362,7 +362,6 @@ class PostgresStore:
         self._asked(write)
         self._number = number
         self._puts += puts
-        self._deletes += deletes
 
     def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
         """See RowStore.  Whoever has the rows by now may have changed them: Fenced."""
@@ -411,11 +410,9 @@ class PostgresStore:
 
     def statistics(self) -> dict[str, object]:
         return {
-            "where": self.where,
             "epoch": self.epoch,
             "commits": self._number,
             "puts": self._puts,
-            "deletes": self._deletes,
         }
 
     def _next_space(self, space: str) -> str:

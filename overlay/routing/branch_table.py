@@ -220,7 +220,7 @@ class BranchTable(ABC, Generic[Entry, News, AnyBelow, AnyUpward]):
         """What the parent of an own branch knows."""
         return set(self._upward[own].told)
 
-    def _told_statistics(self) -> Counter[str]:
+    def told_statistics(self) -> Counter[str]:
         """Of all own branches together."""
         sums: Counter[str] = Counter()
         for upward in self._upward.values():

@@ -515,11 +515,7 @@ class MeasuredCosts:
     def statistics(self) -> dict[str, int]:
         """``useless``: messages that came for nothing; ``unexplained``: by no generalisation, so
         because routing queries say less than profiles do, or an interest had just gone."""
-        return {
-            "useless": self._useless,
-            "unexplained": self._unexplained,
-            "remembered_costs": len(self._remembered),
-        }
+        return {"useless": self._useless, "unexplained": self._unexplained}
 
     def _remember(self, text: str, cost: float, thought: float) -> None:
         self._remembered.pop(text, None)
@@ -662,7 +658,6 @@ class CoverForest:
         return {
             "interests": len(self._interests) - len(self._general),
             "told": len(self._tops),
-            "told_bytes": self._bytes,
             "generalisations": len(self._general),
             "generalised": self._generalised,
             "revised": self._revised,
@@ -976,22 +971,18 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
         return self._below[branch].entries
 
     def statistics(self) -> dict[str, int]:
-        """``table_bytes`` of the entries, ``told_bytes`` of what the parents keep for this broker;
+        """``table_bytes`` of the entries;
         ``shared_entries``: how many more there would be, did each tree have its own."""
         entries = sum(len(below.entries) for below in self._below.values())
         of_trees = (self._below[branch] for below in self.trees.values() for branch in below)
         trees = sum(len(below.entries) for below in of_trees)
         return {
-            "trees": len(self.trees),
             "branches": len(self._upward),
-            "child_branches": len(self._below),
             "distinct_disjuncts": len(self.pool),
-            "local_disjuncts": len(self._local),
             "entries": entries,
             "shared_entries": trees - entries,
             "table_bytes": sum(below.bytes for below in self._below.values()),
-            "sampled": len(self._sample),
-            **self._told_statistics(),
+            **self.told_statistics(),
         }
 
     def dump(self) -> str:

@@ -547,9 +547,6 @@ class NeedSet:
     def statistics(self) -> dict[str, int]:
         """``needs_widened``: how many needs are told by a wider one."""
         return {
-            "needs": len(self._takers),
-            "needs_told": len(self._told),
-            "needs_told_bytes": self._told_bytes,
             "needs_widened": sum(group.needs.widened for group in self._groups())
             + self._everything,
             "widenings": self._widenings,

@@ -144,11 +144,7 @@ class Reflection:
                     CARRIED.delete(self._rows, _key(to, child, branch, number))
 
     def statistics(self) -> dict[str, int]:
-        return {
-            "changes_told": sum(self._sent.values()) - NOTHING * len(self._sent),
-            "changes_carried": sum(len(carried.own) for carried in self._carried.values()),
-            "changes_forgotten": self._forgotten,
-        }
+        return {"changes_forgotten": self._forgotten}
 
     def _forget(self, to: str, child: str, branch: str, index: int) -> None:
         carried = self._carried[to, child, branch]

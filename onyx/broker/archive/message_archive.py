@@ -357,7 +357,6 @@ class MessageArchive:
         self._is_open = False
         self._written = 0
         self._left_out = 0
-        self._failed_writes = 0
         self._problem = ""
 
     def take(self, message: ArchiveMessage) -> None:
@@ -402,7 +401,6 @@ class MessageArchive:
                 self._drop(count)
             self._segments.rotate(now)
         except OSError as error:
-            self._failed_writes += 1
             self._is_open = False
             self._tell(error.strerror or str(error))
 
@@ -428,8 +426,6 @@ class MessageArchive:
             "written": self._written,
             "left_out": self._left_out,
             "waiting": len(self._lines),
-            "waiting_bytes": self._waiting_bytes,
-            "failed_writes": self._failed_writes,
             "problem": self._problem,
             **self._segments.statistics(),
         }

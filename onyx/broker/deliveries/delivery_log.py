@@ -384,7 +384,6 @@ class DeliveryLog:
         oldest = next(iter(self.records.values()), None)
         return {
             "oldest_s": 0 if oldest is None else max(0, int(now) - oldest.second),
-            "records": len(self.records),
             "stored_bytes": self.stored_bytes,
             "memory": to_builtins(self._memory),
         }

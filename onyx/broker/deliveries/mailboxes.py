@@ -797,12 +797,10 @@ class Mailboxes(Part):
         """``bytes_of_users``: what waits for each; ``on_wire_bytes`` sent to ``attached`` profiles;
         ``silent``: ephemeral, taken by nobody."""
         return self._counted.told(
-            mailboxes=len(self._boxes),
             waiting=self._waiting,
             waiting_bytes=self._waiting_bytes,
             bytes_of_users=self._overflow.users,
             silent=len(self.silence.boxes),
-            policies=len(self.policies),
             **self._lines.statistics(),
             **self._log.statistics(self._wall()),
         )

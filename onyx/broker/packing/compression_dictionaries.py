@@ -245,7 +245,6 @@ class CompressionDictionaries(Part):
         samples = self._samples[key].take()
         outcome = train(samples, self._limits.dictionary_bytes_max, self.newest(source, form))
         if outcome.dictionary is None:
-            self._counters["trainings_not_worth_it"] += 1
             return
         self._take(self._control.current_tree, source, form, outcome.dictionary)
 
@@ -276,7 +275,6 @@ class CompressionDictionaries(Part):
         entry = self._control.sources.get(frame.source)
         if entry is None or entry.root != root_of(frame.root) or form not in FORMS:
             # The entry went with the disk: nothing is packed or unpacked for it here.
-            self._counters["unknown_sources"] += 1
             self._report(frame.root, frame.source, frame.form, dictionary.version)
             return
         known = self._trained.get((frame.source, form), ())

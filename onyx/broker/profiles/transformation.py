@@ -143,13 +143,6 @@ class NeedsTable(BranchTable[Need, None, LinkNeeds, NeedSet]):
         news = {own: needs.take() for own, needs in self._upward.items()}
         return {own: delta for own, delta in news.items() if delta}
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "local_needs": len(self._local),
-            "link_needs": sum(len(link.entries) for link in self._below.values()),
-            **self._told_statistics(),
-        }
-
 
 # -------------------------------------------------------------------------------------------------
 
@@ -609,7 +602,7 @@ class Transformation(Part):
             return {"is_on": False}
         return {
             "is_on": True,
-            **self.table.statistics(),
+            **self.table.told_statistics(),
             **self._reflection.statistics(),
             **self._former.statistics(),
             **self._counters,

@@ -666,7 +666,7 @@ def test_statistics_name_connections_and_channels() -> None:
     hand.meet()
     hand.links.send("broker/B2", "k", ready(1))
     statistics = hand.links.statistics()
-    assert statistics["opened"] == 1
+    assert statistics["open"] == 1
     assert "'catalog:k': {'acknowledged': 0, 'last': 1" in str(statistics)
 
 
