@@ -36,7 +36,7 @@ from yfilter.engine.readings import (
     read,
 )
 from yfilter.engine.targets import LinkTarget, Priority, Transforming
-from yfilter.engine.work import Work
+from yfilter.engine.work import QueryCosts, Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explanation import Explanation
 from yfilter.graph.query_ast import GraphQuery
@@ -72,7 +72,6 @@ from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts
 from yfilter.projection.transformations import Transformations
-from yfilter.query_costs import QueryCosts
 from yfilter.system_clock import system_time
 
 # -------------------------------------------------------------------------------------------------

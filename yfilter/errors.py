@@ -1,4 +1,4 @@
-"""Why a profile was refused, or a message costs too much."""
+"""Why a profile or a rule set was refused, or a message costs too much."""
 
 from __future__ import annotations
 
@@ -49,3 +49,12 @@ class MatchLimitExceeded(Refusal):
     def first(self) -> list[bytes]:
         """Of results that are too large all that were made."""
         return self.made if self.code == "result-too-large" else []
+
+
+class SchematronRefused(Refusal):
+    """Something in a rule set cannot be used: where, and what was expected."""
+
+    kind = "rules-refused"
+
+    def __init__(self, reason: str, file: str = "", line: int = 0) -> None:
+        super().__init__(Fault(reason=reason, where=file, line=line))

@@ -16,9 +16,11 @@ from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.readings import Readings, reading_of
 from yfilter.engine.step_conditions import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
+from yfilter.graph.group_variables import variables_of
 from yfilter.graph.query_ast import (
     Filter,
     GraphQuery,
+    GroundTerm,
     Group,
     GroupElement,
     Iri,
@@ -28,8 +30,6 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.query_text import element_text, group_text, term_text
-from yfilter.graph.terms import GroundTerm
-from yfilter.graph.tree_walk import variables_of
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.function_library import falls_back
 from yfilter.language.matching_path import MatchingPart, matching_part

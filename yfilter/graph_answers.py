@@ -19,7 +19,6 @@ from formats.escapes import escaped_text, escaped_value
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import triples_of, write_graph
 from yfilter.errors import MatchLimitExceeded
-from yfilter.graph.certain_template import always_constructs
 from yfilter.graph.construct import (
     Triple,
     constructed,
@@ -34,6 +33,7 @@ from yfilter.graph.oxigraph_terms import from_oxigraph, to_oxigraph
 from yfilter.graph.query_ast import (
     INSTANCE_PROPERTY,
     GraphQuery,
+    GroundTerm,
     Iri,
     QueryForm,
     ResultSyntax,
@@ -41,7 +41,6 @@ from yfilter.graph.query_ast import (
 )
 from yfilter.graph.query_text import asked_at
 from yfilter.graph.solutions import RowLayout, Solutions, solutions_of
-from yfilter.graph.terms import GroundTerm
 from yfilter.language.budget import Budget, too_much_time
 from yfilter.language.profile_limits import EvaluationLimits
 
@@ -303,7 +302,7 @@ class GraphAnswers:
 
     def has_results(self, query: GraphQuery, stream: ElementStream) -> bool:
         """Whether ``results`` gives any; for ASK, whether the message is one."""
-        if query.whole or not always_constructs(query):
+        if query.whole or not query.always_constructs:
             return bool(self.results(query, stream))
         return has_solution(query, self._read(stream), self._limits)
 

@@ -38,7 +38,7 @@ from yfilter.engine.readings import (
     reading_of,
 )
 from yfilter.engine.targets import LinkTarget, Priority, Transforming
-from yfilter.engine.work import Work
+from yfilter.engine.work import QueryCosts, Work
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explain import explain, interpreter_of
 from yfilter.explanation import Explanation
@@ -72,7 +72,6 @@ from yfilter.matches import (
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts
-from yfilter.query_costs import QueryCosts
 from yfilter.system_clock import system_time
 
 PAUSE_QUERIES = 16  # asked between two pauses

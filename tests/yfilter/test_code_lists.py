@@ -12,9 +12,9 @@ from lxml import etree
 from formats.text import parse_text
 from onyx.rule_sets import read_rule_set
 from yfilter import Matcher
+from yfilter.errors import SchematronRefused
 from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import compile_schematron
-from yfilter.schematron.errors import SchematronRefused
 
 LIST = b"""<?xml version="1.0"?><!-- units --><g:list xmlns:g="urn:units" issued="2026">
   <g:unit code="KGM" since="7">kilogram</g:unit><g:unit code="MTR">{metre} &amp; more</g:unit>

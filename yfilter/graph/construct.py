@@ -13,6 +13,8 @@ from formats.graph.vocabulary import XSD
 from formats.graph.writer import has_named_graphs, write_graph
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.query_ast import (
+    BlankNode,
+    GroundTerm,
     Iri,
     LiteralTerm,
     ResultSyntax,
@@ -20,7 +22,6 @@ from yfilter.graph.query_ast import (
     TriplePattern,
     Variable,
 )
-from yfilter.graph.terms import BlankNode, GroundTerm
 from yfilter.language.budget import Budget
 
 Triple: TypeAlias = "tuple[GroundTerm, Iri, GroundTerm]"

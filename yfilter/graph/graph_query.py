@@ -26,8 +26,12 @@ from yfilter.graph.classes_above import (
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.query_shapes import MadeOfWords, QueryShapes
 from yfilter.graph.query_text import DEFAULT_RESULTS
-from yfilter.language.checked_text import checked_text, utf8_length
-from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, ProfileLimits
+from yfilter.language.profile_limits import (
+    DEFAULT_PROFILE_LIMITS,
+    ProfileLimits,
+    checked_text,
+    utf8_length,
+)
 
 _FIRST = re.compile(
     r"\ufeff?(?:\s+|#[^\r\n]*)*+(?:(?:PREFIX|BASE|SELECT|CONSTRUCT|ASK|DESCRIBE)\b(?!\s*(?:/|::))"

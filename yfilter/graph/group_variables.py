@@ -8,7 +8,7 @@ bound outside and not, in any case, inside before it is looked at (``is_inlinabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -28,8 +28,7 @@ from yfilter.graph.query_ast import (
     Values,
     Variable,
 )
-from yfilter.graph.tree_walk import variables_of
-from yfilter.language.trees import flat, nodes_of
+from yfilter.language.trees import Tree, changed, flat, nodes_of
 
 Variables: TypeAlias = "frozenset[Variable]"
 
@@ -125,3 +124,13 @@ def is_inlinable(group: Group, outside: Variables) -> bool:
 
 def union(sets: Iterable[Variables]) -> Variables:
     return NONE.union(*sets)
+
+
+def variables_of(tree: object) -> Iterator[Variable]:
+    """All variables, blank nodes among them, in the order of the text."""
+    return (node for node in nodes_of(tree) if isinstance(node, Variable))
+
+
+def renamed(tree: Tree, names: Mapping[Variable, Variable]) -> Tree:
+    """The tree with other names for some variables."""
+    return changed(tree, lambda node: names.get(node, node) if type(node) is Variable else node)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from yfilter.graph.filter_functions import FUNCTIONS
+from yfilter.graph.group_variables import variables_of
 from yfilter.graph.query_ast import (
     AllOf,
     Alternatives,
@@ -33,7 +34,6 @@ from yfilter.graph.query_ast import (
     Values,
     Variable,
 )
-from yfilter.graph.tree_walk import variables_of
 from yfilter.language.trees import nodes_of, split
 
 _OF_UNKNOWN = frozenset(("bound", "if", "coalesce"))  # which are no functions of values

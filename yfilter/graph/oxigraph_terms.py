@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pyoxigraph
 
-from yfilter.graph.query_ast import Iri, LiteralTerm
-from yfilter.graph.terms import BlankNode, GroundTerm
+from yfilter.graph.query_ast import BlankNode, GroundTerm, Iri, LiteralTerm
 
 
 def to_oxigraph(

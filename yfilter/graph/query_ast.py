@@ -179,6 +179,16 @@ class Values:
     rows: tuple[tuple[Iri | LiteralTerm | None, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class BlankNode:
+    """``label`` means nothing outside one message, or one constructed graph."""
+
+    label: str
+
+
+GroundTerm: TypeAlias = Iri | BlankNode | LiteralTerm
+
+
 GroupElement: TypeAlias = (
     "TriplePattern | Filter | Bind | Alternatives | Optionally | Minus | InGraph | Values | Group"
 )
@@ -228,3 +238,33 @@ class GraphQuery:
     results: ResultSyntax = ResultSyntax.JSON
     whole: str = ""
     origin: object = field(default=None, compare=False, repr=False)  # see query_shapes.py
+
+    @property
+    def always_constructs(self) -> bool:
+        """Whether every solution gives something to deliver, as far as the text tells: so of all
+        but some CONSTRUCT.
+
+        A triple of the template is left out where a variable has no value, and where it would have
+        a literal for a subject, or anything but an IRI for a property.
+        """
+        if self.form is not QueryForm.CONSTRUCT:
+            return True
+        patterns = [part for part in self.where.elements if isinstance(part, TriplePattern)]
+        nodes: set[Term] = {part.subject for part in patterns}
+        properties: set[Term] = {part.property for part in patterns}
+        things = nodes | properties | {part.object for part in patterns}
+        return any(
+            (isinstance(triple.subject, Iri) or _is_new(triple.subject) or triple.subject in nodes)
+            and (isinstance(triple.property, Iri) or triple.property in properties)
+            and (
+                not isinstance(triple.object, Variable)
+                or _is_new(triple.object)
+                or triple.object in things
+            )
+            for triple in self.template
+        )
+
+
+def _is_new(term: Term) -> bool:
+    """Whether it is a blank node of the template, made for each solution."""
+    return isinstance(term, Variable) and term.is_blank

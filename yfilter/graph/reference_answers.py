@@ -47,6 +47,7 @@ from yfilter.graph.query_ast import (
     AllOf,
     AnyOf,
     Bind,
+    BlankNode,
     Closure,
     Exists,
     Filter,
@@ -54,6 +55,7 @@ from yfilter.graph.query_ast import (
     FilterComparison,
     FilterExpression,
     GraphQuery,
+    GroundTerm,
     Group,
     GroupElement,
     InGraph,
@@ -68,7 +70,6 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.query_text import asked_at, term_text, unparse
-from yfilter.graph.terms import BlankNode, GroundTerm
 from yfilter.language.budget import Budget, too_much_time
 from yfilter.language.comparison import Operator
 from yfilter.language.profile_limits import EvaluationLimits

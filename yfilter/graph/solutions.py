@@ -13,8 +13,7 @@ from yfilter.graph.join import (
     TermKey,
     key_of,
 )
-from yfilter.graph.query_ast import Variable
-from yfilter.graph.terms import GroundTerm
+from yfilter.graph.query_ast import GroundTerm, Variable
 from yfilter.language.budget import Budget
 
 _EXTRA_FIRST = -2

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from formats.graph.vocabulary import RDF, RDF_TYPE, RDFS
 from yfilter.graph.filter_parser import FilterParser
+from yfilter.graph.group_variables import renamed, variables_of
 from yfilter.graph.necessary_part import necessary_part, weakened
 from yfilter.graph.query_ast import (
     INSTANCE_PROPERTY,
@@ -39,7 +40,6 @@ from yfilter.graph.query_ast import (
     Values,
     Variable,
 )
-from yfilter.graph.tree_walk import renamed, variables_of
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import nodes_of

@@ -27,7 +27,7 @@ from typing import NamedTuple, Protocol, TypeAlias, cast
 from formats.graph import striped
 from formats.graph.property_names import property_name
 from formats.graph.vocabulary import RDF_TYPE
-from yfilter.graph.group_variables import has_exists
+from yfilter.graph.group_variables import has_exists, variables_of
 from yfilter.graph.query_ast import (
     AllOf,
     Alternatives,
@@ -64,7 +64,6 @@ from yfilter.graph.term_conditions import (
     term_condition,
     terms_condition,
 )
-from yfilter.graph.tree_walk import variables_of
 from yfilter.language.query_ast import (
     ANY_NAME,
     And,

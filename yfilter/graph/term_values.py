@@ -9,8 +9,7 @@ from enum import IntEnum
 
 from formats.graph.vocabulary import XSD
 from yfilter.graph.moments import Moment, parse_moment
-from yfilter.graph.query_ast import Iri
-from yfilter.graph.terms import BlankNode, GroundTerm
+from yfilter.graph.query_ast import BlankNode, GroundTerm, Iri
 from yfilter.language.atoms import BOOLEANS
 from yfilter.language.numbers import parse_decimal, parse_double, parse_integer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from formats.characters import is_colonless_name
 from formats.name_faults import XMLNS_NAMESPACE
 from formats.names import XML_NAMESPACE, QualifiedName
-from yfilter.language.step_kinds import NodeKind
+from yfilter.language.query_ast import NodeKind
 
 
 def lexical_fault(text: str, kind: NodeKind) -> str:

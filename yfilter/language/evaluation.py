@@ -114,11 +114,11 @@ from yfilter.language.query_ast import (
     Typed,
     Typeswitch,
     Update,
+    UpdateKind,
     UserCall,
 )
 from yfilter.language.recursion import deep_recursion
 from yfilter.language.temporal import Temporal
-from yfilter.language.update_kind import UpdateKind
 
 # -------------------------------------------------------------------------------------------------
 # Evaluates ``instance of``, ``treat as`` and the types that clauses declare.

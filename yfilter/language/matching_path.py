@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
-from yfilter.graph.certain_template import always_constructs
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.stars import graph_part
 from yfilter.language.path_assembly import size_of
@@ -420,7 +419,7 @@ def _part_of_path(body: Expression) -> MatchingPart:
 def _part_of_graph(query: GraphQuery) -> MatchingPart:
     """Of a pattern its stars, one path for each alternative; a join decides about the rest."""
     part = graph_part(query)
-    exact = part.is_exact and always_constructs(query)
+    exact = part.is_exact and query.always_constructs
     path = _one_path(part.paths)
     return MatchingPart(path, False, not exact, part.paths, is_verified=exact)
 

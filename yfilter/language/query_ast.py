@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
@@ -19,10 +20,59 @@ from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.comparison import VALUE_COMPARISONS as VALUE_COMPARISONS  # noqa: PLC0414
 from yfilter.language.comparison import Operator as Operator  # noqa: PLC0414
 from yfilter.language.namespaces import ERROR_NAMESPACE
-from yfilter.language.step_kinds import Axis as Axis  # noqa: PLC0414
-from yfilter.language.step_kinds import NodeKind as NodeKind  # noqa: PLC0414
-from yfilter.language.step_kinds import Origin as Origin  # noqa: PLC0414
-from yfilter.language.update_kind import UpdateKind
+
+
+class NodeKind(Enum):
+    """What a location step selects."""
+
+    ELEMENT = "element"
+    ATTRIBUTE = "attribute"
+    TEXT = "text()"
+    SELF = "."
+    PARENT = ".."
+    COMMENT = "comment()"
+    PROCESSING_INSTRUCTION = "processing-instruction()"
+    NODE = "node()"
+    DOCUMENT = "document-node()"
+
+
+class Axis(Enum):
+    """An axis that has to be written out; child, attribute, ``.`` and ``..`` are a step's kind."""
+
+    SELF = "self"
+    PARENT = "parent"
+    DESCENDANT = "descendant"
+    DESCENDANT_OR_SELF = "descendant-or-self"
+    ANCESTOR = "ancestor"
+    ANCESTOR_OR_SELF = "ancestor-or-self"
+    FOLLOWING_SIBLING = "following-sibling"
+    PRECEDING_SIBLING = "preceding-sibling"
+    FOLLOWING = "following"
+    PRECEDING = "preceding"
+
+
+class Origin(Enum):
+    """Where a path starts."""
+
+    MESSAGE = "$msg"  # the document node: "/a", "//a", "$msg/a"
+    CONTEXT = "."  # the context item inside a predicate: "a", ".//a", "@a"
+    VARIABLE = "$"  # a variable bound by for or let
+    EXPRESSION = "()"  # any other expression: "(//a)[1]", "<a/>/b"
+
+
+class UpdateKind(Enum):
+    """What is done to a node of a copy, in the words before the node and between it and the new."""
+
+    DELETE = ("delete node", "")
+    REPLACE = ("replace node", "with")
+    REPLACE_VALUE = ("replace value of node", "with")
+    RENAME = ("rename node", "as")
+    INSERT_INTO = ("insert node", "into")
+    INSERT_FIRST = ("insert node", "as first into")
+    INSERT_LAST = ("insert node", "as last into")
+    INSERT_BEFORE = ("insert node", "before")
+    INSERT_AFTER = ("insert node", "after")
+
 
 # In a NameTest: any namespace, any local name.
 ANY = "*"

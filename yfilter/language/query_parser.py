@@ -34,7 +34,6 @@ from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.errors import ProfileRefused
 from yfilter.graph import graph_query
 from yfilter.graph.graph_query import is_graph_query
-from yfilter.language.checked_text import checked_text
 from yfilter.language.constants import constants_in, first_fault, may_be_fault
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of, type_result
@@ -107,6 +106,7 @@ from yfilter.language.profile_limits import (
     DEFAULT_PROFILE_LIMITS,
     DERIVED_PATH_LIMITS,
     ProfileLimits,
+    checked_text,
 )
 from yfilter.language.query_ast import (
     ERROR_VARIABLES,
@@ -141,6 +141,7 @@ from yfilter.language.query_ast import (
     Typed,
     Typeswitch,
     Update,
+    UpdateKind,
     UserCall,
     WhereClause,
 )
@@ -152,7 +153,6 @@ from yfilter.language.subexpressions import all_within
 from yfilter.language.suggestions import function_suggestion, value_suggestion
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import flat
-from yfilter.language.update_kind import UpdateKind
 
 # -------------------------------------------------------------------------------------------------
 # Parses ``copy … modify … return …`` and the updating expressions of XQuery Update.

@@ -19,12 +19,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from yfilter.errors import ProfileRefused
+from yfilter.errors import ProfileRefused, SchematronRefused
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.trees import is_taller
 from yfilter.matcher import check_profile
 from yfilter.schematron.contexts import Alternative, alternatives, excluded, path_of
-from yfilter.schematron.errors import SchematronRefused
 from yfilter.schematron.expressions import (
     ANY_KEY,
     BRACKETS,

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from yfilter.schematron.errors import SchematronRefused
+from yfilter.errors import SchematronRefused
 from yfilter.schematron.expressions import (
     A_CONDITION,
     A_POSITION,

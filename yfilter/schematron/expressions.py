@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from yfilter.errors import SchematronRefused
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
-from yfilter.schematron.errors import SchematronRefused
 
 _STRING = r"\"[^\"]*\"|'[^']*'"
 _TOKEN = re.compile(rf"{_STRING}|\(:|:\)|[^\"'(:]+|.", re.DOTALL)

@@ -19,7 +19,7 @@ import lxml.etree
 
 from formats.errors import MessageRefused
 from formats.text import parse_text
-from yfilter.schematron.errors import SchematronRefused
+from yfilter.errors import SchematronRefused
 from yfilter.schematron.expressions import bare
 
 Element: TypeAlias = lxml.etree._Element

@@ -24,7 +24,6 @@ from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget
-from yfilter.graph.certain_template import always_constructs
 from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Profile
@@ -312,4 +311,4 @@ def test_of_which_templates_every_solution_makes_a_triple(
 ) -> None:
     query = parse_profile(f"{PREFIX}CONSTRUCT {{ {template} }} WHERE {{ {pattern} }}").body
     assert isinstance(query, GraphQuery)
-    assert always_constructs(query) is expected
+    assert query.always_constructs is expected

@@ -13,8 +13,7 @@ from tests.yfilter.graph.messages import turtle
 from yfilter.graph.graph_query import parse_graph_query, with_classes_above
 from yfilter.graph.join import MessageGraph
 from yfilter.graph.join_program import in_order
-from yfilter.graph.query_ast import Iri, LiteralTerm, TriplePattern, Variable
-from yfilter.graph.terms import BlankNode
+from yfilter.graph.query_ast import BlankNode, Iri, LiteralTerm, TriplePattern, Variable
 from yfilter.graph_answers import program_of
 from yfilter.language.budget import Budget
 from yfilter.language.profile_limits import EvaluationLimits
