@@ -8,91 +8,245 @@ and nothing of what is there goes or changes its type.  No command imports this.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
-from onyx.cli import json_live_types as live
-from onyx.cli import json_store_types as stores
-from onyx.cli import json_types as types
+from onyx.client_values import Outcome
 from onyx.doctor import DoctorFinding
 from onyx.network_view import TopBroker, TopLink, TopProfile, TopSource
 from overlay import answers, verbs
 from overlay.answers import as_shown
+from yfilter.explanation import Failure
 
-_SOURCE = (as_shown(answers.SourceInfo),)
+_ABSENT = {"": "", "int": 0, "float": 0.0, "bool": False, "list[str]": [], "list[int]": []}
+
+
+def _line(
+    name: str, said: str, says: str = "", *, of: Any = None, more: bool = False, **fields: Any
+) -> Any:
+    """An object with the fields that are ``said``, NAME:TYPE, with "?" where one may be missing,
+    those ``of`` another, and ``fields``; ``more``: and with what else the process says that is
+    asked."""
+    rows: list[Any] = []
+    for word in said.split():
+        field, _, kind = word.rstrip("?").partition(":")
+        rows.append((field, kind or "str", *([_ABSENT.get(kind)] if word.endswith("?") else [])))
+    rows += (
+        (field, *(kind if isinstance(kind, tuple) else (kind,))) for field, kind in fields.items()
+    )
+    bases = () if of is None else (of,)
+    line: Any = msgspec.defstruct(
+        *(name, rows),
+        bases=bases,
+        kw_only=bool(bases),
+        forbid_unknown_fields=not more,
+        module=__name__,
+    )
+    line.__doc__ = says or None
+    return line
+
+
+_SOURCE = as_shown(answers.SourceInfo)
+_PLACED = "code reason expected line:int column:int"
+_WARNED = _line("SchemaWarned", f"{_PLACED} hint")
+_REFUSED = _line("TextRefused", f"file {_PLACED}")
+_FAILED = _line("Failed", "", **get_type_hints(Failure))
+_PUBLISHED = (
+    _line("MessagePublished", "event file", **get_type_hints(Outcome)),
+    _line("PublicationDone", "event accepted:int refused:int known:int gone:int bytes:int"),
+)
+_PROFILE = _line("Profile", "file?", of=as_shown(answers.ProfileInfo))
+_OF_MANY = _line("ProfileOfMany", "line:int id:str|None warnings:list[str]?")
+_ADDED = (
+    _PROFILE,
+    _line(
+        "ProfileRefused",
+        "file code refusal reason line:int column:int expected",
+        "``refusal``: why, as ``code`` of ``onyx profile check``.",
+    ),
+    _OF_MANY,
+)
+_LETTER = _line("DeadLetter", "node", of=as_shown(answers.Letter))
+_SETTLED = _line("VersionSettled", "event version:int")
+_ISSUED = _line("TokenIssued", "principal file token? expires:int?")
+_CONTEXT = _line("ContextChanged", "name done used:bool")
+_STORE = _line(
+    "StoreState",
+    "store whole:bool format:int commit:int|None rows:dict[str,int] "
+    "damaged:list[dict[str,str]] missing:dict[str,int] faults:list[str] lost "
+    "repaired:bool?",
+)
+_STORED = _line("BackedUpStore", "node commit:int sha256")
+_COPY = "file network when release stores:list[_STORED]"
+_PLAN = _line(
+    "Plan",
+    "plan partitions:int patterns:int load:float refused:int coverage:float "
+    "largest_over_mean:float matched_share:float brokers_share:float samples:int "
+    "topology partitions_by_broker:dict[str,int]",
+)
 
 LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
-    "source register": _SOURCE,
-    "source list": _SOURCE,
-    "source show": _SOURCE,
-    "source update": _SOURCE,
-    "source remove": (types.SourceRemoved,),
-    "source publish": (types.MessagePublished, types.PublicationDone),
-    "source resume": (types.MessagePublished, types.PublicationDone),
-    "source train": (types.DictionaryTrained,),
-    "subscribe": (types.MessageDelivered,),
-    "trace": (types.TraceStep, types.TracePublished),
-    "transform show": (types.LinkTransformation,),
-    "profile add": (types.Profile, types.ProfileRefused, types.ProfileOfMany),
-    "profile update": (types.Profile, types.ProfileRefused, types.ProfileOfMany),
-    "profile remove": (types.ProfileRemoved, types.ProfileOfMany),
-    "profile show": (types.Profile,),
-    "profile list": (types.Profile,),
-    "profile export": (types.ProfileExported,),
-    "profile check": (types.TextChecked, types.TextRefused),
-    "profile explain": (types.ProfileExplained, types.TextRefused),
-    "profile why-not": (types.WhyNot,),
+    "source register": (_SOURCE,),
+    "source list": (_SOURCE,),
+    "source show": (_SOURCE,),
+    "source update": (_SOURCE,),
+    "source remove": (_line("SourceRemoved", "event id"),),
+    "source publish": _PUBLISHED,
+    "source resume": _PUBLISHED,
+    "source train": (
+        _line(
+            "DictionaryTrained",
+            "messages:int left_out:int held_out_bytes_before:int held_out_bytes_after:int "
+            "version:str|None",
+        ),
+    ),
+    "subscribe": (
+        _line(
+            "MessageDelivered",
+            "profile source number:int results:list[str]? files:list[str]? over_limit:bool? "
+            "limit:Any? media_type?",
+        ),
+    ),
+    "trace": (
+        _line(
+            "TraceStep",
+            "broker links:list[Any]",
+            "What a broker would do with the message.",
+            more=True,
+        ),
+        _line("TracePublished", "published:bool number:int said"),
+    ),
+    "transform show": (
+        _line(
+            "LinkTransformation",
+            "broker link transformation branches:list[Any] profiles:dict[str,Any]",
+            more=True,
+        ),
+    ),
+    "profile add": _ADDED,
+    "profile update": _ADDED,
+    "profile remove": (_line("ProfileRemoved", "id removed:bool missing:list[str]"), _OF_MANY),
+    "profile show": (_PROFILE,),
+    "profile list": (_PROFILE,),
+    "profile export": (_line("ProfileExported", "profile user host near:bool text"),),
+    "profile check": (_line("TextChecked", "file warning:_WARNED|None"), _REFUSED),
+    "profile explain": (
+        _line(
+            "ProfileExplained",
+            "matching_path served_by linear_paths:list[str] parts:list[Any] remainder "
+            "routing_query:list[list[str]] matched:bool|None results:int|None "
+            "failure:_FAILED|None remainder_by warning:_WARNED|None",
+        ),
+        _REFUSED,
+    ),
+    "profile why-not": (_line("WhyNot", "profile matched:bool failure:_FAILED|None"),),
     "profile policy": (as_shown(answers.PolicyInfo),),
-    "profile plan": (types.ProfilesPlan,),
-    "profile import": (types.AssertionRead, types.AssertionImported),
-    "up": (types.NetworkUp, types.ProcessEvent, types.SettingsTaken, types.Event),
-    "gateway": (types.GatewayUp,),
-    "status": (types.Status, types.StatusEntry),
-    "tap": (live.TapEvent, live.TapGap),
+    "profile plan": (_line("ProfilesPlan", "plan"),),
+    "profile import": (
+        _line("AssertionRead", "assertion line:int role context test text"),
+        _line("AssertionImported", "assertion id was warnings:list[str]?"),
+    ),
+    "up": (
+        _line(
+            "NetworkUp",
+            "event name registration brokers:dict[str,str] pids:dict[str,int] topology gateway?",
+        ),
+        _line(
+            "ProcessEvent",
+            "event node pid:int|None address? exit_code:int|None? failures:int? "
+            "again_seconds:float? restored:int? rows:int? read:int? profiles:list[int]? "
+            "interests:list[int]?",
+            "``event``: ready, waiting, started, died, restoring.",
+        ),
+        _line(
+            "SettingsTaken",
+            "event taken:list[str] takes_a_start:list[str]",
+            '``event``: settings; keys of the topology file, as "limits.profiles_max".',
+        ),
+        _line("Event", "event"),
+    ),
+    "gateway": (_line("GatewayUp", "event url"),),
+    "status": (
+        _line("Status", "node address statistics:dict[str,Any]|None"),
+        _line("StatusEntry", "of name says:Any", "With --of."),
+    ),
+    "tap": (
+        _line(
+            "TapEvent",
+            "kind broker source number:int time bytes:int|None? link? profile? code? reason?",
+            "``kind``: accepted, refused, invalid, crossing or delivery.",
+        ),
+        _line(
+            "TapGap",
+            "kind broker count:int?",
+            "``kind`` dropped: ``count`` events were left out; away: the broker does not answer.",
+        ),
+    ),
     "top": (TopBroker, TopLink, TopSource, TopProfile),
-    "bench": (live.BenchMeasure,),
+    "bench": (
+        _line(
+            "BenchMeasure", "name count:int p50_ms:float p99_ms:float p99_9_ms:float per_s:float"
+        ),
+    ),
     "doctor": (DoctorFinding,),
-    "dead list": (types.DeadLetter,),
-    "dead show": (types.DeadLetterShown,),
-    "dead replay": (types.DeadReplayed,),
-    "dead drop": (types.DeadDropped,),
+    "dead list": (_LETTER,),
+    "dead show": (_line("DeadLetterShown", "trace data lengths:list[int]", of=_LETTER),),
+    "dead replay": (_line("DeadReplayed", "node id kind said"),),
+    "dead drop": (_line("DeadDropped", "node dropped"),),
     "broker drain": (as_shown(answers.BrokerLeaving),),
-    "broker lost": (as_shown(answers.BrokerLoss), types.VersionSettled),
-    "topology check": (types.TopologyChecked,),
-    "topology show": (types.TopologyShown, as_shown(answers.Shape)),
-    "topology apply": (types.ShapeBegun, types.VersionSettled),
-    "token issue": (types.TokenIssued,),
-    "token oidc": (types.TokenIssued,),
-    "audit list": (types.Audited,),
-    "cert issue": (types.CertificateIssued,),
-    "cert list": (types.Certificate,),
-    "cert revoke": (types.CertificatesRevoked,),
-    "cert rotate": (types.CertificateRotated,),
-    "context add": (types.ContextChanged,),
-    "context use": (types.ContextChanged,),
-    "context remove": (types.ContextChanged,),
-    "context list": (types.ContextListed,),
-    "completion": (types.Completion,),
+    "broker lost": (as_shown(answers.BrokerLoss), _SETTLED),
+    "topology check": (_line("TopologyChecked", "ok:bool file", more=True),),
+    "topology show": (_line("TopologyShown", "", "Of a file.", more=True), as_shown(answers.Shape)),
+    "topology apply": (_line("ShapeBegun", "event", of=as_shown(answers.ShapeChange)), _SETTLED),
+    "token issue": (_ISSUED,),
+    "token oidc": (_ISSUED,),
+    "audit list": (_line("Audited", "number:int at who what detail"),),
+    "cert issue": (_line("CertificateIssued", "file principal days:int"),),
+    "cert list": (_line("Certificate", "serial principal until state"),),
+    "cert revoke": (_line("CertificatesRevoked", "revoked:list[str]"),),
+    "cert rotate": (_line("CertificateRotated", "file principal"),),
+    "context add": (_CONTEXT,),
+    "context use": (_CONTEXT,),
+    "context remove": (_CONTEXT,),
+    "context list": (_line("ContextListed", "name registration credentials used:bool"),),
+    "completion": (_line("Completion", "shell script"),),
     "taxonomy put": (as_shown(answers.TaxonomyPut),),
-    "taxonomy show": (types.TaxonomyText,),
-    "make-results": (types.ResultsMade,),
-    "store verify": (stores.StoreState,),
-    "store repair": (stores.StoreState,),
-    "store backup": (stores.StoreCopied,),
-    "store rebuild": (stores.CatalogRebuilt,),
-    "backup": (stores.NetworkBackup,),
-    "restore": (stores.NetworkRestored,),
-    "plan make": (types.Plan,),
-    "plan show": (types.Plan,),
-    "plan place": (types.Placement,),
+    "taxonomy show": (_line("TaxonomyText", "name version:int syntax text"),),
+    "make-results": (_line("ResultsMade", "broker messages:int"),),
+    "store verify": (_STORE,),
+    "store repair": (_STORE,),
+    "store backup": (_line("StoreCopied", "store file commit:int"),),
+    "store rebuild": (_line("CatalogRebuilt", "done:bool former said"),),
+    "backup": (_line("NetworkBackup", f"{_COPY} bytes:int held_ms:float"),),
+    "restore": (_line("NetworkRestored", f"{_COPY} data"),),
+    "plan make": (_PLAN,),
+    "plan show": (_PLAN,),
+    "plan place": (_line("Placement", "file partition:int broker:str|None pattern:str|None"),),
     "plan use": (as_shown(answers.PlanUsed),),
-    "plan apply": (as_shown(answers.PlanProgress), types.PlanMoves),
+    "plan apply": (
+        as_shown(answers.PlanProgress),
+        _line("PlanMoves", "profiles:int would_move:int moves:list[dict[str,Any]]"),
+    ),
     "plan auto": (as_shown(answers.AutoPlan),),
-    "plan status": (types.PlanStatus,),
-    "plan diff": (types.PlanDifference,),
-    "backtest": (types.Backtest,),
-    "archive read": (types.ArchivedMessage,),
+    "plan status": (
+        _line(
+            "PlanStatus",
+            "plan applied:dict[str,Any] auto:as_shown(answers.AutoPlan) profiles:int? "
+            "misplaced:int?",
+            'Without a plan in force, ``plan`` is "" and the figures are not there.',
+            more=True,
+            coverage=(float, 1.0),
+            new_plan_pays=(list[str], []),
+        ),
+    ),
+    "plan diff": (_line("PlanDifference", "new partitions:list[int]", more=True),),
+    "backtest": (_line("Backtest", "messages:int", more=True),),
+    "archive read": (
+        _line(
+            "ArchivedMessage", "", "A line of the archive, as docs/planning.md has it.", more=True
+        ),
+    ),
 }
 """By the words of a command; a line is one of these."""
 
