@@ -22,7 +22,7 @@ from benchmarks.report import Report
 from benchmarks.restart_cost import restart_cost
 from benchmarks.samples import median, percentile
 from benchmarks.status_cost import status_cost
-from onyx.cli.main import VERBS
+from onyx.cli.verb import VERBS
 from onyx.release import version
 
 SCRAPED_PROFILES = 1_000

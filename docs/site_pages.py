@@ -87,7 +87,8 @@ def with_site_links(markdown: str, folder: str) -> str:
 
 def command_reference() -> str:
     """Every verb with its help."""
-    from onyx.cli.main import VERBS, build_parser  # noqa: PLC0415 - not for other pages
+    from onyx.cli.main import build_parser  # noqa: PLC0415 - not for other pages
+    from onyx.cli.verb import VERBS  # noqa: PLC0415
 
     parser = build_parser(VERBS)
     parts = ["# The command `onyx`", _help(parser)]

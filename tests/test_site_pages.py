@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from onyx.cli.main import VERBS
+from onyx.cli.verb import VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from onyx.cli.asking import Told, add_commands
 from onyx.cli.network_option import NETWORK_HELP
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb
+from onyx.cli.verb import Subparsers, add_noun
 from overlay import verbs
 from overlay.answers import RuleChanged
 
@@ -36,9 +36,9 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(subparsers, "access", "say who may do what", details=DETAILS, examples=EXAMPLES)
+    subverbs = add_noun(subparsers, "access", details=DETAILS, examples=EXAMPLES)
     add_commands(
-        add_subverbs(verb),
+        subverbs,
         "access",
         details=DETAILS,
         examples=EXAMPLES,

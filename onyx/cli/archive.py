@@ -15,7 +15,7 @@ from formats.graph.striped import GRAPH_NAMESPACE
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import has_named_graphs, is_graph, write_graph
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.errors import EXIT_OK
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
@@ -84,9 +84,15 @@ _SYNTAX_HELP = f"of graphs: {', '.join(_SYNTAXES)} (default: n-triples)"
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(subparsers, "archive", "read archives", details=DETAILS, examples=EXAMPLES)
-    verbs = add_subverbs(verb)
-    read = add_verb(verbs, "read", "print messages of a source", details=DETAILS, examples=EXAMPLES)
+    subverbs = add_noun(subparsers, "archive", details=DETAILS, examples=EXAMPLES)
+    read = add_verb(
+        subverbs,
+        "read",
+        "print messages of a source",
+        details=DETAILS,
+        examples=EXAMPLES,
+        run=run_read,
+    )
     read.add_argument("source", metavar="SOURCE", help="its id or its name")
     for name, what in (("from", "published then or later"), ("to", "published before")):
         text = f"{what}: as 2026-11-21T17:30Z"
@@ -94,7 +100,6 @@ def add_parser(subparsers: Subparsers) -> None:
     read.add_argument(
         "--graphs", metavar="SYNTAX", choices=_SYNTAXES, default="n-triples", help=_SYNTAX_HELP
     )
-    set_run(read, run_read)
     add_client_arguments(read)
 
 

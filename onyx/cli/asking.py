@@ -20,7 +20,7 @@ import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import LOCATION_HELP, location, print_json, table
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.errors import EXIT_OK
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
@@ -61,12 +61,12 @@ def add_commands(
 class Noun:
     """``onyx NOUN`` whose commands all come from the table."""
 
-    def __init__(self, noun: str, summary: str) -> None:
-        self._noun, self._summary = noun, summary
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
 
     def add_parser(self, subparsers: Subparsers) -> None:
-        verb = add_verb(subparsers, self._noun, self._summary, details=NETWORK_HELP)
-        add_commands(add_subverbs(verb), self._noun, details=NETWORK_HELP)
+        subverbs = add_noun(subparsers, self._noun, details=NETWORK_HELP)
+        add_commands(subverbs, self._noun, details=NETWORK_HELP)
 
 
 def add_command(
@@ -79,11 +79,11 @@ def add_command(
     name = kind.verb.partition(".")[2].replace("_", "-")
     summary = kind.summary()
     shown = summary[:1].lower() + summary[1:]
-    parser = add_verb(subverbs, name, shown, details=details, examples=examples)
+    run = partial(_run, kind, told)
+    parser = add_verb(subverbs, name, shown, details=details, examples=examples, run=run)
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
         _add_argument(parser, field, hints[field.name])
-    set_run(parser, partial(_run, kind, told))
     add_client_arguments(parser)
     return parser
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onyx.cli.asking import Told, add_commands, moment
 from onyx.cli.network_option import NETWORK_HELP
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb
+from onyx.cli.verb import Subparsers, add_noun
 from overlay import verbs
 from overlay.answers import AuditEntry
 
@@ -16,10 +16,9 @@ EXAMPLES = "  onyx audit list\n  onyx audit list --json > audit.jsonl"
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    summary = "show who has changed who may do what, the network's shape, or a source"
-    verb = add_verb(subparsers, "audit", summary, details=DETAILS, examples=EXAMPLES)
+    subverbs = add_noun(subparsers, "audit", details=DETAILS, examples=EXAMPLES)
     add_commands(
-        add_subverbs(verb),
+        subverbs,
         "audit",
         details=DETAILS,
         examples=EXAMPLES,

@@ -11,7 +11,7 @@ from pathlib import Path
 from onyx.cli.plan_files import load_plan
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import not_negative, positive, print_json, table
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_DATA, EXIT_OK, UsageError, UserError
 from overlay.routing.broadcast_tree import broadcast_tree, broadcast_trees
 from overlay.toml_table import did_you_mean, quote
@@ -54,13 +54,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "backtest",
-        "try profiles on an archive of messages",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "backtest", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument(
         "profiles", metavar="PROFILE|FILE", nargs="+", help="as for onyx plan make; or a profile"
     )
@@ -96,7 +90,6 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print an object a profile")
     add_spark_arguments(parser)
-    set_run(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

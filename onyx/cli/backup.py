@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onyx.cli.data_option import add_data_options, data_directory_of
 from onyx.cli.values import counted, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_OK
 
 DETAILS = """\
@@ -35,19 +35,12 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
-        subparsers,
-        "backup",
-        "copy a whole network into one file, while it runs or not",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    verb = add_verb(subparsers, "backup", details=DETAILS, examples=EXAMPLES, run=run)
     verb.add_argument(
         "target", metavar="FILE", type=Path, help="must not be there; or a directory for it"
     )
     add_data_options(verb)
     verb.add_argument("--json", action="store_true", help="print JSON, one object")
-    set_run(verb, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

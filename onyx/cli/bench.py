@@ -16,7 +16,7 @@ import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import not_negative, positive, print_json, read_text, table
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.clients import User
 from onyx.data_directory import write_atomically
 from onyx.data_source import DataSource
@@ -246,13 +246,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "bench",
-        "measure how fast a network is",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "bench", details=DETAILS, examples=EXAMPLES, run=run)
     usual = Sizes()
     for name, what in (
         ("messages", "for each measure"),
@@ -272,7 +266,6 @@ def add_parser(subparsers: Subparsers) -> None:
         default=0.5,
         help="how much slower is as fast (default: 0.5, as networks are noisy)",
     )
-    set_run(parser, run)
     add_client_arguments(parser)
 
 

@@ -11,7 +11,7 @@ from onyx.cli.asking import add_commands
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.topology_live import POLL_SECONDS, REPORT_SECONDS, wait_settled
 from onyx.cli.values import not_negative, print_json
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
@@ -55,16 +55,15 @@ LOST_EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(subparsers, "broker", "let a broker leave the network, alive or not")
-    verbs = add_subverbs(verb)
+    subverbs = add_noun(subparsers, "broker")
     drain = add_verb(
-        *(verbs, "drain", "move all away from a broker, and let it leave"),
+        *(subverbs, "drain", "move all away from a broker, and let it leave"),
         details=DRAIN_DETAILS,
         examples=DRAIN_EXAMPLES,
     )
     drain.add_argument("--stop", action="store_true", help="let it stay, if it is not too late")
     lost = add_verb(
-        *(verbs, "lost", "go on without a broker that is gone for good"),
+        *(subverbs, "lost", "go on without a broker that is gone for good"),
         details=LOST_DETAILS,
         examples=LOST_EXAMPLES,
     )
@@ -76,7 +75,7 @@ def add_parser(subparsers: Subparsers) -> None:
         )
         set_run(parser, run)
         add_client_arguments(parser)
-    add_commands(verbs, "broker")
+    add_commands(subverbs, "broker")
 
 
 def run_drain(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from onyx.cli.data_option import add_data_options, data_directory_of
 from onyx.cli.values import positive, print_json, table
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UsageError
 from overlay.link.principal import Principal
@@ -35,32 +35,29 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers, "cert", "say who may connect to a network", details=DETAILS, examples=EXAMPLES
-    )
-    verbs = add_subverbs(parser)
+    subverbs = add_noun(subparsers, "cert", details=DETAILS, examples=EXAMPLES)
     issue = add_verb(
-        verbs,
+        subverbs,
         "issue",
         "issue credentials, one file: key, certificate and the authority's",
         details="The file is for its owner alone: whoever has it is the principal.",
+        run=run_issue,
     )
     issue.add_argument("principal", metavar="PRINCIPAL", help="as user/ann")
     issue.add_argument("--out", metavar="FILE", type=Path, required=True, help="to be written")
     issue.add_argument(
         "--days", metavar="N", type=positive, default=90, help="how long it lasts (default: 90)"
     )
-    set_run(issue, run_issue)
-    listed = add_verb(verbs, "list", "list the certificates that were issued")
+    listed = add_verb(subverbs, "list", "list the certificates that were issued", run=run_list)
     listed.add_argument("--all", action="store_true", help="also those that are over or revoked")
-    set_run(listed, run_list)
     revoke = add_verb(
-        verbs,
+        subverbs,
         "revoke",
         "take certificates back",
         details="The registration service reads which (identity/revoked) and tells every broker:\n"
         "within about three seconds all close their connections. What is in the data directory is\n"
         "issued anew, for the processes and the operator.",
+        run=run_revoke,
     )
     revoke.add_argument(
         "which",
@@ -68,17 +65,16 @@ def add_parser(subparsers: Subparsers) -> None:
         nargs="+",
         help="the beginning of a serial number, or a principal, all of whose certificates it is",
     )
-    set_run(revoke, run_revoke)
     rotate = add_verb(
-        verbs,
+        subverbs,
         "rotate",
         "issue what is in the data directory anew",
         details="New keys and certificates for the processes and the operator, which they take\n"
         "while they run, for new connections. The ones of before stay good until they are\n"
         "over, or revoked. onyx up does it by itself 30 days before the end.",
+        run=run_rotate,
     )
     rotate.add_argument("principal", metavar="PRINCIPAL", nargs="*", help="only these")
-    set_run(rotate, run_rotate)
     for verb in (issue, listed, revoke, rotate):
         verb.add_argument("--json", action="store_true", help="print JSON, one object a line")
         add_data_options(verb)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from onyx.cli.values import print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import VERBS, Subparsers, add_verb
 from onyx.errors import EXIT_OK
 
 DETAILS = """\
@@ -21,22 +21,15 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "completion",
-        "print what completes command lines in a shell",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "completion", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
     parser.add_argument("--json", action="store_true", help="print it as one JSON object")
-    set_run(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     import shtab  # noqa: PLC0415 - only for this
 
-    from onyx.cli.main import VERBS, build_parser  # noqa: PLC0415 - which imports this
+    from onyx.cli.main import build_parser  # noqa: PLC0415 - which imports this
 
     parser = build_parser(VERBS)
     _complete_files(parser)

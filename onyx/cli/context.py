@@ -8,7 +8,7 @@ from pathlib import Path
 from onyx.cli.contexts import Context, read_contexts, write_contexts
 from onyx.cli.network_option import parse_addresses
 from onyx.cli.values import print_json, table
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.errors import EXIT_OK, UnreadableInput
 
 DETAILS = """\
@@ -28,24 +28,25 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
-        subparsers, "context", "call a network by a name", details=DETAILS, examples=EXAMPLES
+    subverbs = add_noun(subparsers, "context", details=DETAILS, examples=EXAMPLES)
+    add = add_verb(
+        subverbs, "add", "add one, or change it", details=DETAILS, examples=EXAMPLES, run=run_add
     )
-    verbs = add_subverbs(verb)
-    add = add_verb(verbs, "add", "add one, or change it", details=DETAILS, examples=EXAMPLES)
     add.add_argument("name", metavar="NAME")
     add.add_argument("--registration", metavar="HOST:PORT", required=True)
     add.add_argument("--credentials", metavar="FILE", type=Path, help="from onyx cert issue")
     add.add_argument("--use", action="store_true", help="use it from now on; the first is anyway")
-    set_run(add, run_add)
-    use = add_verb(verbs, "use", "use one from now on", details=DETAILS, examples=EXAMPLES)
+    use = add_verb(
+        subverbs, "use", "use one from now on", details=DETAILS, examples=EXAMPLES, run=run_use
+    )
     use.add_argument("name", metavar="NAME")
-    set_run(use, run_use)
-    listing = add_verb(verbs, "list", "list them", details=DETAILS, examples=EXAMPLES)
-    set_run(listing, run_list)
-    remove = add_verb(verbs, "remove", "remove one", details=DETAILS, examples=EXAMPLES)
+    listing = add_verb(
+        subverbs, "list", "list them", details=DETAILS, examples=EXAMPLES, run=run_list
+    )
+    remove = add_verb(
+        subverbs, "remove", "remove one", details=DETAILS, examples=EXAMPLES, run=run_remove
+    )
     remove.add_argument("name", metavar="NAME")
-    set_run(remove, run_remove)
     for parser in (add, use, listing, remove):
         parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
 

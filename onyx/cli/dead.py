@@ -11,7 +11,7 @@ import trio
 from formats.media_types import XML
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import print_json, table
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb, set_run
 from onyx.data_source import DataSource
 from onyx.errors import (
     EXIT_DATA,
@@ -67,18 +67,16 @@ SHOWN_LENGTH = 2_000  # of the input
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
-        subparsers, "dead", "show what could not be dealt with, and deal with it", details=DETAILS,
-        examples=EXAMPLES,
-    )  # fmt: skip
-    verbs = add_subverbs(verb)
-    listing = add_verb(verbs, "list", "list them, by process", details=DETAILS, examples=EXAMPLES)
+    subverbs = add_noun(subparsers, "dead", details=DETAILS, examples=EXAMPLES)
+    listing = add_verb(
+        subverbs, "list", "list them, by process", details=DETAILS, examples=EXAMPLES
+    )
     listing.add_argument("--kind", choices=KINDS, help="only those of this kind")
     listing.add_argument("--user", metavar="NAME", help="only those of this user's profiles")
-    show = add_verb(verbs, "show", "print one, and why it is one", details=DETAILS)
+    show = add_verb(subverbs, "show", "print one, and why it is one", details=DETAILS)
     show.add_argument("id", metavar="ID", help="as onyx dead list prints it")
-    replay = add_verb(verbs, "replay", "deal with some once more", details=REPLAY_DETAILS)
-    drop = add_verb(verbs, "drop", "keep some no longer", details=DROP_DETAILS)
+    replay = add_verb(subverbs, "replay", "deal with some once more", details=REPLAY_DETAILS)
+    drop = add_verb(subverbs, "drop", "keep some no longer", details=DROP_DETAILS)
     for parser in (replay, drop):
         parser.add_argument("ids", metavar="ID", nargs="+", help="as onyx dead list prints it")
     runs = ((listing, run_list), (show, run_show), (replay, run_replay), (drop, run_drop))

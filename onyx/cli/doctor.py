@@ -24,7 +24,7 @@ from formats.errors import FormatError
 from formats.schema import read_schema, what_is_unread
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import counted, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
 from onyx.doctor import CHECKS, DoctorFinding, Facts, Machine, Process, examine
 from onyx.errors import EXIT_OK, UnwritableOutput, UsageError, UserError
@@ -229,15 +229,8 @@ _PASSWORD = re.compile(r"(://[^:/@\s]*):[^@/\s]*@")
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "doctor",
-        "say what is wrong with a network, and what to do",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "doctor", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument("--bundle", metavar="FILE", type=Path, help="write a zip file for a report")
-    set_run(parser, run)
     add_client_arguments(parser)
 
 

@@ -15,7 +15,7 @@ from onyx.cli.network_option import (
     registration_address,
 )
 from onyx.cli.values import has_terminal, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_OK, UsageError
 from onyx.listening import bind, bound_address
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging, log_options
@@ -49,13 +49,7 @@ LISTEN_HELP = f"where (default: {DEFAULT_LISTEN}; port 0: any free one)"
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "gateway",
-        "serve the network over HTTP, with pages to look at it",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "gateway", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument(
         "--listen", metavar="HOST:PORT", default=str(DEFAULT_LISTEN), help=LISTEN_HELP
     )
@@ -71,7 +65,6 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--admin", metavar="HOST:PORT", help="where metrics are, plain HTTP")
     parser.add_argument("--json", action="store_true", help="print where it is as a JSON object")
     add_log_arguments(parser)
-    set_run(parser, run)
     add_network_arguments(parser)
 
 

@@ -1,8 +1,8 @@
 """The command ``onyx``: finds the verb, runs it, and turns errors into messages and exit codes.
 
-To add a verb: put its noun into ``VERBS``.  Its commands come from the table of verbs (asking.py);
-one that does more has a module in this package with ``add_parser`` (verb.py).  It is imported when
-a command line chooses it, so that no verb costs what others need; what is imported here every
+To add a verb: put its noun into ``VERBS`` (verb.py).  Its commands come from the table of verbs
+(asking.py); one that does more has a module in this package with ``add_parser``.  It is imported
+when a command line chooses it, so that no verb costs what others need; what is imported here every
 command pays for (``python -m benchmarks operate``).
 """
 
@@ -18,42 +18,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NoReturn, cast
 
-from onyx.cli.verb import Verb
+from onyx.cli.verb import VERBS, Verb
 from onyx.errors import EXIT_USAGE, UserError, exit_code_of, leaves
-
-VERBS = {
-    "up": "run a network until it is interrupted",
-    "source": "register a data source, publish its messages",
-    "profile": "add, import, show, check, explain, draw, change or remove profiles",
-    "subscribe": "take the results of profiles",
-    "trace": "show the way of a message through the network",
-    "transform": "show what messages are cut down to on a link",
-    "status": "show what the processes of a network do",
-    "gateway": "serve the network over HTTP, with pages to look at it",
-    "tap": "show what brokers accept, send on and deliver, as it happens",
-    "top": "show what a network does, now and again",
-    "bench": "measure how fast a network is",
-    "doctor": "say what is wrong with a network, and what to do",
-    "dead": "show what could not be dealt with, and deal with it",
-    "broker": "let a broker leave the network, alive or not",
-    "plan": "plan which profiles are placed together",
-    "backtest": "try profiles on an archive of messages",
-    "archive": "read archives",
-    "topology": "check or show a topology file, or make a running network follow it",
-    "taxonomy": "say which classes are below which",
-    "access": "say who may do what",
-    "token": "let clients in without a certificate",
-    "audit": "show who has changed who may do what, the network's shape, or a source",
-    "store": "look at, mend and copy what processes have on disk",
-    "backup": "copy a whole network into one file, while it runs or not",
-    "restore": "make a data directory of a backup",
-    "make-results": "before an upgrade, make the results that wait for users",
-    "cert": "say who may connect to a network",
-    "context": "call a network by a name",
-    "completion": "print what completes command lines in a shell",
-}
-"""In the order of ``onyx --help``: the name of a verb, which is that of a module of this package
-(with "_" for "-"), and the summary that its own help begins with, too."""
 
 SOUTHERN = re.compile(r"-[0-9.]+,\s*-?[0-9.]+")  # coordinates
 
@@ -165,7 +131,7 @@ def load_verb(name: str) -> Verb:
     if find_spec(module) is None:
         from onyx.cli.asking import Noun  # noqa: PLC0415 - of few
 
-        return Noun(name, VERBS[name])
+        return Noun(name)
     return cast("Verb", import_module(module))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from onyx.cli.values import broker_argument, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK
 from overlay.topology import Topology, load_topology
@@ -36,20 +36,13 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "make-results",
-        "before an upgrade, make the results that wait for users",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "make-results", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument("file", metavar="TOPOLOGY", type=Path, help="as given to onyx up")
     parser.add_argument(
         "--broker", metavar="ID", action="append", default=[], help="only this one; repeatable"
     )
     parser.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each broker")
-    set_run(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

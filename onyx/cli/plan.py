@@ -27,15 +27,8 @@ from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registra
 from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan, read_plan_text
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import not_negative, positive, print_json, read_text, say_unread, table
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
-from onyx.errors import (
-    EXIT_BUSY,
-    EXIT_DATA,
-    EXIT_OK,
-    UnwritableOutput,
-    UsageError,
-    UserError,
-)
+from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.errors import EXIT_BUSY, EXIT_DATA, EXIT_OK, UnwritableOutput, UsageError, UserError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.schema_path import load_schema
 from overlay import verbs
@@ -95,6 +88,7 @@ def add_apply_verbs(subverbs: Subparsers) -> None:
         "move profiles to where a plan has them, live",
         details=APPLY_DETAILS,
         examples=APPLY_EXAMPLES,
+        run=run_apply,
     )
     apply.add_argument(
         "plan",
@@ -111,17 +105,16 @@ def add_apply_verbs(subverbs: Subparsers) -> None:
     )
     apply.add_argument("--detach", action="store_true", help="do not wait until all have moved")
     add_client_arguments(apply)
-    set_run(apply, run_apply)
     auto = add_verb(
         subverbs,
         "auto",
         "have the registration service plan by itself, or not",
         details=AUTO_DETAILS,
         examples="  onyx plan auto --topology network.toml\n  onyx plan auto --off",
+        run=run_auto,
     )
     auto.add_argument("--off", action="store_true", help="make no plans until it is asked again")
     add_client_arguments(auto)
-    set_run(auto, run_auto)
     told = Told(said)
     steering = dict.fromkeys((verbs.PlanPause, verbs.PlanResume, verbs.PlanAbort), told)
     add_commands(subverbs, "plan", told=steering)
@@ -406,21 +399,21 @@ def add_network_verbs(subverbs: Subparsers) -> None:
         "place new profiles by a plan",
         details=USE_DETAILS,
         examples="  onyx plan use plan --topology network.toml\n  onyx plan use --none",
+        run=run_use,
     )
     which = use.add_mutually_exclusive_group(required=True)
     which.add_argument("plan", metavar="PLAN", nargs="?", help="as onyx plan make has written it")
     which.add_argument("--none", action="store_true", help="place them by location")
     add_client_arguments(use)
-    set_run(use, run_use)
     status = add_verb(
         subverbs,
         "status",
         "say how far a network has drifted from its plan",
         details=STATUS_DETAILS,
         examples="  onyx plan status --topology network.toml",
+        run=run_status,
     )
     add_client_arguments(status)
-    set_run(status, run_status)
     diff = add_verb(
         subverbs,
         "diff",
@@ -428,11 +421,11 @@ def add_network_verbs(subverbs: Subparsers) -> None:
         details=DIFF_DETAILS,
         examples="  onyx plan diff plan-may plan-june\n"
         "  onyx plan diff plan-june --topology network.toml",
+        run=run_diff,
     )
     diff.add_argument("old", metavar="OLD", nargs="?", help="default: the plan in force")
     diff.add_argument("new", metavar="NEW")
     add_client_arguments(diff)
-    set_run(diff, run_diff)
 
 
 # --- use --------------------------------------------------------------------------------------
@@ -662,30 +655,29 @@ OTHER_EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
+    subverbs = add_noun(
         subparsers,
         "plan",
-        "plan which profiles are placed together",
         details="Profiles that a message hardly ever matches together are put into different\n"
         "partitions, so that it need not visit all brokers (the paper's PEP, section 4.4).",
         examples=MAKE_EXAMPLES + OTHER_EXAMPLES,
     )
-    subverbs = add_subverbs(verb)
     _add_make(subverbs)
-    show = add_verb(subverbs, "show", "sum up a plan", examples="  onyx plan show plan")
+    show = add_verb(
+        subverbs, "show", "sum up a plan", examples="  onyx plan show plan", run=run_show
+    )
     show.add_argument("plan", metavar="PLAN", help="a directory that onyx plan make has written")
     show.add_argument("--json", action="store_true", help="print one JSON object")
-    set_run(show, run_show)
     place = add_verb(
         subverbs,
         "place",
         "say where a plan places profiles",
         examples="  onyx plan place plan storms.xq\n  echo '//item' | onyx plan place plan -",
+        run=run_place,
     )
     place.add_argument("plan", metavar="PLAN")
     place.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     place.add_argument("--json", action="store_true", help="print an object a profile")
-    set_run(place, run_place)
     add_network_verbs(subverbs)
     add_apply_verbs(subverbs)
 
@@ -700,6 +692,7 @@ def _add_make(subverbs: Subparsers) -> None:
         "Texts that are no profiles are left out, counted and listed.\n\n"
         f"{SPARK_HELP}",
         examples=MAKE_EXAMPLES,
+        run=run_make,
     )
     parser.add_argument(
         "profiles",
@@ -756,7 +749,6 @@ def _add_make(subverbs: Subparsers) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_spark_arguments(parser)
-    set_run(parser, run_make)
 
 
 def run_make(arguments: argparse.Namespace) -> int:

@@ -16,11 +16,7 @@ from msgspec import to_builtins
 from formats.errors import DecodeError, MessageRefused, about
 from formats.media_types import media_type_of
 from formats.publication import read_publication
-from onyx.cli.network_option import (
-    NETWORK_HELP,
-    add_client_arguments,
-    registration_address,
-)
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
     DETAILS,
     RESUME_DETAILS,
@@ -47,7 +43,7 @@ from onyx.cli.values import (
     read_text,
     table,
 )
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.clients import LIVE_SECONDS, User, login_name
 from onyx.errors import (
     EXIT_DATA,
@@ -86,15 +82,16 @@ EXPLAIN_EXAMPLES = """\
 """
 
 
-def add_explain(verbs: Subparsers) -> None:
+def add_explain(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "explain",
         "show how a profile is matched and routed",
         details="By what the engine finds it, its steps and conditions, what is left to the end,\n"
         "and the routing query. On a message: on which elements each part held, and the first\n"
         "that did not. No network is needed.",
         examples=EXPLAIN_EXAMPLES,
+        run=run_explain,
     )
     parser.add_argument("file", metavar="FILE|-", help="the text of a profile")
     parser.add_argument("--message", metavar="FILE", help="a message to try it on")
@@ -103,7 +100,6 @@ def add_explain(verbs: Subparsers) -> None:
     parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)
     parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    set_run(parser, run_explain)
 
 
 def run_explain(arguments: argparse.Namespace) -> int:
@@ -148,9 +144,9 @@ IMPORT_EXAMPLES = """\
 _NAME = re.compile(r"[\w.-]+")
 
 
-def add_import(verbs: Subparsers) -> None:
+def add_import(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "import",
         "register a profile for each assertion of a Schematron rule set",
         details="Whoever takes the results gets what each message fails: the assertion's id, the\n"
@@ -159,6 +155,7 @@ def add_import(verbs: Subparsers) -> None:
         "taken is named with its line and the reason, and then nothing is registered; exit\n"
         "code 65 (--skip-bad: leave it out).",
         examples=IMPORT_EXAMPLES,
+        run=run_import,
     )
     parser.add_argument("file", metavar="FILE", help="a Schematron schema (ISO/IEC 19757-3)")
     parser.add_argument(
@@ -197,7 +194,6 @@ def add_import(verbs: Subparsers) -> None:
         type=not_negative,
         help="wait no longer until they are live, name the brokers that are missing, exit code 69",
     )
-    set_run(parser, run_import)
     add_client_arguments(parser)
 
 
@@ -300,14 +296,15 @@ PLAN_EXAMPLES = """\
 """
 
 
-def add_plan(verbs: Subparsers) -> None:
+def add_plan(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "plan",
         "show the shared plan that the engine makes of profiles",
         details="The trie of the index, with what it leads to, and the operators; what\n"
         "profiles have in common is there once. No network is needed.",
         examples=PLAN_EXAMPLES,
+        run=run_plan,
     )
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     parser.add_argument(
@@ -320,9 +317,7 @@ def add_plan(verbs: Subparsers) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print it as one JSON object")
     parser.add_argument(
-        "--dot",
-        action="store_true",
-        help="print a graph in DOT, which Graphviz draws (dot -Tsvg)",
+        "--dot", action="store_true", help="print a graph in DOT, which Graphviz draws (dot -Tsvg)"
     )
     parser.add_argument(
         "--nodes-max",
@@ -331,7 +326,6 @@ def add_plan(verbs: Subparsers) -> None:
         default=NODES_MAX,
         help="show so many nodes, and how many more there are (default: %(default)s)",
     )
-    set_run(parser, run_plan)
 
 
 def run_plan(arguments: argparse.Namespace) -> int:
@@ -397,18 +391,18 @@ _OPTIONS = {
 }
 
 
-def add_policy(verbs: Subparsers) -> None:
+def add_policy(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "policy",
         "show or change how what waits for a profile is kept",
         details=f"{POLICY_DETAILS}\n\nWhat is not named stays; without options it is shown.",
         examples=POLICY_EXAMPLES,
+        run=run,
     )
     parser.add_argument("profile", metavar="ID")
     add_policy_arguments(parser)
     parser.add_argument("--usual", action="store_true", help="as if nothing had been said")
-    set_run(parser, run)
     add_client_arguments(parser)
 
 
@@ -488,20 +482,20 @@ WHY_NOT_EXAMPLES = """\
 """
 
 
-def add_why_not(verbs: Subparsers) -> None:
+def add_why_not(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "why-not",
         "say why a profile does not match a message",
         details="Names the first part that does not hold: without it, and what comes after it,\n"
         "the profile would match.",
         examples=WHY_NOT_EXAMPLES,
+        run=run_why_not,
     )
     parser.add_argument("profile", metavar="ID", help="the profile")
     parser.add_argument("message", metavar="MESSAGE|-", help="the file of the message")
     add_media_type_argument(parser)
     add_base_argument(parser)
-    set_run(parser, run_why_not)
     add_client_arguments(parser)
 
 
@@ -564,66 +558,71 @@ REFUSED_DETAILS = "A profile that is refused is shown with a caret under the pla
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
+    subverbs = add_noun(
         subparsers,
         "profile",
-        "add, import, show, check, explain, draw, change or remove profiles",
         details="A profile is a query in XQuery: a path, or for ... where ... return; or, of\n"
         "graphs, in SPARQL: SELECT, CONSTRUCT or ASK. Every message that it matches is\n"
         "delivered in the form that it asks for (onyx subscribe).\n"
         f"{NETWORK_HELP}",
         examples=ADD_EXAMPLES + OTHER_EXAMPLES,
     )
-    verbs = add_subverbs(verb)
-    _add_add(verbs)
-    show = add_verb(verbs, "show", "show a profile and its text", examples="  onyx profile show p1")
+    _add_add(subverbs)
+    show = add_verb(
+        subverbs,
+        "show",
+        "show a profile and its text",
+        examples="  onyx profile show p1",
+        run=run_show,
+    )
     show.add_argument("profile", metavar="ID")
-    set_run(show, run_show)
     add_client_arguments(show)
-    listing = add_verb(verbs, "list", "list profiles", examples="  onyx profile list --user ada")
+    listing = add_verb(
+        subverbs, "list", "list profiles", examples="  onyx profile list --user ada", run=run_list
+    )
     listing.add_argument("--user", metavar="NAME", default="", help="only those of this user")
-    set_run(listing, run_list)
     add_client_arguments(listing)
     export = add_verb(
-        verbs,
+        subverbs,
         "export",
         "print all profiles with their texts, one JSON object a line",
         details="What onyx plan make reads as .jsonl.",
         examples="  onyx profile export > catalog.jsonl",
+        run=run_export,
     )
-    set_run(export, run_export)
     add_client_arguments(export)  # --json, which it does anyway
-    _add_update(verbs)
-    add_policy(verbs)
-    add_import(verbs)
-    add_check(verbs)
-    add_explain(verbs)
-    add_why_not(verbs)
-    add_plan(verbs)
+    _add_update(subverbs)
+    add_policy(subverbs)
+    add_import(subverbs)
+    add_check(subverbs)
+    add_explain(subverbs)
+    add_why_not(subverbs)
+    add_plan(subverbs)
     remove = add_verb(
-        verbs,
+        subverbs,
         "remove",
         "remove profiles",
         details="Results that were not delivered yet are gone with the profile. A FILE named\n"
         ".jsonl, or any with --lines, names many profiles: an object a line with its id as\n"
         "profile, or an id a line.",
         examples="  onyx profile remove p1 p2\n  onyx profile remove ids.txt --lines",
+        run=run_remove,
     )
     remove.add_argument("profiles", metavar="ID|FILE", nargs="+")
     add_file_arguments(remove)
     _add_wait(remove, "return only when no broker keeps its interest any more")
-    set_run(remove, run_remove)
     add_client_arguments(remove)
 
 
-def _add_add(verbs: Subparsers) -> None:
+def _add_add(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "add",
         "register profiles and print their ids",
         details=f"Each file is one profile; - is standard input.\n{REFUSED_DETAILS}\n"
         f"{WARNED_DETAILS}\n\n{DETAILS}\n{RESUME_DETAILS}\n\n{POLICY_DETAILS}",
         examples=ADD_EXAMPLES,
+        run=run_add,
     )
     add_file_arguments(parser)
     parser.add_argument("--resume", metavar="KEY", help="go on with a file that was cut off")
@@ -639,13 +638,12 @@ def _add_add(verbs: Subparsers) -> None:
     _add_wait(parser, WAIT_HELP)
     add_policy_arguments(parser)
     parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
-    set_run(parser, run_add)
     add_client_arguments(parser)
 
 
-def _add_update(verbs: Subparsers) -> None:
+def _add_update(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "update",
         "replace the text of a profile",
         details=f"When the new text is refused the old one stays in force.\n{REFUSED_DETAILS}\n"
@@ -654,13 +652,13 @@ def _add_update(verbs: Subparsers) -> None:
         "line. To do it\nagain changes nothing.",
         examples="  onyx profile update p1 storms.xq --wait\n  onyx profile update new.jsonl\n"
         "  onyx profile update new.txt --lines",
+        run=run_update,
     )
     parser.add_argument("profile", metavar="ID|FILE")
     parser.add_argument("file", metavar="FILE|-", nargs="?", help="the new text")
     add_file_arguments(parser)
     _add_wait(parser, WAIT_HELP)
     parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
-    set_run(parser, run_update)
     add_client_arguments(parser)
 
 

@@ -270,10 +270,7 @@ def update_many(arguments: argparse.Namespace, name: str) -> int:
 
     def batches(user: User) -> ProfileBatches[tuple[str, str]]:
         return user.update_profiles(
-            changes,
-            skip_refused=True,
-            wait=arguments.wait,
-            timeout_seconds=arguments.timeout,
+            changes, skip_refused=True, wait=arguments.wait, timeout_seconds=arguments.timeout
         )
 
     return _run(arguments, name, lines, "changed", batches)

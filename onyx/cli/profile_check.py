@@ -9,7 +9,7 @@ from formats.allowed_content import read_allowed_content
 from formats.errors import about
 from formats.schema import what_is_unread
 from onyx.cli.values import check_once, print_json, read_text, say_unread
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.schema_path import load_schema
 from yfilter import ProfileRefused
@@ -26,21 +26,21 @@ CHECK_EXAMPLES = """\
 SCHEMA_HELP = "warn of a step that no message valid against this DTD, XSD or RELAX NG has"
 
 
-def add_check(verbs: Subparsers) -> None:
+def add_check(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "check",
         "check profiles without registering them",
         details="Each file is one profile; - is standard input. What is refused is shown with a\n"
         "caret under the place; exit code 65. A profile that can never match under the\n"
         "schema is warned of, the first impossible step with a caret. No network is needed.",
         examples=CHECK_EXAMPLES,
+        run=run_check,
     )
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)
     parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
-    set_run(parser, run_check)
 
 
 def run_check(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from onyx.cli.values import counted, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_OK
 
 DETAILS = """\
@@ -28,13 +28,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
-        subparsers,
-        "restore",
-        "make a data directory of a backup",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    verb = add_verb(subparsers, "restore", details=DETAILS, examples=EXAMPLES, run=run)
     verb.add_argument("file", metavar="FILE", type=Path, help="from onyx backup")
     verb.add_argument(
         "--data",
@@ -44,7 +38,6 @@ def add_parser(subparsers: Subparsers) -> None:
         help="the data directory; must not be there, or be empty",
     )
     verb.add_argument("--json", action="store_true", help="print JSON, one object")
-    set_run(verb, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,15 +13,8 @@ from formats import FORMS
 from onyx.cli import source_changes, source_publish, source_train
 from onyx.cli.asking import add_commands
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import (
-    LOCATION_HELP,
-    location,
-    not_negative,
-    print_json,
-    say_unread,
-    table,
-)
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.values import LOCATION_HELP, location, not_negative, print_json, say_unread, table
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_OK
 from onyx.registration_client import RegistrationClient
@@ -41,10 +34,9 @@ LIST_EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
+    subverbs = add_noun(
         subparsers,
         "source",
-        "register a data source, publish its messages",
         details=NETWORK_HELP,
         examples=REGISTER_EXAMPLES
         + LIST_EXAMPLES
@@ -53,20 +45,20 @@ def add_parser(subparsers: Subparsers) -> None:
         + source_publish.RESUME_EXAMPLES
         + source_train.EXAMPLES,
     )
-    verbs = add_subverbs(verb)
-    _add_register(verbs)
-    listing = add_verb(verbs, "list", "list all data sources", examples=LIST_EXAMPLES)
-    set_run(listing, run_list)
+    _add_register(subverbs)
+    listing = add_verb(
+        subverbs, "list", "list all data sources", examples=LIST_EXAMPLES, run=run_list
+    )
     add_client_arguments(listing)
-    source_changes.add_parser(verbs)
-    source_publish.add_parser(verbs)
-    source_train.add_parser(verbs)
-    add_commands(verbs, "source")
+    source_changes.add_parser(subverbs)
+    source_publish.add_parser(subverbs)
+    source_train.add_parser(subverbs)
+    add_commands(subverbs, "source")
 
 
-def _add_register(verbs: Subparsers) -> None:
+def _add_register(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "register",
         "register a data source and print its id",
         details="The registration service chooses the source's root broker by its location and\n"
@@ -75,6 +67,7 @@ def _add_register(verbs: Subparsers) -> None:
         "here: made, as it was, or updated ('onyx source update'). What cannot be changed,\n"
         "--compression and --base, is an error then (exit code 65).",
         examples=REGISTER_EXAMPLES,
+        run=run_register,
     )
     parser.add_argument("--name", metavar="N", default="", help="a name for people")
     parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
@@ -130,7 +123,6 @@ def _add_register(verbs: Subparsers) -> None:
         action="store_true",
         help="if there is one of this --name already, change it to what is said here",
     )
-    set_run(parser, run_register)
     add_client_arguments(parser)
 
 

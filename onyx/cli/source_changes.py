@@ -10,15 +10,8 @@ import trio
 
 from onyx.cli.asking import Told, add_command
 from onyx.cli.network_option import add_client_arguments, registration_address
-from onyx.cli.values import (
-    LOCATION_HELP,
-    counted,
-    location,
-    not_negative,
-    print_json,
-    say_unread,
-)
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.values import LOCATION_HELP, counted, location, not_negative, print_json, say_unread
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_OK, UsageError
 from onyx.registration_client import RegistrationClient
 from overlay.answers import SourceInfo
@@ -37,12 +30,12 @@ VALIDATE_HELP = (
 )
 
 
-def add_parser(verbs: Subparsers) -> None:
+def add_parser(subverbs: Subparsers) -> None:
     """All three."""
-    add_command(verbs, SourceShow, Told(_sentences), examples=EXAMPLES)
-    _add_update(verbs)
+    add_command(subverbs, SourceShow, Told(_sentences), examples=EXAMPLES)
+    _add_update(subverbs)
     remove = add_verb(
-        verbs,
+        subverbs,
         "remove",
         "remove data sources",
         details="What was accepted of a source is still delivered; nothing more is accepted, and\n"
@@ -50,15 +43,15 @@ def add_parser(verbs: Subparsers) -> None:
         "broker has let go of it; where that is away, it is removed as soon as it is back.\n"
         "Only its owner, or an operator, may do so.",
         examples=EXAMPLES,
+        run=run_remove,
     )
     remove.add_argument("sources", metavar="SOURCE", nargs="+", help="its id or its name")
-    set_run(remove, run_remove)
     add_client_arguments(remove)
 
 
-def _add_update(verbs: Subparsers) -> None:
+def _add_update(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "update",
         "change what is said of a data source",
         details="What is not given stays as it is. Returns when every broker has it. Messages\n"
@@ -66,6 +59,7 @@ def _add_update(verbs: Subparsers) -> None:
         "are held against it, and those are named that can match no message of any source\n"
         "any more. It keeps its root broker. Only its owner, or an operator, may do so.",
         examples=EXAMPLES,
+        run=run_update,
     )
     parser.add_argument("source", metavar="SOURCE", help="its id or its name")
     parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
@@ -81,7 +75,6 @@ def _add_update(verbs: Subparsers) -> None:
     parser.add_argument(
         "--validate", metavar="MODE", choices=("off", "report", "reject"), help=VALIDATE_HELP
     )
-    set_run(parser, run_update)
     add_client_arguments(parser)
 
 

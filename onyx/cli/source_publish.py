@@ -26,7 +26,7 @@ from onyx.cli.values import (
     print_json,
     read_input,
 )
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.client_values import Outcome
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
@@ -106,15 +106,15 @@ RESUME_EXAMPLES = """\
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024  # what is read of a file; the network's own limit is lower
 
 
-def add_parser(verbs: Subparsers) -> None:
+def add_parser(subverbs: Subparsers) -> None:
     """Both."""
-    _add_publish(verbs)
-    _add_resume(verbs)
+    _add_publish(subverbs)
+    _add_resume(subverbs)
 
 
-def _add_publish(verbs: Subparsers) -> None:
+def _add_publish(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "publish",
         "publish messages",
         details="Each file is one message: XML, or a graph in Turtle (.ttl), TriG (.trig),\n"
@@ -133,6 +133,7 @@ def _add_publish(verbs: Subparsers) -> None:
         "has left there the next run with FILE publishes first, each message once, or\n"
         "'onyx source resume'.",
         examples=PUBLISH_EXAMPLES,
+        run=run_publish,
     )
     parser.add_argument(
         "source", metavar="SOURCE", help="its id, as printed by register, or its name"
@@ -169,22 +170,21 @@ def _add_publish(verbs: Subparsers) -> None:
         default="*",
         help='of a directory, those files that are named so, as "*.xml" (default: all)',
     )
-    set_run(parser, run_publish)
     add_client_arguments(parser)
 
 
-def _add_resume(verbs: Subparsers) -> None:
+def _add_resume(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "resume",
         "publish what a crash has left in a journal",
         details="Each message that 'onyx source publish --journal FILE' was cut off with, once.\n"
         "Exit code 65 when any was refused.",
         examples=RESUME_EXAMPLES,
+        run=run_publish,
     )
     parser.add_argument("source", metavar="SOURCE", help="whose journal it is: its id or its name")
     parser.add_argument("journal", metavar="FILE", type=Path, help="the journal")
-    set_run(parser, run_publish)
     parser.set_defaults(inputs=[], key="", key_from=None, media_type=None, glob="*", header=[])
     add_client_arguments(parser)
 

@@ -19,7 +19,7 @@ from formats import (
     train,
 )
 from onyx.cli.values import check_once, expand, positive, print_json, read_input
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UnwritableOutput, UsageError
 from onyx.schema_path import load_schema
 from overlay.limits import TrainingLimits
@@ -40,13 +40,14 @@ Exit code 65 when no dictionary is worth it."""
 _LIMITS = TrainingLimits()
 
 
-def add_parser(verbs: Subparsers) -> None:
+def add_parser(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "train",
         "make a compression dictionary from example messages",
         details=DETAILS,
         examples=EXAMPLES,
+        run=run,
     )
     parser.add_argument(
         "inputs", metavar="FILE|DIR", nargs="+", help="a message, or a directory of messages"
@@ -69,7 +70,6 @@ def add_parser(verbs: Subparsers) -> None:
         help=f"of the dictionary at most (default {_LIMITS.dictionary_bytes_max:,})",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    set_run(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

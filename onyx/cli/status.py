@@ -15,7 +15,7 @@ from msgspec.structs import astuple
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
 from onyx.cli.store_rebuild import progress_text
 from onyx.cli.values import counted, positive, print_json, table
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.drawing import bandwidth_text
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient, Result
@@ -101,13 +101,7 @@ class Found:
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "status",
-        "show what the processes of a network do",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "status", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument("--broker", metavar="ID", help="only this broker")
     parser.add_argument(
         "--json", action="store_true", help="print all statistics, one object a process"
@@ -122,7 +116,6 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--limit", metavar="N", type=positive, default=100, help="with --of (default 100)"
     )
-    set_run(parser, run)
     add_network_arguments(parser)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onyx.cli import store_rebuild
 from onyx.cli.values import print_json
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import STORE_FILE, directory_locked
 from onyx.errors import EXIT_OK, EXIT_STORE, StoreUnusable, UnreadableInput
 from overlay.link.errors import StoreError, StoreLost
@@ -90,15 +90,10 @@ _NODE_HELP = "the directory of a process, DATA/nodes/ID, or its store"
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
-        subparsers,
-        "store",
-        "look at, mend and copy what processes have on disk",
-        details=DETAILS,
-        examples=EXAMPLES,
+    subverbs = add_noun(subparsers, "store", details=DETAILS, examples=EXAMPLES)
+    verify = add_verb(
+        subverbs, "verify", "read all", details=VERIFY, examples=VERIFY_EXAMPLES, run=run_verify
     )
-    verbs = add_subverbs(verb)
-    verify = add_verb(verbs, "verify", "read all", details=VERIFY, examples=VERIFY_EXAMPLES)
     verify.add_argument(
         "paths",
         metavar="DIR",
@@ -106,20 +101,24 @@ def add_parser(subparsers: Subparsers) -> None:
         nargs="+",
         help="the data directory of a network, that of one of its processes, or a store",
     )
-    set_run(verify, run_verify)
     mend = add_verb(
-        verbs, "repair", "make a new one of what is good", details=REPAIR, examples=REPAIR_EXAMPLES
+        subverbs,
+        "repair",
+        "make a new one of what is good",
+        details=REPAIR,
+        examples=REPAIR_EXAMPLES,
+        run=run_repair,
     )
     mend.add_argument("path", metavar="NODE", type=Path, help=_NODE_HELP)
     mend.add_argument(
         "--accept-loss", action="store_true", help="go on with less than there has been"
     )
-    set_run(mend, run_repair)
-    copy = add_verb(verbs, "backup", "copy one", details=BACKUP, examples=BACKUP_EXAMPLES)
+    copy = add_verb(
+        subverbs, "backup", "copy one", details=BACKUP, examples=BACKUP_EXAMPLES, run=run_backup
+    )
     copy.add_argument("path", metavar="NODE", type=Path, help=_NODE_HELP)
     copy.add_argument("file", metavar="FILE", type=Path, help="must not be there")
-    set_run(copy, run_backup)
-    store_rebuild.add_parser(verbs)
+    store_rebuild.add_parser(subverbs)
     for each in (verify, mend, copy):
         each.add_argument("--json", action="store_true", help="print JSON, one object a store")
 

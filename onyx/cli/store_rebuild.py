@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from onyx.cli.topology_live import POLL_SECONDS
 from onyx.cli.values import not_negative, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UnreadableInput
 from onyx.registration_client import RegistrationClient
@@ -51,9 +51,12 @@ EXAMPLES = """\
 """
 
 
-def add_parser(verbs: Subparsers) -> None:
+def add_parser(subverbs: Subparsers) -> None:
     parser = add_verb(
-        *(verbs, "rebuild", "have the catalog from the brokers"), details=DETAILS, examples=EXAMPLES
+        *(subverbs, "rebuild", "have the catalog from the brokers"),
+        details=DETAILS,
+        examples=EXAMPLES,
+        run=run,
     )
     parser.add_argument(
         "path",
@@ -75,7 +78,6 @@ def add_parser(verbs: Subparsers) -> None:
         "--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one object")
-    set_run(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from formats.media_types import XML, suffix_of
 from onyx.background import background_tasks
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
 from onyx.cli.values import positive, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.client_values import Delivery
 from onyx.clients import User
 from onyx.data_directory import write_atomically
@@ -118,9 +118,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers, "subscribe", "take the results of profiles", details=DETAILS, examples=EXAMPLES
-    )
+    parser = add_verb(subparsers, "subscribe", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="id of a profile")
     parser.add_argument("--user", metavar="NAME", help="all profiles that a user has by now")
     parser.add_argument(
@@ -149,7 +147,6 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print JSON, one object for each matching message"
     )
-    set_run(parser, run)
     add_network_arguments(parser)
 
 

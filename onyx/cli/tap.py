@@ -13,7 +13,7 @@ import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import not_negative, positive, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
@@ -44,13 +44,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "tap",
-        "show what brokers accept, send on and deliver, as it happens",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "tap", details=DETAILS, examples=EXAMPLES, run=run)
     add = partial(parser.add_argument, action="append", default=[])
     add("--kind", choices=KINDS, help="only these events")
     add("--source", metavar="ID", help="only messages of these")
@@ -69,7 +63,6 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--seconds", metavar="S", type=not_negative, help="end after so many seconds"
     )
-    set_run(parser, run)
     add_client_arguments(parser)
 
 

@@ -9,7 +9,7 @@ from formats.graph.syntaxes import GraphSyntax, by_file_name
 from onyx.cli.asking import Told, add_commands, ask, tell
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
 from onyx.cli.values import print_json, read_input
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.errors import EXIT_OK, UsageError
 from overlay import verbs
 from overlay.answers import TaxonomyPut
@@ -36,19 +36,17 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    summary = "say which classes are below which"
-    verb = add_verb(subparsers, "taxonomy", summary, details=DETAILS, examples=EXAMPLES)
-    subverbs = add_subverbs(verb)
-    put = add_verb(subverbs, "put", "add one, or replace it", details=DETAILS, examples=EXAMPLES)
+    subverbs = add_noun(subparsers, "taxonomy", details=DETAILS, examples=EXAMPLES)
+    put = add_verb(
+        subverbs, "put", "add one, or replace it", details=DETAILS, examples=EXAMPLES, run=run_put
+    )
     put.add_argument("name", metavar="NAME")
     put.add_argument("file", metavar="FILE", help="a graph; - is standard input")
     put.add_argument(
         "--syntax", choices=tuple(SYNTAXES), help="how FILE is written (default: by its name)"
     )
-    set_run(put, run_put)
-    show = add_verb(subverbs, "show", "print one as it was put", details=DETAILS)
+    show = add_verb(subverbs, "show", "print one as it was put", details=DETAILS, run=run_show)
     show.add_argument("name", metavar="NAME")
-    set_run(show, run_show)
     for parser in (put, show):
         add_client_arguments(parser)
     told = {verbs.TaxonomyRemove: Told(lambda answer: f"{answer.name} is removed")}

@@ -10,7 +10,7 @@ from secrets import token_urlsafe
 from onyx.cli.asking import Told, add_commands, ask, moment
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import print_json
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_OK, UsageError
 from onyx.identity.known_networks import credentials_for
@@ -48,10 +48,10 @@ ONLY_HELP = f"bind it to a role, one of {', '.join(ROLES)}; about SCOPE alone, o
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    summary = "let clients in without a certificate"
-    verb = add_verb(subparsers, "token", summary, details=DETAILS, examples=EXAMPLES)
-    subverbs = add_subverbs(verb)
-    issue = add_verb(subverbs, "issue", "write a new one", details=DETAILS, examples=EXAMPLES)
+    subverbs = add_noun(subparsers, "token", details=DETAILS, examples=EXAMPLES)
+    issue = add_verb(
+        subverbs, "issue", "write a new one", details=DETAILS, examples=EXAMPLES, run=run_issue
+    )
     issue.add_argument("principal", metavar="PRINCIPAL", type=_principal, help="as user/ann")
     issue.add_argument("--out", metavar="FILE", type=Path, required=True, help="where it goes")
     issue.add_argument("--days", metavar="N", type=float, default=DAYS, help="(default 30)")
@@ -59,16 +59,18 @@ def add_parser(subparsers: Subparsers) -> None:
         "--only", metavar="ROLE[:SCOPE]", type=_role_and_scope, action="append", default=[],
         help=ONLY_HELP,
     )  # fmt: skip
-    set_run(issue, run_issue)
     oidc = add_verb(
-        subverbs, "oidc", "write a file that shows an OpenID Connect token", details=DETAILS
+        subverbs,
+        "oidc",
+        "write a file that shows an OpenID Connect token",
+        details=DETAILS,
+        run=run_oidc,
     )
     oidc.add_argument("principal", metavar="PRINCIPAL", type=_principal, help="as user/ann")
     oidc.add_argument(
         "--jwt", metavar="FILE", type=Path, required=True, help="where the token is, then and later"
     )
     oidc.add_argument("--out", metavar="FILE", type=Path, required=True, help="where it goes")
-    set_run(oidc, run_oidc)
     for parser in (issue, oidc):
         add_client_arguments(parser)
     add_commands(subverbs, "token", details=DETAILS, told={verbs.TokenRevoke: Told(_revoked)})

@@ -10,7 +10,7 @@ import trio
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
 from onyx.cli.values import not_negative, print_json, table
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_OK, UsageError
 from onyx.network_looks import watch_network
 from onyx.network_view import NetworkView
@@ -31,13 +31,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "top",
-        "show what a network does, now and again",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "top", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument("--once", action="store_true", help="print it once")
     parser.add_argument(
         "--interval",
@@ -46,7 +40,6 @@ def add_parser(subparsers: Subparsers) -> None:
         default=1.0,
         help="seconds between two looks (default: 1)",
     )
-    set_run(parser, run)
     add_client_arguments(parser)
 
 

@@ -18,7 +18,7 @@ from formats.codec import WireFormat
 from onyx.cli.network_option import add_network_arguments
 from onyx.cli.topology_live import APPLY_EXAMPLES, add_apply, show_live
 from onyx.cli.values import counted
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.drawing import (
     bandwidth_text,
     broker_text,
@@ -266,10 +266,7 @@ def _control(start: Point, end: Point, bend: float) -> Point:
 
 def _bezier(start: Point, control: Point, end: Point, t: float) -> Point:
     a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t**2
-    return (
-        a * start[0] + b * control[0] + c * end[0],
-        a * start[1] + b * control[1] + c * end[1],
-    )
+    return (a * start[0] + b * control[0] + c * end[0], a * start[1] + b * control[1] + c * end[1])
 
 
 def _crossings(start: Point, control: Point, end: Point, others: list[Point]) -> int:
@@ -345,36 +342,36 @@ class Summary:
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
+    subverbs = add_noun(
         subparsers,
         "topology",
-        "check or show a topology file, or make a running network follow it",
         details="A topology file names the brokers of a network, the links between them and the\n"
         "registration service; its format is described in docs/topologies.md.",
         examples=CHECK_EXAMPLES + SHOW_EXAMPLES + APPLY_EXAMPLES,
     )
-    verbs = add_subverbs(verb)
     check = add_verb(
-        verbs,
+        subverbs,
         "check",
         "check a topology file and sum it up",
         details="Exit code 0 when it can be used, 78 with the first problem when it cannot.",
         examples=CHECK_EXAMPLES,
+        run=run_check,
     )
     show = add_verb(
-        verbs,
+        subverbs,
         "show",
         "show brokers, links and broadcast trees",
         details="A broker's broadcast tree is the way that the messages of its sources take. With "
         "--live\nthe network as it runs, whatever file it was started from: links that are down, "
         "trees with the\nversion they have since, and how far a change is.",
         examples=SHOW_EXAMPLES,
+        run=run_show,
     )
     check.add_argument("file", metavar="FILE", type=Path, help="a topology file (TOML)")
     show.add_argument("file", metavar="FILE", type=Path, nargs="?", help="a topology file (TOML)")
     show.add_argument("--live", action="store_true", help="the network as it runs")
     add_network_arguments(show)
-    add_apply(verbs)
+    add_apply(subverbs)
     for parser in (check, show):
         parser.add_argument("--json", action="store_true", help="print JSON")
     show.add_argument("--root", metavar="ID", help="only the broadcast tree of this broker")
@@ -384,8 +381,6 @@ def add_parser(subparsers: Subparsers) -> None:
         type=Path,
         help="also draw a picture; with --root the tree of that broker",
     )
-    set_run(check, run_check)
-    set_run(show, run_show)
 
 
 def run_check(arguments: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from onyx.cli.network_option import (
     registration_address,
 )
 from onyx.cli.values import not_negative, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.drawing import draw_network, draw_tree
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, UnreadableInput
 from onyx.registration_client import RegistrationClient
@@ -57,13 +57,14 @@ POLL_SECONDS = 0.2
 REPORT_SECONDS = 2.0
 
 
-def add_apply(verbs: Subparsers) -> None:
+def add_apply(subverbs: Subparsers) -> None:
     parser = add_verb(
-        verbs,
+        subverbs,
         "apply",
         "change a running network",
         details=APPLY_DETAILS,
         examples=APPLY_EXAMPLES,
+        run=run_apply,
     )
     parser.add_argument("file", metavar="FILE", type=Path, help="the new topology (TOML)")
     parser.add_argument(
@@ -79,7 +80,6 @@ def add_apply(verbs: Subparsers) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
     add_network_arguments(parser)
-    set_run(parser, run_apply)
 
 
 def run_apply(arguments: argparse.Namespace) -> int:

@@ -10,14 +10,8 @@ import trio
 
 from formats.media_types import media_type_of, publish_format
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import (
-    add_media_type_argument,
-    counted,
-    first_of,
-    print_json,
-    read_input,
-)
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.values import add_media_type_argument, counted, first_of, print_json, read_input
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.message_way import Answer, way_of
@@ -43,18 +37,11 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "trace",
-        "show the way of a message through the network",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "trace", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument("file", metavar="MESSAGE-FILE|-", help="the message")
     parser.add_argument("--source", metavar="ID", required=True, help="whose message it is")
     add_media_type_argument(parser)
     parser.add_argument("--dry-run", action="store_true", help="publish nothing")
-    set_run(parser, run)
     add_client_arguments(parser)
 
 

@@ -10,7 +10,7 @@ import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import counted, first_of, print_json
-from onyx.cli.verb import Subparsers, add_subverbs, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.errors import EXIT_OK, UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
@@ -36,23 +36,22 @@ Answer = Mapping[str, Any]
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(
+    subverbs = add_noun(
         subparsers,
         "transform",
-        "show what messages are cut down to on a link",
         details="Messages are cut on the way to what somebody behind a link needs of them.",
         examples=EXAMPLES,
     )
     show = add_verb(
-        add_subverbs(verb),
+        subverbs,
         "show",
         "print the transformation query of a link, for whom it is and what it saves",
         details=DETAILS,
         examples=EXAMPLES,
+        run=run,
     )
     show.add_argument("link", metavar="LINK", help="FROM:TO, the ids of two neighbours")
     show.add_argument("--root", metavar="ID", help="only the tree of this root broker")
-    set_run(show, run)
     add_client_arguments(show)
 
 

@@ -18,7 +18,7 @@ from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, describe_exit
 from onyx.cli.gateway import listen_address
 from onyx.cli.values import broker_argument, has_terminal, positive, print_json
-from onyx.cli.verb import Subparsers, add_verb, set_run
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import TOPOLOGY_FILE, DataDirectory
 from onyx.errors import EXIT_OK, DataDirectoryError, UsageError
 from onyx.gateway_child import check_gateway, has_gateway, running_gateway
@@ -120,13 +120,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(
-        subparsers,
-        "up",
-        "run a network until it is interrupted",
-        details=DETAILS,
-        examples=EXAMPLES,
-    )
+    parser = add_verb(subparsers, "up", details=DETAILS, examples=EXAMPLES, run=run)
     parser.add_argument(
         "file",
         metavar="TOPOLOGY",
@@ -185,7 +179,6 @@ def add_parser(subparsers: Subparsers) -> None:
         "--json", action="store_true", help="print what happens as JSON, one object a line"
     )
     add_log_arguments(parser)
-    set_run(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -276,10 +269,7 @@ async def _run_network(
             nursery.start_soon(stop_at_signal)
             had_terminal = has_terminal()
             async with launch(
-                topology,
-                file=file,
-                report=events.process_event,
-                is_secure=not arguments.insecure,
+                topology, file=file, report=events.process_event, is_secure=not arguments.insecure
             ) as network:
                 beside = gateway_beside(network, gateway, file, events.process_event)
                 async with beside as page:

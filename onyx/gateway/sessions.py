@@ -106,12 +106,7 @@ class Session:
         return found
 
     async def publish(
-        self,
-        source: str,
-        data: bytes,
-        media_type: str,
-        key: str,
-        headers: Mapping[str, str] | None,
+        self, source: str, data: bytes, media_type: str, key: str, headers: Mapping[str, str] | None
     ) -> Outcome:
         """As a source, which is held open a moment for more: nobody else can be it meanwhile."""
         publishing = await self._source(source)
@@ -296,10 +291,7 @@ class Sessions:
         return Path(INSECURE)
 
     async def _hold(
-        self,
-        key: bytes,
-        credentials: Credentials | Path,
-        task_status: trio.TaskStatus[Session],
+        self, key: bytes, credentials: Credentials | Path, task_status: trio.TaskStatus[Session]
     ) -> None:
         """The connections of a session until it ends."""
         session: Session | None = None

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from unittest import mock
 
-from onyx.cli.main import VERBS, build_parser
+from onyx.cli.main import build_parser
+from onyx.cli.verb import VERBS
 from tests.golden.golden_file import as_json
 
 WIDTH = 100

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from onyx.cli.json_lines import LINES, decode_line, schema
-from onyx.cli.main import VERBS, build_parser
+from onyx.cli.main import build_parser
+from onyx.cli.verb import VERBS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cli-json-schema.json"
 
