@@ -9,6 +9,7 @@ and the registration service have a verb of the same name, each has a record of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -68,13 +69,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answer.
     """
 
-    verb: ClassVar[str] = ""
+    verb: ClassVar[str]
     right: ClassVar[Right] = Right.OPERATE
     asked_of: ClassVar[str] = "the registration service"
     adds: ClassVar[bool] = False
     answer: ClassVar[type[Any]] = dict
     route: ClassVar[str] = ""
     is_command: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """``verb`` is the name of the record, unless it says another."""
+        if "verb" not in vars(cls):
+            cls.verb = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower().replace("_", ".", 1)
 
     def arguments(self) -> dict[str, object]:
         """As they travel, without those that have their default."""
@@ -115,7 +121,6 @@ class SourceSaid(Asked, frozen=True, kw_only=True):
 class SourceRegister(SourceSaid, frozen=True, kw_only=True):
     """Register a source, or find it by ``key``, or by its name with ``ensure``."""
 
-    verb = "source.register"
     right = Right.PUBLISH
     adds = True
     answer: ClassVar = answers.SourceInfo
@@ -134,7 +139,6 @@ class SourceNamed(Asked, frozen=True, kw_only=True):
 class SourceUpdate(SourceSaid, frozen=True, kw_only=True):
     """Change the settings that are given; ``schema_name`` "": it has no schema from now on."""
 
-    verb = "source.update"
     right = Right.PUBLISH
     answer: ClassVar = answers.SourceInfo
 
@@ -144,7 +148,6 @@ class SourceUpdate(SourceSaid, frozen=True, kw_only=True):
 class SourceRemove(SourceNamed, frozen=True, kw_only=True):
     """Remove a source; what it accepted is still delivered."""
 
-    verb = "source.remove"
     right = Right.PUBLISH
     answer: ClassVar = answers.SourceGone
     route = "DELETE /v1/sources/{source}"
@@ -153,7 +156,6 @@ class SourceRemove(SourceNamed, frozen=True, kw_only=True):
 class SourceShow(SourceNamed, frozen=True, kw_only=True):
     """Show a source."""
 
-    verb = "source.show"
     right = Right.KNOWN
     answer: ClassVar = answers.SourceInfo
     route = "GET /v1/sources/{source}"
@@ -162,7 +164,6 @@ class SourceShow(SourceNamed, frozen=True, kw_only=True):
 class SourceSchema(SourceNamed, frozen=True, kw_only=True):
     """The schema of a source."""
 
-    verb = "source.schema"
     right = Right.KNOWN
     answer: ClassVar = answers.SourceSchema
 
@@ -170,7 +171,6 @@ class SourceSchema(SourceNamed, frozen=True, kw_only=True):
 class SourceList(Asked, frozen=True, kw_only=True):
     """The sources that the asker may see or publish as."""
 
-    verb = "source.list"
     right = Right.KNOWN
     answer: ClassVar = answers.Sources
     route = "GET /v1/sources"
@@ -188,7 +188,6 @@ class OfUser(Asked, frozen=True, kw_only=True):
 class ProfileAdd(OfUser, frozen=True, kw_only=True):
     """Register a profile, or find it by ``key``."""
 
-    verb = "profile.add"
     right = Right.OWN
     adds = True
     answer: ClassVar = answers.ProfileInfo
@@ -209,7 +208,6 @@ class ProfileAddMany(OfUser, frozen=True, kw_only=True):
     remembered by their ids: repeated, one adds nothing and has the same answer.
     """
 
-    verb = "profile.add_many"
     right = Right.OWN
     adds = True
     answer: ClassVar = answers.ProfilesAdded
@@ -241,7 +239,6 @@ class ProfilesNamed(Asked, frozen=True, kw_only=True):
 class ProfileAwait(ProfileNamed, frozen=True, kw_only=True):
     """Answered when the service has ``version`` of a profile; 0: when it is gone."""
 
-    verb = "profile.await"
     answer: ClassVar = answers.ProfileAwaited
 
     version: Number = 0
@@ -250,7 +247,6 @@ class ProfileAwait(ProfileNamed, frozen=True, kw_only=True):
 class ProfileShow(ProfileNamed, frozen=True, kw_only=True):
     """Show a profile with its text."""
 
-    verb = "profile.show"
     answer: ClassVar = answers.ProfileInfo
     route = "GET /v1/profiles/{profile}"
 
@@ -258,7 +254,6 @@ class ProfileShow(ProfileNamed, frozen=True, kw_only=True):
 class ProfileList(OfUser, frozen=True, kw_only=True):
     """A page of profiles in order of registration, behind the id ``after``."""
 
-    verb = "profile.list"
     right = Right.OWN
     answer: ClassVar = answers.Profiles
 
@@ -269,14 +264,12 @@ class ProfileList(OfUser, frozen=True, kw_only=True):
 class ProfileFindMany(ProfilesNamed, frozen=True, kw_only=True):
     """The host broker of each profile."""
 
-    verb = "profile.find_many"
     answer: ClassVar = answers.Hosts
 
 
 class ProfileWarnings(ProfilesNamed, frozen=True, kw_only=True):
     """The warnings that schemas give for the profiles, at most 100 where sources have schemas."""
 
-    verb = "profile.warnings"
     answer: ClassVar = answers.Warnings
 
 
@@ -296,7 +289,6 @@ class Waits(Asked, frozen=True, kw_only=True):
 class ProfileUpdate(Waits, frozen=True, kw_only=True):
     """Replace the text of a profile."""
 
-    verb = "profile.update"
     answer: ClassVar = answers.ProfileVersion
 
     profile: Name
@@ -306,7 +298,6 @@ class ProfileUpdate(Waits, frozen=True, kw_only=True):
 class ProfileRemove(Waits, frozen=True, kw_only=True):
     """Remove a profile with all that was not delivered."""
 
-    verb = "profile.remove"
     answer: ClassVar = answers.ProfileGone
 
     profile: Name
@@ -315,7 +306,6 @@ class ProfileRemove(Waits, frozen=True, kw_only=True):
 class ProfileLive(Waits, frozen=True, kw_only=True):
     """Whether all brokers have a profile as it is now."""
 
-    verb = "profile.live"
     answer: ClassVar = answers.ProfileVersion
 
     profile: Name
@@ -324,7 +314,6 @@ class ProfileLive(Waits, frozen=True, kw_only=True):
 class ProfileUpdateMany(Waits, frozen=True, kw_only=True):
     """Replace the texts of many profiles; a text that a profile has already changes nothing."""
 
-    verb = "profile.update_many"
     answer: ClassVar = answers.ProfilesChanged
 
     profiles: Names
@@ -335,7 +324,6 @@ class ProfileUpdateMany(Waits, frozen=True, kw_only=True):
 class ProfileRemoveMany(Waits, frozen=True, kw_only=True):
     """Remove many profiles."""
 
-    verb = "profile.remove_many"
     answer: ClassVar = answers.ProfilesChanged
 
     profiles: Names
@@ -348,7 +336,6 @@ class ProfilePolicy(ProfileNamed, frozen=True, kw_only=True):
     """
 
     asked_of = "its host broker"
-    verb = "profile.policy"
     answer: ClassVar = answers.PolicyInfo
 
     policy: DeliveryPolicy | UnsetType = UNSET
@@ -374,7 +361,6 @@ class ProfileDearest(Asked, frozen=True, kw_only=True):
     """The ``count`` profiles that have taken most processor time."""
 
     asked_of = "a broker"
-    verb = "profile.dearest"
 
     count: Number = 10
 
@@ -386,7 +372,6 @@ class Sync(Asked, frozen=True, kw_only=True):
     """Answered when all that came before on this connection is on disk."""
 
     asked_of = "a broker"
-    verb = "sync"
     right = Right.KNOWN
 
 
@@ -394,14 +379,12 @@ class Dump(Asked, frozen=True, kw_only=True):
     """The matcher and the routing table."""
 
     asked_of = "a broker"
-    verb = "dump"
 
 
 class RoutingShow(Asked, frozen=True, kw_only=True):
     """The routing queries of ``link``, a neighbour."""
 
     asked_of = "a broker"
-    verb = "routing.show"
 
     link: Name
 
@@ -413,7 +396,6 @@ class Trace(Asked, frozen=True, kw_only=True):
     """
 
     asked_of = "a broker"
-    verb = "trace"
 
     source: Name
     message: bytes
@@ -426,8 +408,6 @@ class Trace(Asked, frozen=True, kw_only=True):
 class TraceCarried(Trace, frozen=True, kw_only=True):
     """The message as ``link``, a child, would get it."""
 
-    verb = "trace.carried"
-
     link: Name
 
 
@@ -435,7 +415,6 @@ class TransformShow(Asked, frozen=True, kw_only=True):
     """The transformation for ``link``, a neighbour; ``root``: of this broker's tree only."""
 
     asked_of = "a broker"
-    verb = "transform.show"
 
     link: Name
     root: Name | UnsetType = UNSET
@@ -446,7 +425,6 @@ class Observe(Asked, frozen=True, kw_only=True):
     ``figures``."""
 
     asked_of = "a broker"
-    verb = "observe"
 
     kinds: Filter = []
     sources: Filter = []
@@ -462,7 +440,6 @@ class ArchiveRead(Asked, frozen=True, kw_only=True):
     ``after``, which is ``next`` of the page before."""
 
     asked_of = "its root broker"
-    verb = "archive.read"
     right = Right.READ_ARCHIVE
     answer: ClassVar = answers.ArchivePage
 
@@ -477,7 +454,6 @@ class Statistics(Asked, frozen=True, kw_only=True):
     from the number ``first``."""
 
     asked_of = "any process"
-    verb = "statistics"
 
     of: Name = ""
     first: Number = 0
@@ -491,7 +467,6 @@ class DeadList(Asked, frozen=True, kw_only=True):
     """The dead letters of a user, or of all."""
 
     asked_of = "any process"
-    verb = "dead.list"
     right = Right.OWN
     answer: ClassVar = answers.Letters
 
@@ -508,7 +483,6 @@ class DeadLetterNamed(Asked, frozen=True, kw_only=True):
 class DeadShow(DeadLetterNamed, frozen=True, kw_only=True):
     """A dead letter with its data."""
 
-    verb = "dead.show"
     answer: ClassVar = answers.LetterShown
 
 
@@ -519,14 +493,12 @@ class DeadReplay(DeadLetterNamed, frozen=True, kw_only=True):
     back to be published.  Refused as "not-kept" where not all of it was kept.
     """
 
-    verb = "dead.replay"
     answer: ClassVar = answers.LetterReplayed
 
 
 class DeadDrop(DeadLetterNamed, frozen=True, kw_only=True):
     """Keep a dead letter no longer; a poison is handled again when it comes again."""
 
-    verb = "dead.drop"
     answer: ClassVar = answers.LetterDropped
 
 
@@ -536,7 +508,6 @@ class DeadDrop(DeadLetterNamed, frozen=True, kw_only=True):
 class Network(Asked, frozen=True, kw_only=True):
     """The address of every broker, and the processes that do not run."""
 
-    verb = "network"
     right = Right.KNOWN
     answer: ClassVar = answers.Processes
     route = "GET /v1/network"
@@ -545,7 +516,6 @@ class Network(Asked, frozen=True, kw_only=True):
 class ProcessesReport(Asked, frozen=True, kw_only=True):
     """``down``: why a node does not run, of all that do not."""
 
-    verb = "processes.report"
     answer: ClassVar = answers.Done
 
     down: dict[str, Annotated[str, Meta(max_length=256)]]
@@ -561,7 +531,6 @@ class BrokerDrain(BrokerNamed, frozen=True, kw_only=True):
     Refused as "network-cut", "network-full" or "too-late".
     """
 
-    verb = "broker.drain"
     answer: ClassVar = answers.BrokerLeaving
     route = "POST /v1/brokers/{broker}/drain"
 
@@ -572,7 +541,6 @@ class BrokerDrain(BrokerNamed, frozen=True, kw_only=True):
 class BrokerProgress(BrokerNamed, frozen=True, kw_only=True):
     """How far a broker's leaving is."""
 
-    verb = "broker.progress"
     answer: ClassVar = answers.BrokerLeaving
     route = "GET /v1/brokers/{broker}/progress"
 
@@ -583,7 +551,6 @@ class BrokerLost(BrokerNamed, frozen=True, kw_only=True):
     Refused as "network-cut", or "broker-here" while it is connected.
     """
 
-    verb = "broker.lost"
     answer: ClassVar = answers.BrokerLoss
     route = "POST /v1/brokers/{broker}/lost"
 
@@ -594,7 +561,6 @@ class TopologyApply(Asked, frozen=True, kw_only=True):
     """Change the network to the topology file ``text``; ``lost``: brokers that died with their
     disks."""
 
-    verb = "topology.apply"
     answer: ClassVar = answers.ShapeChange
     route = "POST /v1/topology"
 
@@ -606,7 +572,6 @@ class TopologyApply(Asked, frozen=True, kw_only=True):
 class TopologyProgress(Asked, frozen=True, kw_only=True):
     """Which brokers have the newest version of the network."""
 
-    verb = "topology.progress"
     answer: ClassVar = answers.ShapeProgress
     route = "GET /v1/topology/progress"
 
@@ -614,7 +579,6 @@ class TopologyProgress(Asked, frozen=True, kw_only=True):
 class TopologyShow(Asked, frozen=True, kw_only=True):
     """The network as it runs."""
 
-    verb = "topology.show"
     answer: ClassVar = answers.Shape
     route = "GET /v1/topology"
 
@@ -622,7 +586,6 @@ class TopologyShow(Asked, frozen=True, kw_only=True):
 class TopologyProcesses(Asked, frozen=True, kw_only=True):
     """The topology file that the processes of the network follow."""
 
-    verb = "topology.processes"
     answer: ClassVar = answers.TopologyText
 
 
@@ -632,7 +595,6 @@ class AuditList(Asked, frozen=True, kw_only=True):
     One page of it, behind the number ``after``.
     """
 
-    verb = "audit.list"
     right = Right.ADMIN
     answer: ClassVar = answers.AuditPage
     route = "GET /v1/audit"
@@ -656,7 +618,6 @@ class Whoami(Asked, frozen=True, kw_only=True):
 class AccessList(Asked, frozen=True, kw_only=True):
     """List the rules of access."""
 
-    verb = "access.list"
     right = Right.ADMIN
     answer: ClassVar = answers.Rules
     route = "GET /v1/access"
@@ -676,7 +637,6 @@ class AccessRule(Asked, frozen=True, kw_only=True):
 class AccessGrant(AccessRule, frozen=True, kw_only=True):
     """Give a principal a role."""
 
-    verb = "access.grant"
     answer: ClassVar = answers.RuleChanged
     route = "POST /v1/access/grant"
     is_command = True
@@ -685,7 +645,6 @@ class AccessGrant(AccessRule, frozen=True, kw_only=True):
 class AccessRevoke(AccessRule, frozen=True, kw_only=True):
     """Take a role from a principal."""
 
-    verb = "access.revoke"
     answer: ClassVar = answers.RuleChanged
     route = "POST /v1/access/revoke"
     is_command = True
@@ -694,7 +653,6 @@ class AccessRevoke(AccessRule, frozen=True, kw_only=True):
 class TokenList(Asked, frozen=True, kw_only=True):
     """List the tokens, without their secrets."""
 
-    verb = "token.list"
     right = Right.ADMIN
     answer: ClassVar = answers.Tokens
     route = "GET /v1/tokens"
@@ -704,7 +662,6 @@ class TokenList(Asked, frozen=True, kw_only=True):
 class TokenIssue(Asked, frozen=True, kw_only=True):
     """Register a token by its digest; ``only``: (role, scope) to which it is bound."""
 
-    verb = "token.issue"
     right = Right.ADMIN
     answer: ClassVar = answers.TokenIssued
 
@@ -717,7 +674,6 @@ class TokenIssue(Asked, frozen=True, kw_only=True):
 class TokenRevoke(Asked, frozen=True, kw_only=True):
     """Revoke a token by its id."""
 
-    verb = "token.revoke"
     right = Right.ADMIN
     answer: ClassVar = answers.TokenRevoked
     route = "DELETE /v1/tokens/{token}"
@@ -736,7 +692,6 @@ class TaxonomyNamed(Asked, frozen=True, kw_only=True):
 class TaxonomyPut(TaxonomyNamed, frozen=True, kw_only=True):
     """Register a taxonomy, a graph of the media type ``syntax``."""
 
-    verb = "taxonomy.put"
     adds = True
     answer: ClassVar = answers.TaxonomyPut
 
@@ -747,7 +702,6 @@ class TaxonomyPut(TaxonomyNamed, frozen=True, kw_only=True):
 class TaxonomyList(Asked, frozen=True, kw_only=True):
     """List the taxonomies by name."""
 
-    verb = "taxonomy.list"
     right = Right.KNOWN
     answer: ClassVar = answers.Taxonomies
     route = "GET /v1/taxonomies"
@@ -757,7 +711,6 @@ class TaxonomyList(Asked, frozen=True, kw_only=True):
 class TaxonomyShow(TaxonomyNamed, frozen=True, kw_only=True):
     """A taxonomy as it was put."""
 
-    verb = "taxonomy.show"
     right = Right.KNOWN
     answer: ClassVar = answers.TaxonomyText
 
@@ -765,7 +718,6 @@ class TaxonomyShow(TaxonomyNamed, frozen=True, kw_only=True):
 class TaxonomyRemove(TaxonomyNamed, frozen=True, kw_only=True):
     """Remove a taxonomy."""
 
-    verb = "taxonomy.remove"
     answer: ClassVar = answers.TaxonomyGone
     route = "DELETE /v1/taxonomies/{name}"
     is_command = True
@@ -774,7 +726,6 @@ class TaxonomyRemove(TaxonomyNamed, frozen=True, kw_only=True):
 class PlanUse(Asked, frozen=True, kw_only=True):
     """Place all profiles to come by the text of a plan; empty: by no plan."""
 
-    verb = "plan.use"
     answer: ClassVar = answers.PlanUsed
 
     plan: PlanText
@@ -783,13 +734,9 @@ class PlanUse(Asked, frozen=True, kw_only=True):
 class PlanShow(Asked, frozen=True, kw_only=True):
     """The plan in force."""
 
-    verb = "plan.show"
-
 
 class PlanCensus(Asked, frozen=True, kw_only=True):
     """How many profiles are where ``plan`` has them; absent: the plan in force."""
-
-    verb = "plan.census"
 
     plan: PlanText = b""
 
@@ -798,7 +745,6 @@ class PlanApply(Asked, frozen=True, kw_only=True):
     """Move profiles to where the plan in force has them: ``rate`` begin in a second, ``at_once``
     are under way."""
 
-    verb = "plan.apply"
     answer: ClassVar = answers.PlanProgress
 
     rate: Annotated[float, Meta(gt=0, le=PLAN_RATE_MAX)] = PLAN_RATE
@@ -808,7 +754,6 @@ class PlanApply(Asked, frozen=True, kw_only=True):
 class PlanProgress(Asked, frozen=True, kw_only=True):
     """How far the moves to the plan are."""
 
-    verb = "plan.progress"
     answer: ClassVar = answers.PlanProgress
     route = "GET /v1/plan/progress"
 
@@ -816,7 +761,6 @@ class PlanProgress(Asked, frozen=True, kw_only=True):
 class PlanPause(Asked, frozen=True, kw_only=True):
     """Begin no more moves for now."""
 
-    verb = "plan.pause"
     answer: ClassVar = answers.PlanProgress
     route = "POST /v1/plan/pause"
     is_command = True
@@ -825,7 +769,6 @@ class PlanPause(Asked, frozen=True, kw_only=True):
 class PlanResume(Asked, frozen=True, kw_only=True):
     """Go on with moves that were paused."""
 
-    verb = "plan.resume"
     answer: ClassVar = answers.PlanProgress
     route = "POST /v1/plan/resume"
     is_command = True
@@ -834,7 +777,6 @@ class PlanResume(Asked, frozen=True, kw_only=True):
 class PlanAbort(Asked, frozen=True, kw_only=True):
     """Begin no more moves, and leave profiles where they are."""
 
-    verb = "plan.abort"
     answer: ClassVar = answers.PlanProgress
     route = "POST /v1/plan/abort"
     is_command = True
@@ -843,7 +785,6 @@ class PlanAbort(Asked, frozen=True, kw_only=True):
 class PlanAuto(Asked, frozen=True, kw_only=True):
     """Whether the network plans by itself; ``on``: whether it shall from now on."""
 
-    verb = "plan.auto"
     answer: ClassVar = answers.AutoPlan
     route = "POST /v1/plan/auto"
 
@@ -868,6 +809,7 @@ def user_meant(named: str, asker: Principal | None) -> str:
 TABLE: tuple[type[Asked], ...] = tuple(
     kind
     for kind in list(globals().values())
-    if isinstance(kind, type) and issubclass(kind, Asked) and kind.verb
+    if isinstance(kind, type) and issubclass(kind, Asked)
+    if kind is Trace or not kind.__subclasses__()  # others share the fields of some
 )
 """All verbs."""

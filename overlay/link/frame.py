@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import ClassVar, TypeVar
 
@@ -78,9 +79,11 @@ FRAME_TYPES: dict[str, type[Frame]] = {}
 
 
 def on_the_wire(cls: FrameType) -> FrameType:
-    """Make a frame's class known to the codec."""
-    if not cls.type or cls.type in FRAME_TYPES:
-        raise ValueError(f"frame type {cls.type!r} of {cls.__name__} is empty or taken")
+    """Make a frame's class known to the codec, by its name as a word, unless it says another."""
+    if "type" not in vars(cls):
+        cls.type = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+    if cls.type in FRAME_TYPES:
+        raise ValueError(f"frame type {cls.type!r} of {cls.__name__} is taken")
     FRAME_TYPES[cls.type] = cls
     return cls
 

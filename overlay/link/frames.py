@@ -76,8 +76,6 @@ class Hello(Frame, frozen=True):
     is the other end), and use those ``features`` that both have.
     """
 
-    type: ClassVar[str] = "hello"
-
     version: Whole
     role: Name
     peer: Name
@@ -111,8 +109,6 @@ class Hello(Frame, frozen=True):
 class Ack(Frame, frozen=True):
     """Everything on channel (``about``, ``key``) up to ``sequence`` is taken, durably."""
 
-    type: ClassVar[str] = "ack"
-
     about: FlowNumber
     key: Name
     sequence: SequenceNumber
@@ -123,8 +119,6 @@ class PassedOn(Frame, frozen=True):
     """What was taken on channel (``about``, ``key``) up to ``sequence`` has been acknowledged to
     the sender by all to whom it had to be passed on; ``partly``: but those that are away for long.
     """
-
-    type: ClassVar[str] = "passed-on"
 
     about: FlowNumber
     key: Name
@@ -139,8 +133,6 @@ class Skipped(Frame, frozen=True):
     This receiver has acknowledged them; one that starts anew without a store knows no more of it.
     """
 
-    type: ClassVar[str] = "skipped"
-
     about: FlowNumber
     key: Name
     through: SequenceNumber
@@ -150,16 +142,12 @@ class Skipped(Frame, frozen=True):
 class Ping(Frame, frozen=True):
     """Are you there?"""
 
-    type: ClassVar[str] = "ping"
-
     nonce: Whole
 
 
 @on_the_wire
 class Pong(Frame, frozen=True):
     """Yes; ``nonce`` is the ping's."""
-
-    type: ClassVar[str] = "pong"
 
     nonce: Whole
 
@@ -179,8 +167,6 @@ class ErrorFrame(Frame, frozen=True):
 class Request(Frame, frozen=True):
     """A question; ``request`` is chosen by the asker and comes back in the Response."""
 
-    type: ClassVar[str] = "request"
-
     request: Name
     verb: Name
     arguments: Annotated[Mapping[str, object], BODY]
@@ -189,8 +175,6 @@ class Request(Frame, frozen=True):
 @on_the_wire
 class Response(Frame, frozen=True):
     """The answer: ``result`` is the result, or {"code", "message", ...} when not ``ok``."""
-
-    type: ClassVar[str] = "response"
 
     request: Name
     ok: bool
@@ -201,8 +185,6 @@ class Response(Frame, frozen=True):
 class Observed(Frame, frozen=True):
     """What an observer asked to see as it happens; best effort, may be dropped."""
 
-    type: ClassVar[str] = "observed"
-
     events: Annotated[Sequence[Mapping[str, object]], Meta(max_length=4_096), BODY]
 
 
@@ -211,8 +193,6 @@ class Relayed(Frame, frozen=True):
     """A piece of a connection between two brokers whose link is gone, by way of the registration
     service: ``broker`` is the other end, ``number`` counts the pieces of a ``tunnel`` from 1; a
     ``closing`` piece is the last."""
-
-    type: ClassVar[str] = "relayed"
 
     broker: Name
     tunnel: Whole
@@ -230,8 +210,6 @@ class DictionaryTrained(MessageFrame, frozen=True):
     """``payload`` is the compression dictionary with which messages of ``source`` in ``form`` may
     be packed from here on: on the message flow, ahead of the messages that take it."""
 
-    type: ClassVar[str] = "dictionary-trained"
-
     root: Name
     source: Name
     form: Name
@@ -242,8 +220,6 @@ class DictionaryTrained(MessageFrame, frozen=True):
 class SourceChanged(MessageFrame, frozen=True):
     """``source`` is in this ``version`` from here on, as in SourceAnnounced: on the message flow,
     as the messages that follow on the tree ``root`` may be in the words of its new schema."""
-
-    type: ClassVar[str] = "source-changed"
 
     root: Name
     source: Name
@@ -264,8 +240,6 @@ class SourceChanged(MessageFrame, frozen=True):
 class SourceGone(MessageFrame, frozen=True):
     """There is no ``source`` any more: no message of it follows on the tree ``root``."""
 
-    type: ClassVar[str] = "source-gone"
-
     root: Name
     source: Name
 
@@ -274,8 +248,6 @@ class SourceGone(MessageFrame, frozen=True):
 class TaxonomiesInForce(MessageFrame, frozen=True):
     """The taxonomies by which the graphs of the messages that follow on the tree ``root`` are
     closed, as in TaxonomiesAnnounced."""
-
-    type: ClassVar[str] = "taxonomies-in-force"
 
     root: Name
     version: Whole
@@ -287,8 +259,6 @@ class TreeBegun(MessageFrame, frozen=True):
     """The first frame on the way down the new tree ``root``: tell your parent on it what you want
     of it.  It comes in the place of the tree ``after``; "" for none."""
 
-    type: ClassVar[str] = "tree-begun"
-
     root: Name
     after: Name = ""
 
@@ -296,8 +266,6 @@ class TreeBegun(MessageFrame, frozen=True):
 @on_the_wire
 class TreeEnded(MessageFrame, frozen=True):
     """The last frame on the way down the tree ``root``: no message comes behind it."""
-
-    type: ClassVar[str] = "tree-ended"
 
     root: Name
 
@@ -315,8 +283,6 @@ class Publish(WithHeaders, frozen=True):
     ``format``: a wire format, or the media type of a graph, as text/turtle.
     """
 
-    type: ClassVar[str] = "publish"
-
     source: Name
     format: Name
     payload: bytes
@@ -325,8 +291,6 @@ class Publish(WithHeaders, frozen=True):
 @on_the_wire
 class PublishOnce(Publish, frozen=True):
     """One that may have been published before: ``key`` is the digest of its publish key."""
-
-    type: ClassVar[str] = "publish-once"
 
     key: Annotated[bytes, Meta(max_length=DIGEST_BYTES)]
 
@@ -342,8 +306,6 @@ class AcceptedBefore(MessageFrame, frozen=True):
     """Message ``number`` has the publish key of message ``first``, which was accepted: so it is not
     published again."""
 
-    type: ClassVar[str] = "accepted-before"
-
     source: Name
     number: SequenceNumber
     first: SequenceNumber
@@ -352,8 +314,6 @@ class AcceptedBefore(MessageFrame, frozen=True):
 @on_the_wire
 class Refused(MessageFrame, frozen=True):
     """Message ``number`` was not taken; ``line`` and ``column`` count from 1, 0 is unknown."""
-
-    type: ClassVar[str] = "refused"
 
     source: Name
     number: SequenceNumber
@@ -367,14 +327,10 @@ class Refused(MessageFrame, frozen=True):
 class Message(CarriedMessage, MessageFrame, frozen=True):
     """A message on its way down a broadcast tree."""
 
-    type: ClassVar[str] = "message"
-
 
 @on_the_wire
 class MessageAgain(Message, frozen=True):
     """One that somebody on its way could not read: it may come behind later ones."""
-
-    type: ClassVar[str] = "message-again"
 
 
 # -------------------------------------------------------------------------------------------------
@@ -405,8 +361,6 @@ class CatalogWanted(CatalogFrame, frozen=True):
     own, and of the root brokers that are ``lost``.  ``rebuild`` is what the answer is to say: one
     to a service that has lost its store since may still be on its way."""
 
-    type: ClassVar[str] = "catalog-wanted"
-
     lost: Annotated[list[Name], Meta(max_length=1_000), BODY]
     rebuild: Name = ""
 
@@ -417,8 +371,6 @@ class CatalogTold(CatalogFrame, frozen=True):
     shape it has ``agreed`` on one and ``settled`` one, and reached a ``stage`` of ``version``
     (ShapeReached).  The highest numbers that it has heard of are those of a ``profile``, and of a
     ``move``.  ``rebuild``: as asked, "" by an earlier release."""
-
-    type: ClassVar[str] = "catalog-told"
 
     agreed: Whole
     settled: Whole
@@ -434,8 +386,6 @@ class ProfilesHosted(QueryFrame, frozen=True):
     """The sender hosts these profiles (id, user, text, version, the version that is live or 0,
     whether it only stands by)."""
 
-    type: ClassVar[str] = "profiles-hosted"
-
     profiles: Annotated[
         list[tuple[Name, Name, Text, Whole, Whole, bool]], Meta(max_length=PROFILES_MAX), BODY
     ]
@@ -445,8 +395,6 @@ class ProfilesHosted(QueryFrame, frozen=True):
 class ProfilesMoving(QueryFrame, frozen=True):
     """What the sender knows of profiles is told; these are ``coming`` to it (id, move, version), or
     ``leaving`` it (id, move, version, whether it has let go).  ``rebuild``: as in CatalogTold."""
-
-    type: ClassVar[str] = "profiles-moving"
 
     coming: Annotated[list[tuple[Name, SequenceNumber, Whole]], Meta(max_length=PROFILES_MAX), BODY]
     leaving: Annotated[
@@ -467,8 +415,6 @@ class RoutingDelta(QueryFrame, frozen=True):
     """The routing query of the sender's branch that is called ``root``, on all trees that have it
     (``branches.py``), gains and loses these disjuncts (texts)."""
 
-    type: ClassVar[str] = "routing-delta"
-
     root: Name
     added: Annotated[list[Text], Meta(max_length=65_536), BODY]
     removed: Annotated[list[Text], Meta(max_length=65_536), BODY]
@@ -478,8 +424,6 @@ class RoutingDelta(QueryFrame, frozen=True):
 class NeedsDelta(QueryFrame, frozen=True):
     """What the sender's branch that is called ``root`` needs of messages gains and loses these
     needs (texts).  ``number`` rises by one a frame, from 2; see ``reflects`` of Message."""
-
-    type: ClassVar[str] = "needs-delta"
 
     root: Name
     number: SequenceNumber
@@ -494,8 +438,6 @@ class TreeReady(QueryFrame, frozen=True):
     On the query flow, because it must stay behind the RoutingDelta that says what is wanted there.
     """
 
-    type: ClassVar[str] = "tree-ready"
-
     root: Name
     source: Name
 
@@ -504,8 +446,6 @@ class TreeReady(QueryFrame, frozen=True):
 class BranchReady(QueryFrame, frozen=True):
     """The sender's branch, called ``root``, of the new tree ``tree`` is set up: behind the
     RoutingDelta that says what is wanted there."""
-
-    type: ClassVar[str] = "branch-ready"
 
     root: Name
     tree: Name
@@ -516,8 +456,6 @@ class LiveMarker(QueryFrame, frozen=True):
     """Sent up the trees of ``roots``, which all have the sender's branch ``root``, after a change
     at ``host``; everything before it is in force where it arrives."""
 
-    type: ClassVar[str] = "live-marker"
-
     root: Name
     host: Name
     marker: Whole
@@ -527,8 +465,6 @@ class LiveMarker(QueryFrame, frozen=True):
 @on_the_wire
 class LiveReached(QueryFrame, frozen=True):
     """The marker has reached ``broker`` on its way to ``roots``; travels back down to ``host``."""
-
-    type: ClassVar[str] = "live-reached"
 
     root: Name
     host: Name
@@ -543,8 +479,6 @@ class PlaceProfile(QueryFrame, frozen=True):
     it; or, where the host broker ``lost`` is gone for good, to another, whose first delivery comes
     behind the number ``behind``."""
 
-    type: ClassVar[str] = "place-profile"
-
     profile: Name
     user: Name
     text: Annotated[Text, BODY]
@@ -558,8 +492,6 @@ class PlaceProfile(QueryFrame, frozen=True):
 class PlaceProfiles(QueryFrame, frozen=True):
     """The registration service gives new profiles (id, user, text) to their host broker."""
 
-    type: ClassVar[str] = "place-profiles"
-
     profiles: Annotated[list[tuple[Name, Name, Text]], Meta(max_length=PROFILES_MAX), BODY]
 
 
@@ -567,8 +499,6 @@ class PlaceProfiles(QueryFrame, frozen=True):
 class DeliveryPolicies(QueryFrame, frozen=True):
     """How profiles are kept (id, and a DeliveryPolicy): the registration service tells a broker
     ahead of the profile, a host broker tells the service when it was changed there."""
-
-    type: ClassVar[str] = "delivery-policies"
 
     policies: Annotated[
         list[tuple[Name, Name, Whole, Whole, Whole, Whole, Whole]],
@@ -592,8 +522,6 @@ class DeliveryPolicies(QueryFrame, frozen=True):
 class ProfilesPlaced(QueryFrame, frozen=True):
     """The host broker has these profiles, each in the version in which it was given them."""
 
-    type: ClassVar[str] = "profiles-placed"
-
     profiles: Annotated[list[Name], Meta(max_length=PROFILES_MAX), BODY]
 
 
@@ -601,16 +529,12 @@ class ProfilesPlaced(QueryFrame, frozen=True):
 class ProfilesChanged(QueryFrame, frozen=True):
     """Profiles have new versions (id, version, text), or are gone (text None)."""
 
-    type: ClassVar[str] = "profiles-changed"
-
     profiles: Annotated[list[tuple[Name, Whole, Text | None]], Meta(max_length=PROFILES_MAX), BODY]
 
 
 @on_the_wire
 class ProfilesLive(QueryFrame, frozen=True):
     """Every broker on the way has these versions of profiles (id, version)."""
-
-    type: ClassVar[str] = "profiles-live"
 
     profiles: Annotated[list[tuple[Name, Whole]], Meta(max_length=PROFILES_MAX), BODY]
 
@@ -624,15 +548,11 @@ class Undecoded(CarriedMessage, QueryFrame, frozen=True):
     On the query flow, which is never held back: the channel of messages is the other direction.
     """
 
-    type: ClassVar[str] = "undecoded"
-
 
 @on_the_wire
 class DictionaryHeld(QueryFrame, frozen=True):
     """The sender's part of the tree of ``root`` has this ``version`` of the compression dictionary
     of ``source`` in ``form``: no message given back after this was packed with an older one."""
-
-    type: ClassVar[str] = "dictionary-held"
 
     root: Name
     source: Name
@@ -645,8 +565,6 @@ class PlanInForce(QueryFrame, frozen=True):
     """Profiles are placed by this plan from now on; ``plan`` "": by none.  ``payload`` is its
     text, from which a host broker knows the partitions of its profiles."""
 
-    type: ClassVar[str] = "plan-in-force"
-
     plan: Name
     payload: bytes = b""
 
@@ -656,8 +574,6 @@ class PartitionsMatched(QueryFrame, frozen=True):
     """What the sender has counted since it last said so: messages ``accepted`` of its sources, and
     for each partition of ``plan`` that it hosts the messages that matched a profile of it
     (partition, messages)."""
-
-    type: ClassVar[str] = "partitions-matched"
 
     plan: Name
     accepted: Whole
@@ -706,8 +622,6 @@ class SourceAnnounced(CatalogFrame, frozen=True):
     taken all messages through ``taken``, as far as is known.  ``version`` counts its updates from
     1; a root broker that knows an older one tells its tree among the messages (SourceChanged)."""
 
-    type: ClassVar[str] = "source-announced"
-
     source: Name
     name: Name
     root: Name
@@ -732,8 +646,6 @@ class SourceAnnounced(CatalogFrame, frozen=True):
 class SourceReady(CatalogFrame, frozen=True):
     """The whole tree knows this ``version`` of ``source``; it may publish."""
 
-    type: ClassVar[str] = "source-ready"
-
     source: Name
     version: Whole = 1
 
@@ -743,8 +655,6 @@ class SourceRemoved(CatalogFrame, frozen=True):
     """There is no ``source`` any more: its root broker, to which this goes, takes nothing of it,
     tells its tree behind the last message (SourceGone), and answers with SourceReleased."""
 
-    type: ClassVar[str] = "source-removed"
-
     source: Name
 
 
@@ -752,8 +662,6 @@ class SourceRemoved(CatalogFrame, frozen=True):
 class SourceReleased(CatalogFrame, frozen=True):
     """The sender is the root broker of ``source`` no longer; it has taken all messages through
     ``taken``, and takes no more."""
-
-    type: ClassVar[str] = "source-released"
 
     source: Name
     taken: SequenceNumber
@@ -766,8 +674,6 @@ class KeysReleased(CatalogFrame, frozen=True):
     calendar.
     It says so ahead of SourceReleased, and the next root broker is told ahead of SourceAnnounced.
     Takes the feature ``moved-keys``."""
-
-    type: ClassVar[str] = "keys-released"
 
     source: Name
     at: Whole
@@ -791,8 +697,6 @@ class ShapeAnnounced(CatalogFrame, frozen=True):
     the topology and out of use, ``lost`` the brokers from which nothing is to be awaited, ``away``
     those that no tree leads through, as they are away."""
 
-    type: ClassVar[str] = "shape-announced"
-
     version: Whole
     trees: Annotated[list[tuple[Name, Whole]], Meta(max_length=1_000), BODY]
     down: Annotated[list[tuple[Name, Name]], Meta(max_length=10_000), BODY]
@@ -805,16 +709,12 @@ class ShapeAnnounced(CatalogFrame, frozen=True):
 class ShapeAgreed(CatalogFrame, frozen=True):
     """Every broker holds ``version`` of the shape: trees may be set up by it."""
 
-    type: ClassVar[str] = "shape-agreed"
-
     version: Whole
 
 
 @on_the_wire
 class ShapeSettled(CatalogFrame, frozen=True):
     """Nothing of before ``version`` of the shape is left anywhere: it may be forgotten."""
-
-    type: ClassVar[str] = "shape-settled"
 
     version: Whole
 
@@ -825,8 +725,6 @@ class ShapeReached(CatalogFrame, frozen=True):
     own sources publish goes down the new tree; 3: nothing of before is left here, or waits for a
     neighbour."""
 
-    type: ClassVar[str] = "shape-reached"
-
     version: Whole
     stage: Annotated[int, Meta(ge=0, le=SETTLED)]
 
@@ -836,8 +734,6 @@ class LinkReported(CatalogFrame, frozen=True):
     """The sender has had no connection with ``neighbour`` for so long that its link counts as
     down (or has had one again, ``up``).  ``kept``: the sender has all that the neighbour may have
     taken and not passed on."""
-
-    type: ClassVar[str] = "link-reported"
 
     neighbour: Name
     up: bool
@@ -850,8 +746,6 @@ class TaxonomiesAnnounced(CatalogFrame, frozen=True):
     publish from now on: ``payload`` (formats/graph/taxonomy.py, compressed with zlib; empty for
     none), and ``version``, which grows with every change."""
 
-    type: ClassVar[str] = "taxonomies-announced"
-
     version: Whole
     payload: bytes
 
@@ -862,8 +756,6 @@ class AccessAnnounced(CatalogFrame, frozen=True):
     tokens (principal, digest, second at which it expires, [(role, scope)]); and the serial numbers
     of certificates that nobody may show any more.  ``version`` grows with every change of the
     table."""
-
-    type: ClassVar[str] = "access-announced"
 
     rules: Annotated[list[tuple[Name, Name, Name]], Meta(max_length=20_000), BODY]
     tokens: Annotated[
@@ -948,8 +840,6 @@ class Attach(Frame, frozen=True):
     away, and nothing is kept until somebody takes the profile again; the last mode counts.
     """
 
-    type: ClassVar[str] = "attach"
-
     profiles: Annotated[
         list[tuple[Slot, Name, SequenceNumber, Mode]], Meta(max_length=SLOTS_MAX), BODY
     ]
@@ -959,8 +849,6 @@ class Attach(Frame, frozen=True):
 class Detached(Frame, frozen=True):
     """Nothing comes in this slot any more: ``code`` is "unknown-profile", "moved", "forgotten",
     "replaced", "too-many" or "too-slow"."""
-
-    type: ClassVar[str] = "detached"
 
     slot: Slot
     code: Name
@@ -972,7 +860,6 @@ class Deliveries(Frame, frozen=True):
     """What message ``number`` of ``source`` gives for all profiles of this connection that have the
     same results of it: a slot each, and its number there."""
 
-    type: ClassVar[str] = "deliveries"
     flow: ClassVar[Flow] = Flow.MESSAGE
 
     source: Name
@@ -992,8 +879,6 @@ class Taken(Frame, frozen=True):
     """In each slot all through a number is done and need not come again; in one that is shared, the
     delivery of this number."""
 
-    type: ClassVar[str] = "taken"
-
     slots: Slots
     numbers: Numbers
 
@@ -1005,8 +890,6 @@ class Taken(Frame, frozen=True):
 class Rejected(Frame, frozen=True):
     """In a slot that is shared, whoever was sent the delivery of this number could not do with it,
     for a ``reason``: it is to come again (overlay/delivery_policy.py)."""
-
-    type: ClassVar[str] = "rejected"
 
     slot: Slot
     number: SequenceNumber
@@ -1021,7 +904,6 @@ class Missed(Frame, frozen=True):
     In a slot that is shared, that is of the one number, which is to be taken.
     """
 
-    type: ClassVar[str] = "missed"
     flow: ClassVar[Flow] = Flow.MESSAGE
 
     slot: Slot
@@ -1127,8 +1009,6 @@ class StandBy(QueryFrame, frozen=True):
     """A profile is to be announced and matched, and not delivered yet; once more with each new
     version that it gets at its host meanwhile."""
 
-    type: ClassVar[str] = "stand-by"
-
     profile: Name
     move: SequenceNumber
     user: Name
@@ -1141,8 +1021,6 @@ class StandingBy(QueryFrame, frozen=True):
     """This version of the profile is live at the host that stands by: every root sends it what
     the profile wants, and it keeps it."""
 
-    type: ClassVar[str] = "standing-by"
-
     profile: Name
     move: SequenceNumber
     version: Whole
@@ -1152,8 +1030,6 @@ class StandingBy(QueryFrame, frozen=True):
 class ReleaseProfile(QueryFrame, frozen=True):
     """The host is to ask for the watershed, deliver up to it, and let go of the profile; of no
     effect when the profile has another version by now, or is gone."""
-
-    type: ClassVar[str] = "release-profile"
 
     profile: Name
     move: SequenceNumber
@@ -1170,8 +1046,6 @@ class ProfileReleased(QueryFrame, frozen=True):
     ``unclaimed_since``: the second since when nobody has claimed it, 0 if somebody has.
     """
 
-    type: ClassVar[str] = "profile-released"
-
     profile: Name
     move: SequenceNumber
     version: Whole
@@ -1187,8 +1061,6 @@ class ProfileReleased(QueryFrame, frozen=True):
 class HandoverWanted(QueryFrame, frozen=True):
     """The new host asks for the next results that wait at the old one, those after ``after``."""
 
-    type: ClassVar[str] = "handover-wanted"
-
     profile: Name
     move: SequenceNumber
     after: SequenceNumber
@@ -1202,8 +1074,6 @@ class HandedOver(QueryFrame, frozen=True):
     What is between two of them is gone.  Without a ``source`` it is no delivery: nothing waits any
     more, and the mailbox stands at ``position``.
     """
-
-    type: ClassVar[str] = "handed-over"
 
     profile: Name
     move: SequenceNumber
@@ -1222,8 +1092,6 @@ class HandedOver(QueryFrame, frozen=True):
 class ProfileTaken(QueryFrame, frozen=True):
     """The new host has all that waited and delivers from here on."""
 
-    type: ClassVar[str] = "profile-taken"
-
     profile: Name
     move: SequenceNumber
     version: Whole
@@ -1234,8 +1102,6 @@ class MoveEnded(QueryFrame, frozen=True):
     """To the old host: the profile lives elsewhere now.  To one that stands by: it stays where it
     is.  In either case all that is kept for the move is to be forgotten."""
 
-    type: ClassVar[str] = "move-ended"
-
     profile: Name
     move: SequenceNumber
 
@@ -1244,8 +1110,6 @@ class MoveEnded(QueryFrame, frozen=True):
 class WatershedMarker(QueryFrame, frozen=True):
     """Sent up the tree of ``root`` by ``host``, which profiles leave or come to: where is the
     watershed?"""
-
-    type: ClassVar[str] = "watershed-marker"
 
     root: Name
     host: Name
@@ -1256,8 +1120,6 @@ class WatershedMarker(QueryFrame, frozen=True):
 class WatershedReached(MessageFrame, frozen=True):
     """The root's answer, on its way down to ``host`` behind all messages up to the last numbers of
     its sources (source, number), which are the watershed."""
-
-    type: ClassVar[str] = "watershed-reached"
 
     root: Name
     host: Name

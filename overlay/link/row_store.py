@@ -11,28 +11,20 @@ The core never sees it: a shell reads the rows at a start, and carries out what 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from overlay.link.events import Delete, Put
 
 
-class NetChanges(NamedTuple):
-    """What changes come to: the ``rows`` that there are in the end, by (space, key), and those that
-    are ``gone``; how many ``puts`` and ``deletes`` they were."""
-
-    rows: dict[tuple[str, str], bytes]
-    gone: dict[tuple[str, str], None]
-    puts: int
-    deletes: int
-
-
-def net_changes(changes: Iterable[Put | Delete]) -> NetChanges:
-    """Of changes in order."""
-    count = puts = 0
+def net_changes(
+    changes: Iterable[Put | Delete],
+) -> tuple[dict[tuple[str, str], bytes], dict[tuple[str, str], None], int]:
+    """What changes in order come to: the rows that there are in the end, by (space, key), and those
+    that are gone; how many puts there were."""
+    puts = 0
     rows: dict[tuple[str, str], bytes] = {}
     gone: dict[tuple[str, str], None] = {}
     for change in changes:
-        count += 1
         name = change.space, change.key
         if isinstance(change, Put):
             puts += 1
@@ -41,7 +33,7 @@ def net_changes(changes: Iterable[Put | Delete]) -> NetChanges:
         else:
             rows.pop(name, None)
             gone[name] = None
-    return NetChanges(rows, gone, puts, count - puts)
+    return rows, gone, puts
 
 
 class RowStore(Protocol):
@@ -93,7 +85,7 @@ class NodeStore(RowStore, Protocol):
         ...
 
     def statistics(self) -> dict[str, object]:
-        """``where``, ``commits``, ``puts``, ``deletes``."""
+        """``commits``, ``puts``."""
         ...
 
     def close(self) -> None:

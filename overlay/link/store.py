@@ -86,7 +86,7 @@ class Store:
         self.path = Path(path)
         self.where = str(path)
         self.epoch = 0
-        self._commits = self._puts = self._deletes = 0
+        self._commits = self._puts = 0
         self._failure = ""  # why it does nothing any more
         with _errors(self.path):
             self._head, chain = _opened_head(self.path)
@@ -177,10 +177,10 @@ class Store:
 
         DiskFull where there is no room, and nothing is changed; at any other StoreError it is not
         known whether they are on the disk, and the store does nothing any more."""
-        net = net_changes(changes)
-        rows = {name: (check_sum(*name, value), value) for name, value in net.rows.items()}
+        values, lost, puts = net_changes(changes)
+        rows = {name: (check_sum(*name, value), value) for name, value in values.items()}
         gone: dict[str, list[str]] = {}  # keys by space
-        for space, key in net.gone:
+        for space, key in lost:
             gone.setdefault(space, []).append(key)
         after = self._chain.next((list(rows), [row[0] for row in rows.values()], gone))
         with self._used():
@@ -192,8 +192,7 @@ class Store:
                 raise self._failed(str(error)) from error
         self._chain = after
         self._commits += 1
-        self._puts += net.puts
-        self._deletes += net.deletes
+        self._puts += puts
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -210,11 +209,9 @@ class Store:
 
     def statistics(self) -> dict[str, object]:
         return {
-            "where": self.where,
             "commit": self._chain.number,
             "commits": self._commits,
             "puts": self._puts,
-            "deletes": self._deletes,
         }
 
     def _carry_out(

@@ -57,9 +57,8 @@ class Cost:
 class FormatChoice:
     """The choice for one link."""
 
-    def __init__(self, start: WireFormat = WireFormat.BINARY) -> None:
-        """``start`` is in force until enough is measured."""
-        self.chosen = start
+    def __init__(self) -> None:
+        self.chosen = WireFormat.BINARY  # until enough is measured
         self._means: dict[WireFormat, Cost] = {}
         self._bytes_per_second = 0.0
         self._measured = 0
