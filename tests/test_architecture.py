@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -264,3 +265,40 @@ def test_a_setting_is_declared_in_its_record_alone() -> None:
         if node.name != table and len(names & declared) > 1
     ]
     assert found == []
+
+
+MEDIA = {  # in an order and with bytes of its own: on the wire, on disk, and to people
+    ("SourceEntry", "SourceInfo"),
+    ("SourceAnnounced", "SourceEntry"),
+    ("SourceAnnounced", "SourceInfo"),
+    ("SourceAnnounced", "SourceChanged"),
+    ("SourceChanged", "SourceEntry"),
+    ("SourceChanged", "SourceInfo"),
+    ("DeadLetter", "Letter"),
+    ("CarriedMessage", "DeferredRow"),
+    ("ProfileEntry", "ProfileInfo"),
+    ("PlanProgress", "_ApplicationRow"),
+    ("AutoPlan", "_DecisionRow"),
+    ("PlanWanted", "PlannerTask"),
+}
+
+
+def test_no_record_is_declared_twice() -> None:
+    """No two classes share six fields or more that are most of one of them."""
+    declared: dict[str, set[str]] = {}
+    for file in (file for file in FILES if file.suffix == ".py"):
+        for node in ast.walk(ast.parse((ROOT / file).read_text())):
+            if isinstance(node, ast.ClassDef):
+                names = {
+                    ast.unparse(each.target)
+                    for each in node.body
+                    if isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.dump(each)
+                }
+                declared[f"{file}:{node.name}"] = names
+    pairs = combinations(sorted(declared.items()), 2)
+    alike = {
+        tuple(sorted(name.partition(":")[2] for name in (one, other)))
+        for (one, some), (other, more) in pairs
+        if len(some & more) >= max(6, 0.6 * min(len(some), len(more)))
+    }
+    assert alike == MEDIA

@@ -45,17 +45,11 @@ EventFields = dict[str, object]
 
 @dataclass(slots=True)
 class Observer:
-    """``kinds``, ``sources``, ``links``, ``profiles``: what it wants, empty: all; ``path``: finds
-    the messages that it wants; ``events_max`` a second, 0: however many.  ``figures``: it wants
-    these alone."""
+    """``asked``: the kinds, sources, links and profiles that it wants, empty: all; ``path`` finds
+    the messages that it wants."""
 
-    kinds: frozenset[str] = frozenset()
-    sources: frozenset[str] = frozenset()
-    links: frozenset[str] = frozenset()
-    profiles: frozenset[str] = frozenset()
+    asked: verbs.Observe
     path: Matcher | None = None
-    events_max: int = 0
-    figures: bool = False
     events: list[EventFields] = field(default_factory=list)
     dropped: int = 0
     seen: int = 0  # events of this second
@@ -67,13 +61,13 @@ class Observer:
     ) -> bool:
         """So many events of this kind, for the first of which there is room; if there is none they
         are counted.  One that is of no profile is not for who asks for profiles."""
-        if self.figures:
+        asked = self.asked
+        if asked.figures:
             return False
-        if (self.kinds and kind not in self.kinds) or (self.sources and source not in self.sources):
-            return False
-        if self.links and link not in self.links:
-            return False
-        if self.profiles and kind != "delivery":
+        for wanted, it in ((asked.kinds, kind), (asked.sources, source), (asked.links, link)):
+            if wanted and it not in wanted:
+                return False
+        if asked.profiles and kind != "delivery":
             return False
         if self.is_full:
             self.dropped += count
@@ -82,7 +76,7 @@ class Observer:
 
     @property
     def is_full(self) -> bool:
-        return bool(self.events_max) and self.seen >= self.events_max
+        return bool(self.asked.events_max) and self.seen >= self.asked.events_max
 
     def _finds(self, path: Matcher, parcel: Parcel) -> bool:
         about = parcel.source, parcel.number
@@ -122,15 +116,7 @@ class Observers(Part):
         ``events_max`` how much of it a second; what is not said is all.  Or ``figures``.  The
         last request counts."""
         finder = self._finder(asked.path) if asked.path else None
-        self.connections[connection] = Observer(
-            kinds=frozenset(asked.kinds),
-            sources=frozenset(asked.sources),
-            links=frozenset(asked.links),
-            profiles=frozenset(asked.profiles),
-            path=finder,
-            events_max=asked.events_max,
-            figures=asked.figures,
-        )
+        self.connections[connection] = Observer(asked, finder)
         self._for_figures.discard(connection)
         if asked.figures:
             self._for_figures.add(connection)
@@ -161,10 +147,10 @@ class Observers(Part):
             if not observer.wants(*what, parcel, count=len(boxes)):
                 continue
             wanted: Iterable[Mailbox] = boxes
-            if observer.profiles:
-                wanted = [box for box in boxes if box.profile in observer.profiles]
-            elif observer.events_max:
-                wanted = list(islice(boxes, observer.events_max - observer.seen))
+            if observer.asked.profiles:
+                wanted = [box for box in boxes if box.profile in observer.asked.profiles]
+            elif observer.asked.events_max:
+                wanted = list(islice(boxes, observer.asked.events_max - observer.seen))
                 observer.dropped += len(boxes) - len(wanted)
             for box in wanted:
                 self._add(observer, *what, parcel.number, {"profile": box.profile})

@@ -18,7 +18,7 @@ STREAMS = {"/v1/results", "/v1/map"}
 PLANS = {"/v1/plan/auto"}  # would begin to plan, in a process of its own
 NAMES = ("wire", "p1-none", "user/ann", "operate", "é" * 9, "x" * 300, "*", "..", "a b", "0")
 WRONG: tuple[Any, ...] = (None, True, -1, 1.5, 10**30, "", "é", [], [[]], {}, {"a": {"b": 1}})
-CALLS = 8  # of each operation
+CALLS = 4  # of each operation
 
 Schema = Mapping[str, Any]
 
