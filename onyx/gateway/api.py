@@ -86,7 +86,7 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
         try:
             asked = read(kind, {**said, **call.path}, strict=takes_body)
         except RequestRefused as refusal:
-            raise RequestFailed(refusal.code, str(refusal)) from None
+            raise RequestFailed(refusal.code, str(refusal), refusal.fault) from None
         found: Answer = await call.session.client.ask(asked)
         return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
 

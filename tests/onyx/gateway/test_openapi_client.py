@@ -124,6 +124,18 @@ def test_each_answer_is_as_the_document_says(client: Client, source: str, seed: 
     assert answered > 20, "nearly all was refused"
 
 
+def test_a_wrong_argument_is_named_with_what_was_expected(client: Client) -> None:
+    rule = {"principal": "user/ann", "role": "king"}
+    answer = client.ask("POST", "/v1/access/grant", rule)
+    assert (answer.status, answer.said["where"]) == (400, "role")
+    assert answer.said["expected"].startswith("publish, subscribe")
+    unknown = client.ask("POST", "/v1/access/grant", {**rule, "role": "own", "until": 3})
+    assert (unknown.status, unknown.said["reason"]) == (
+        400,
+        "'until': expected some of principal, role, scope",
+    )
+
+
 def test_a_wrong_answer_would_be_found() -> None:
     rule: Schema = {
         "type": "object",
