@@ -55,40 +55,33 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = add_verb(subparsers, "backtest", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument(
-        "profiles", metavar="PROFILE|FILE", nargs="+", help="as for onyx plan make; or a profile"
-    )
-    parser.add_argument("--format", choices=FORMATS, default="", help="default: by the suffix")
-    parser.add_argument(
-        "--archive", metavar="DIR|PARQUET", action="append", required=True, help="may be repeated"
-    )
-    parser.add_argument(
-        "--results", metavar="N", type=positive, default=SAMPLES, help="shown of each profile"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("profiles", metavar="PROFILE|FILE", nargs="+", help="as for onyx plan make; or a profile")
+    add("--format", choices=FORMATS, default="", help="default: by the suffix")
+    add("--archive", metavar="DIR|PARQUET", action="append", required=True, help="may be repeated")
+    add("--results", metavar="N", type=positive, default=SAMPLES, help="shown of each profile")
+    add(
         "--messages-per-day",
         metavar="N",
         type=not_negative,
         help="for an archive that does not say when its messages were published",
     )
-    parser.add_argument("--plan", metavar="PLAN", help="where the other profiles are")
-    parser.add_argument("--topology", metavar="FILE", type=Path, help="the network of --plan")
-    parser.add_argument(
+    add("--plan", metavar="PLAN", help="where the other profiles are")
+    add("--topology", metavar="FILE", type=Path, help="the network of --plan")
+    add(
         "--root",
         metavar="ID",
         help="the root broker of the messages (default: the one whose farthest broker is nearest)",
     )
-    parser.add_argument(
-        "--weights", metavar="PARQUET", help="replay a population, and write its loads"
-    )
-    parser.add_argument(
+    add("--weights", metavar="PARQUET", help="replay a population, and write its loads")
+    add(
         "--samples",
         metavar="N",
         type=positive,
         default=1_000,
         help="with --weights: messages that are replayed (default: 1000)",
     )
-    parser.add_argument("--json", action="store_true", help="print an object a profile")
+    add("--json", action="store_true", help="print an object a profile")
     add_spark_arguments(parser)
 
 

@@ -50,20 +50,19 @@ LISTEN_HELP = f"where (default: {DEFAULT_LISTEN}; port 0: any free one)"
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = add_verb(subparsers, "gateway", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument(
-        "--listen", metavar="HOST:PORT", default=str(DEFAULT_LISTEN), help=LISTEN_HELP
-    )
-    parser.add_argument("--tls-certificate", metavar="FILE", type=Path, help="PEM, with its chain")
-    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="of the certificate, in PEM")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--listen", metavar="HOST:PORT", default=str(DEFAULT_LISTEN), help=LISTEN_HELP)
+    add("--tls-certificate", metavar="FILE", type=Path, help="PEM, with its chain")
+    add("--tls-key", metavar="FILE", type=Path, help="of the certificate, in PEM")
+    add(
         "--host",
         metavar="NAME",
         action="append",
         default=[],
         help="a name by which browsers know it, as in their Host header",
     )
-    parser.add_argument("--admin", metavar="HOST:PORT", help="where metrics are, plain HTTP")
-    parser.add_argument("--json", action="store_true", help="print where it is as a JSON object")
+    add("--admin", metavar="HOST:PORT", help="where metrics are, plain HTTP")
+    add("--json", action="store_true", help="print where it is as a JSON object")
     add_log_arguments(parser)
     add_network_arguments(parser)
 

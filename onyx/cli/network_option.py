@@ -31,17 +31,14 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"who you are (default: ${CREDENTIALS_VARIABLE}, or what this account knows)",
     )
     group = options.add_mutually_exclusive_group()
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--registration",
         metavar="HOST:PORT",
         help=f"where the registration service listens (default: ${VARIABLE})",
     )
-    group.add_argument(
-        "--topology", metavar="FILE", type=Path, help="the topology file of the running network"
-    )
-    group.add_argument(
-        "--context", metavar="NAME", help="one of onyx context list (default: the one in use)"
-    )
+    add("--topology", metavar="FILE", type=Path, help="the topology file of the running network")
+    add("--context", metavar="NAME", help="one of onyx context list (default: the one in use)")
 
 
 def add_client_arguments(parser: argparse.ArgumentParser) -> None:

@@ -90,20 +90,17 @@ def add_apply_verbs(subverbs: Subparsers) -> None:
         examples=APPLY_EXAMPLES,
         run=run_apply,
     )
-    apply.add_argument(
+    add = apply.add_argument
+    add(
         "plan",
         metavar="PLAN",
         nargs="?",
         help="as onyx plan make has written it; default: in force",
     )
-    apply.add_argument("--dry-run", action="store_true", help="only say what would move")
-    apply.add_argument(
-        "--rate", metavar="N", type=not_negative, help="moves that begin in a second (default: 50)"
-    )
-    apply.add_argument(
-        "--at-once", metavar="N", type=positive, help="moves that are under way (default: 16)"
-    )
-    apply.add_argument("--detach", action="store_true", help="do not wait until all have moved")
+    add("--dry-run", action="store_true", help="only say what would move")
+    add("--rate", metavar="N", type=not_negative, help="moves that begin in a second (default: 50)")
+    add("--at-once", metavar="N", type=positive, help="moves that are under way (default: 16)")
+    add("--detach", action="store_true", help="do not wait until all have moved")
     add_client_arguments(apply)
     auto = add_verb(
         subverbs,
@@ -694,29 +691,26 @@ def _add_make(subverbs: Subparsers) -> None:
         examples=MAKE_EXAMPLES,
         run=run_make,
     )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "profiles",
         metavar="PROFILES",
         nargs="+",
         help="text with a profile a line, .xq or .rq files, .jsonl as from onyx profile export, or "
         "Parquet with columns profile and text",
     )
-    parser.add_argument("--format", choices=FORMATS, default="", help="default: by the suffix")
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True)
-    parser.add_argument(
-        "--assignment", metavar="PATH", help="where the Parquet goes (default: into DIR)"
-    )
-    parser.add_argument(
+    add("--format", choices=FORMATS, default="", help="default: by the suffix")
+    add("--out", metavar="DIR", type=Path, required=True)
+    add("--assignment", metavar="PATH", help="where the Parquet goes (default: into DIR)")
+    add(
         "--partitions",
         metavar="K",
         type=positive,
         help=f"default: {PARTITIONS_A_BROKER} a broker of the topology, without one {PARTITIONS}; "
         f"fewer where they would not have {PROFILES_A_PARTITION} profiles each",
     )
-    parser.add_argument(
-        "--topology", metavar="FILE", type=Path, help="gives the partitions to its brokers"
-    )
-    parser.add_argument(
+    add("--topology", metavar="FILE", type=Path, help="gives the partitions to its brokers")
+    add(
         "--schema",
         metavar="FILE",
         type=Path,
@@ -724,7 +718,7 @@ def _add_make(subverbs: Subparsers) -> None:
         default=[],
         help="of a source: says what can occur at most once in a message; may be repeated",
     )
-    parser.add_argument(
+    add(
         "--archive",
         metavar="DIR|PARQUET",
         action="append",
@@ -732,22 +726,20 @@ def _add_make(subverbs: Subparsers) -> None:
         help="messages to see how often patterns occur: what brokers have written (onyx up "
         "--archive), XML files, or Parquet with a column message; may be repeated",
     )
-    parser.add_argument(
+    add(
         "--samples",
         metavar="N",
         type=positive,
         default=SAMPLES_MAX,
         help=f"messages of the archive that are looked at (default: {SAMPLES_MAX})",
     )
-    parser.add_argument(
-        "--weights", metavar="PARQUET", default="", help="loads of profiles, from onyx backtest"
-    )
-    parser.add_argument(
+    add("--weights", metavar="PARQUET", default="", help="loads of profiles, from onyx backtest")
+    add(
         "--keep",
         metavar="PLAN",
         help="the plan in force: of it the new one keeps what it can, so that few profiles move",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add("--json", action="store_true", help="print one JSON object")
     add_spark_arguments(parser)
 
 

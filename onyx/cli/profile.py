@@ -157,20 +157,19 @@ def add_import(subverbs: Subparsers) -> None:
         examples=IMPORT_EXAMPLES,
         run=run_import,
     )
-    parser.add_argument("file", metavar="FILE", help="a Schematron schema (ISO/IEC 19757-3)")
-    parser.add_argument(
-        "--name", metavar="NAME", help="of the rule set (default: the file's, without .sch)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a Schematron schema (ISO/IEC 19757-3)")
+    add("--name", metavar="NAME", help="of the rule set (default: the file's, without .sch)")
+    add(
         "--phase", metavar="ID", help="only patterns of this phase; #ALL: of all (default: its own)"
     )
-    parser.add_argument(
+    add(
         "--top",
         metavar="FOLDER",
         type=Path,
         help="where the files are that it may include (default: its own folder, and below)",
     )
-    parser.add_argument(
+    add(
         "--with",
         metavar="FILE",
         type=Path,
@@ -179,16 +178,12 @@ def add_import(subverbs: Subparsers) -> None:
         dest="documents",
         help="a code list that rules read by doc() or document(); several times for several",
     )
-    parser.add_argument("--skip-bad", action="store_true", help="leave out what cannot be taken")
-    parser.add_argument(
-        "--prune", action="store_true", help="remove profiles of assertions that are gone"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the profiles; no network is needed"
-    )
-    parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
-    parser.add_argument("--user", metavar="NAME", help="whose they are (default: your login name)")
-    parser.add_argument(
+    add("--skip-bad", action="store_true", help="leave out what cannot be taken")
+    add("--prune", action="store_true", help="remove profiles of assertions that are gone")
+    add("--dry-run", action="store_true", help="print the profiles; no network is needed")
+    add("--strict", action="store_true", help=STRICT_HELP)
+    add("--user", metavar="NAME", help="whose they are (default: your login name)")
+    add(
         "--timeout",
         metavar="SECONDS",
         type=not_negative,
@@ -306,8 +301,9 @@ def add_plan(subverbs: Subparsers) -> None:
         examples=PLAN_EXAMPLES,
         run=run_plan,
     )
-    parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
-    parser.add_argument(
+    add = parser.add_argument
+    add("files", metavar="FILE|-", nargs="+", help="the text of a profile")
+    add(
         "--link",
         metavar="NAME=FILE",
         type=_link,
@@ -315,11 +311,9 @@ def add_plan(subverbs: Subparsers) -> None:
         default=[],
         help="the routing query of a profile, for messages that go over this link",
     )
-    parser.add_argument("--json", action="store_true", help="print it as one JSON object")
-    parser.add_argument(
-        "--dot", action="store_true", help="print a graph in DOT, which Graphviz draws (dot -Tsvg)"
-    )
-    parser.add_argument(
+    add("--json", action="store_true", help="print it as one JSON object")
+    add("--dot", action="store_true", help="print a graph in DOT, which Graphviz draws (dot -Tsvg)")
+    add(
         "--nodes-max",
         metavar="N",
         type=positive,

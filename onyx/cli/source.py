@@ -69,26 +69,25 @@ def _add_register(subverbs: Subparsers) -> None:
         examples=REGISTER_EXAMPLES,
         run=run_register,
     )
-    parser.add_argument("--name", metavar="N", default="", help="a name for people")
-    parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
-    parser.add_argument(
-        "--rate", metavar="R", type=not_negative, default=1.0, help="messages a second (default 1)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--name", metavar="N", default="", help="a name for people")
+    add("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
+    add("--rate", metavar="R", type=not_negative, default=1.0, help="messages a second (default 1)")
+    add(
         "--size",
         metavar="BYTES",
         type=not_negative,
         default=1024,
         help="of a message, on average (default 1024)",
     )
-    parser.add_argument(
+    add(
         "--schema",
         metavar="PATH",
         type=Path,
         help="DTD, XML Schema or RELAX NG of the messages: a file; where they are several, a "
         "folder, zip file or OASIS catalog, with the main one behind # (cda.zip#cda/CDA.xsd)",
     )
-    parser.add_argument(
+    add(
         "--validate",
         metavar="MODE",
         choices=("off", "report", "reject"),
@@ -96,7 +95,7 @@ def _add_register(subverbs: Subparsers) -> None:
         help="messages against the schema: off (not looked for, default), report (counted, passed "
         "on) or reject (refused with line and reason)",
     )
-    parser.add_argument(
+    add(
         "--compression",
         metavar="FORM=FILE",
         type=_form_and_file,
@@ -106,19 +105,19 @@ def _add_register(subverbs: Subparsers) -> None:
         "'onyx source train' or, for text, by 'zstd --train'; without one the root broker trains "
         "its own on the messages that come",
     )
-    parser.add_argument(
+    add(
         "--base",
         metavar="IRI",
         default="",
         help="what relative IRIs in its graphs are relative to, where they do not say it",
     )
-    parser.add_argument(
+    add(
         "--key",
         metavar="KEY",
         default="",
         help="a name of yours for it: while it is there, to register it again is to find it",
     )
-    parser.add_argument(
+    add(
         "--ensure",
         action="store_true",
         help="if there is one of this --name already, change it to what is said here",

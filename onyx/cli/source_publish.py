@@ -135,10 +135,9 @@ def _add_publish(subverbs: Subparsers) -> None:
         examples=PUBLISH_EXAMPLES,
         run=run_publish,
     )
-    parser.add_argument(
-        "source", metavar="SOURCE", help="its id, as printed by register, or its name"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("source", metavar="SOURCE", help="its id, as printed by register, or its name")
+    add(
         "inputs",
         metavar="FILE|DIR|-",
         nargs="+",
@@ -153,7 +152,7 @@ def _add_publish(subverbs: Subparsers) -> None:
         choices=("name", "content"),
         help="each message has a publish key: its name, as given here, or what is in it",
     )
-    parser.add_argument(
+    add(
         "--header",
         metavar="NAME=TEXT",
         type=_header,
@@ -161,10 +160,8 @@ def _add_publish(subverbs: Subparsers) -> None:
         default=[],
         help="goes with each message; traceparent=00-... traces it",
     )
-    parser.add_argument(
-        "--journal", metavar="FILE", type=Path, help="keep messages there; made if it is not there"
-    )
-    parser.add_argument(
+    add("--journal", metavar="FILE", type=Path, help="keep messages there; made if it is not there")
+    add(
         "--glob",
         metavar="PATTERN",
         default="*",

@@ -49,27 +49,24 @@ def add_parser(subverbs: Subparsers) -> None:
         examples=EXAMPLES,
         run=run,
     )
-    parser.add_argument(
-        "inputs", metavar="FILE|DIR", nargs="+", help="a message, or a directory of messages"
-    )
-    parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="where it goes")
-    parser.add_argument(
+    add = parser.add_argument
+    add("inputs", metavar="FILE|DIR", nargs="+", help="a message, or a directory of messages")
+    add("--output", metavar="FILE", type=Path, required=True, help="where it goes")
+    add(
         "--form",
         choices=[form.value for form in FORMS],
         default=WireFormat.TEXT.value,
         help="in which the messages are compressed (default text)",
     )
-    parser.add_argument(
-        "--schema", metavar="FILE", help="of the source; matters to the dictionary form"
-    )
-    parser.add_argument(
+    add("--schema", metavar="FILE", help="of the source; matters to the dictionary form")
+    add(
         "--bytes",
         metavar="N",
         type=positive,
         default=_LIMITS.dictionary_bytes_max,
         help=f"of the dictionary at most (default {_LIMITS.dictionary_bytes_max:,})",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:

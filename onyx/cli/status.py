@@ -102,20 +102,17 @@ class Found:
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = add_verb(subparsers, "status", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument("--broker", metavar="ID", help="only this broker")
-    parser.add_argument(
-        "--json", action="store_true", help="print all statistics, one object a process"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--broker", metavar="ID", help="only this broker")
+    add("--json", action="store_true", help="print all statistics, one object a process")
+    add(
         "--of",
         metavar="COLLECTION",
         help="all that the process has of this, by its name in --json; without --broker the "
         "registration service",
     )
-    parser.add_argument("--match", metavar="TEXT", default="", help="with --of: names that have it")
-    parser.add_argument(
-        "--limit", metavar="N", type=positive, default=100, help="with --of (default 100)"
-    )
+    add("--match", metavar="TEXT", default="", help="with --of: names that have it")
+    add("--limit", metavar="N", type=positive, default=100, help="with --of (default 100)")
     add_network_arguments(parser)
 
 

@@ -58,26 +58,23 @@ def add_parser(subverbs: Subparsers) -> None:
         examples=EXAMPLES,
         run=run,
     )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "path",
         metavar="DIR",
         type=Path,
         help="the data directory of the network; or its topology file, as given to onyx up",
     )
-    parser.add_argument(
-        "--data", metavar="DIR", type=Path, help="the data directory, beside a file"
-    )
-    parser.add_argument(
+    add("--data", metavar="DIR", type=Path, help="the data directory, beside a file")
+    add(
         "--lost",
         metavar="ID",
         action="append",
         default=[],
         help="a broker that is gone for good; repeatable",
     )
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON, one object")
+    add("--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long")
+    add("--json", action="store_true", help="print JSON, one object")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -119,34 +119,25 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = add_verb(subparsers, "subscribe", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="id of a profile")
-    parser.add_argument("--user", metavar="NAME", help="all profiles that a user has by now")
-    parser.add_argument(
-        "--directory", metavar="DIR", type=Path, help="write each result to a file in DIR"
-    )
-    parser.add_argument(
-        "--count", metavar="N", type=positive, help="end after the results of N messages"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("profiles", metavar="PROFILE", nargs="*", help="id of a profile")
+    add("--user", metavar="NAME", help="all profiles that a user has by now")
+    add("--directory", metavar="DIR", type=Path, help="write each result to a file in DIR")
+    add("--count", metavar="N", type=positive, help="end after the results of N messages")
+    add(
         "--positions",
         metavar="FILE",
         type=Path,
         help="keep in FILE how far it is; made if it is not there",
     )
-    parser.add_argument(
-        "--share", action="store_true", help="divide the results with others who --share"
-    )
-    parser.add_argument(
+    add("--share", action="store_true", help="divide the results with others who --share")
+    add(
         "--ephemeral",
         action="store_true",
         help="keep nothing when nobody subscribes any more: it is lost",
     )
-    parser.add_argument(
-        "--exec", metavar="COMMAND", help="run a shell command for each, results on its input"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print JSON, one object for each matching message"
-    )
+    add("--exec", metavar="COMMAND", help="run a shell command for each, results on its input")
+    add("--json", action="store_true", help="print JSON, one object for each matching message")
     add_network_arguments(parser)
 
 

@@ -66,19 +66,18 @@ def add_apply(subverbs: Subparsers) -> None:
         examples=APPLY_EXAMPLES,
         run=run_apply,
     )
-    parser.add_argument("file", metavar="FILE", type=Path, help="the new topology (TOML)")
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", metavar="FILE", type=Path, help="the new topology (TOML)")
+    add(
         "--lost",
         metavar="ID",
         action="append",
         default=[],
         help="this broker died with its disk and is not in FILE (may be repeated)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would change")
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    add("--dry-run", action="store_true", help="only say what would change")
+    add("--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long")
+    add("--json", action="store_true", help="print JSON, one object a line")
     add_network_arguments(parser)
 
 

@@ -121,7 +121,8 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = add_verb(subparsers, "up", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "file",
         metavar="TOPOLOGY",
         type=Path,
@@ -133,9 +134,7 @@ def add_parser(subparsers: Subparsers) -> None:
     one.add_argument(
         "--registration", action="store_true", help="run only the registration service"
     )
-    parser.add_argument(
-        "--standby", action="store_true", help="of the one process: the standby that it has"
-    )
+    add("--standby", action="store_true", help="of the one process: the standby that it has")
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--credentials",
@@ -149,35 +148,29 @@ def add_parser(subparsers: Subparsers) -> None:
         action="store_true",
         help="without TLS, so that whoever reaches a port owns the network; on loopback only",
     )
-    parser.add_argument(
+    add(
         "--gateway",
         metavar="HOST:PORT",
         nargs="?",
         const=str(DEFAULT_LISTEN),
         help="serve HTTP and pages to look at the network there (default: %(const)s)",
     )
-    parser.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
-    parser.add_argument(
-        "--archive", metavar="DIR", type=Path, help="keep the messages that are published"
-    )
-    parser.add_argument(
-        "--archive-share", metavar="SHARE", type=float, help="of the messages (default: 1)"
-    )
-    parser.add_argument(
+    add("--data", metavar="DIR", type=Path, help="the data directory")
+    add("--archive", metavar="DIR", type=Path, help="keep the messages that are published")
+    add("--archive-share", metavar="SHARE", type=float, help="of the messages (default: 1)")
+    add(
         "--archive-bytes",
         metavar="N",
         type=positive,
         help="of each broker's archive; beyond it the oldest files go (default: 10 GiB)",
     )
-    parser.add_argument(
+    add(
         "--archive-days",
         metavar="DAYS",
         type=positive,
         help="an older file goes (default: 30); more options: [archive] in docs/topologies.md",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print what happens as JSON, one object a line"
-    )
+    add("--json", action="store_true", help="print what happens as JSON, one object a line")
     add_log_arguments(parser)
 
 

@@ -44,12 +44,12 @@ from overlay.statistics import BrokerStatistics, RegistrationStatistics, decoded
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """``query``, ``headers`` and ``body`` say of each name what it means, ``required`` which are of
-    the body; ``media_type`` of the body, "" for none; ``answers``: by status, what it means;
-    ``schemas``: of names that are no texts; ``gives``: the record of the answer."""
+    """``route``: method and path; ``query``, ``headers`` and ``body`` (JSON) say of each name what
+    it means, ``required`` which are of the body; ``media_type`` of another body; ``answers``: by
+    status, what it means; ``schemas``: of names that are no texts; ``gives``: the record of the
+    answer."""
 
-    method: str
-    path: str
+    route: str
     summary: str
     answer: Callable[[Call], Awaitable[Response]]
     query: Mapping[str, str] = field(default_factory=dict)
@@ -60,9 +60,6 @@ class Operation:
     answers: Mapping[int, str] = field(default_factory=dict)
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gives: type[Answer] | None = None
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 # -------------------------------------------------------------------------------------------------
@@ -93,12 +90,11 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
     answer.__name__ = kind.verb.replace(".", "_")
     gives = " ".join((kind.answer.__doc__ or "the answer").split()).split(". ")[0]
     return Operation(
-        *(method, path, kind.summary(), answer),
+        *(kind.route, kind.summary(), answer),
         query={} if takes_body else {name: _said(schema) for name, schema in schemas.items()},
         body={name: _said(schema) for name, schema in schemas.items()} if takes_body else {},
         schemas=schemas,
         required=tuple(each.name for each in others if each.required),
-        media_type="application/json" if takes_body else "",
         answers={204: "it is done"} if method == "DELETE" else {200: gives},
         gives=None if method == "DELETE" else kind.answer,
     )
@@ -173,8 +169,7 @@ def _time(call: Call, name: str, default: float) -> float:
 _NONE = {404: "there is none"}
 BACKTEST_OPERATIONS = (
     Operation(
-        "POST",
-        "/v1/backtests",
+        "POST /v1/backtests",
         "Try a profile on the archive of a source, in the background",
         begin_backtest,
         body={
@@ -184,7 +179,6 @@ BACKTEST_OPERATIONS = (
             "until": "published before (default: now)",
         },
         required=("profile", "source"),
-        media_type="application/json",
         answers={
             201: "it runs: its id, state, share, figures, samples",
             403: "they may not read that archive",
@@ -194,22 +188,19 @@ BACKTEST_OPERATIONS = (
         },
     ),
     Operation(
-        "GET",
-        "/v1/backtests",
+        "GET /v1/backtests",
         "List one's backtests, the latest first; they go with one's session",
         list_backtests,
         answers={200: "backtests"},
     ),
     Operation(
-        "GET",
-        "/v1/backtests/{backtest}",
+        "GET /v1/backtests/{backtest}",
         "Show how far a backtest is, and what came out",
         show_backtest,
         answers={200: "state is running, done or failed; share from 0 to 1", **_NONE},
     ),
     Operation(
-        "DELETE",
-        "/v1/backtests/{backtest}",
+        "DELETE /v1/backtests/{backtest}",
         "End a backtest, and forget it",
         end_backtest,
         answers={204: "it is gone", **_NONE},
@@ -241,7 +232,8 @@ def openapi(operations: Collection[Operation]) -> dict[str, Any]:
     """OpenAPI 3.1."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
+        method, path = operation.route.split()
+        paths.setdefault(path, {})[method.lower()] = _described(operation)
     properties = {
         field.name: msgspec.json.schema(field.type) for field in msgspec.structs.fields(Fault)
     }
@@ -281,7 +273,8 @@ def _described(operation: Operation) -> dict[str, Any]:
         "parameters": list(_parameters(operation)),
         "responses": {**answers, "default": REFUSAL},
     }
-    if operation.media_type:
+    media_type = operation.media_type or ("application/json" if operation.body else "")
+    if media_type:
         schema: dict[str, Any] = {}
         if operation.body:
             schema = {
@@ -293,15 +286,15 @@ def _described(operation: Operation) -> dict[str, Any]:
                 "required": list(operation.required),
             }
         described["requestBody"] = {
-            "required": bool(operation.required) or operation.media_type != "application/json",
-            "content": {operation.media_type: {"schema": schema}},
+            "required": bool(operation.required) or media_type != "application/json",
+            "content": {media_type: {"schema": schema}},
         }
     return described
 
 
 def _parameters(operation: Operation) -> Iterator[dict[str, Any]]:
     text = {"type": "string"}
-    for name in re.findall(r"\{(\w+)\}", operation.path):
+    for name in re.findall(r"\{(\w+)\}", operation.route):
         yield {"name": name, "in": "path", "required": True, "schema": text}
     for name, said in operation.query.items():
         schema = operation.schemas.get(name, text)
@@ -495,12 +488,10 @@ async def put_schema(call: Call) -> Response:
 _WHOSE = {404: "there is none", 409: "several have the name", 403: "it is another's"}
 SOURCE_OPERATIONS = (
     Operation(
-        "PATCH",
-        "/v1/sources/{source}",
+        "PATCH /v1/sources/{source}",
         "Change what is said of a source; what is not named stays",
         update_source,
         body=_CHANGES,
-        media_type="application/json",
         answers={
             200: "the source, with what has changed, and which profiles can match nothing any more",
             **_WHOSE,
@@ -508,8 +499,7 @@ SOURCE_OPERATIONS = (
         },
     ),
     Operation(
-        "PUT",
-        "/v1/sources/{source}/schema",
+        "PUT /v1/sources/{source}/schema",
         "Give a source a schema of several documents, as a zip file of them",
         put_schema,
         query={"main": "the path of the main document, where others refer to none of several"},
@@ -522,9 +512,6 @@ SOURCE_OPERATIONS = (
         },
     ),
 )
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 PAGE_MAX = 1_000  # profiles in one answer
@@ -725,7 +712,6 @@ async def document(call: Call) -> Response:
 _TEXTS = {"profile": "a text in XQuery or SPARQL", "message": "a document or a graph"}
 _MEDIA_TYPE = {"media_type": "of the message (default: application/xml)"}
 _REFUSED = {422: "refused: code, reason, line, column and, of a profile, what was expected"}
-_POLICY_PATH = "/v1/profiles/{profile}/policy"
 _POLICY = {
     field.name: msgspec.json.schema(field.type)["description"]
     for field in msgspec.structs.fields(DeliveryPolicy)
@@ -733,8 +719,7 @@ _POLICY = {
 
 OPERATIONS = (
     Operation(
-        "POST",
-        "/v1/sources/{source}/messages",
+        "POST /v1/sources/{source}/messages",
         "Publish a message",
         publish,
         headers={
@@ -745,8 +730,7 @@ OPERATIONS = (
         answers={201: "accepted, with its number", 200: "known before by its key", **_REFUSED},
     ),
     Operation(
-        "GET",
-        "/v1/results",
+        "GET /v1/results",
         "Follow the results of profiles, as Server-Sent Events",
         results,
         query={
@@ -757,16 +741,14 @@ OPERATIONS = (
         answers={200: "events open, delivery and ended", **_NONE},
     ),
     Operation(
-        "GET",
-        "/v1/profiles",
+        "GET /v1/profiles",
         "List profiles",
         list_profiles,
         query={"user": "whose (default: one's own)", "after": "the id of the last one known"},
         answers={200: "profiles, and whether there are more"},
     ),
     Operation(
-        "POST",
-        "/v1/profiles",
+        "POST /v1/profiles",
         "Add a profile",
         add_profile,
         body={
@@ -778,69 +760,50 @@ OPERATIONS = (
             "policy": "how what waits is kept, as /v1/profiles/{profile}/policy has it",
         },
         required=("text",),
-        media_type="application/json",
         answers={201: "the profile", **_REFUSED},
     ),
     Operation(
-        "PUT",
-        "/v1/profiles/{profile}",
+        "PUT /v1/profiles/{profile}",
         "Replace the text of a profile",
         update_profile,
         body={"text": _TEXTS["profile"], "wait": "true (the default): until it is live"},
         required=("text",),
-        media_type="application/json",
         answers={200: "the profile", **_NONE, **_REFUSED},
     ),
     Operation(
-        "DELETE",
-        "/v1/profiles/{profile}",
+        "DELETE /v1/profiles/{profile}",
         "Remove a profile, with what was not delivered",
         remove_profile,
         answers={204: "it is gone", **_NONE},
     ),
-    Operation(
-        "GET",
-        _POLICY_PATH,
-        "Show how what waits for a profile is kept",
-        show_policy,
-        answers={200: "the policy", **_NONE},
+    *(
+        Operation(
+            f"{method} /v1/profiles/{{profile}}/policy",
+            summary,
+            answer,
+            body=body,
+            answers={200: "the policy", **_NONE},
+        )
+        for method, summary, answer, body in (
+            ("GET", "Show how what waits for a profile is kept", show_policy, {}),
+            ("PUT", "Set it; what is not named is as usual", put_policy, _POLICY),
+            ("PATCH", "Change it; what is not named stays", change_policy, _POLICY),
+        )
     ),
     Operation(
-        "PUT",
-        _POLICY_PATH,
-        "Set it; what is not named is as usual",
-        put_policy,
-        body=_POLICY,
-        media_type="application/json",
-        answers={200: "the policy", **_NONE},
-    ),
-    Operation(
-        "PATCH",
-        _POLICY_PATH,
-        "Change it; what is not named stays",
-        change_policy,
-        body=_POLICY,
-        media_type="application/json",
-        answers={200: "the policy", **_NONE},
-    ),
-    Operation(
-        "POST",
-        "/v1/explain",
+        "POST /v1/explain",
         "Explain a profile, and try it on a message; nothing is registered or published",
         explain,
         body={**_TEXTS, **_MEDIA_TYPE, "base": "the IRI that relative ones are relative to"},
         required=("profile",),
-        media_type="application/json",
         answers={200: "how it is matched; with a message, what held and the results", **_REFUSED},
     ),
     Operation(
-        "POST",
-        "/v1/why-not",
+        "POST /v1/why-not",
         "Say why a registered profile does not match a message",
         why_not,
         body={"profile": "an id", "message": _TEXTS["message"], **_MEDIA_TYPE},
         required=("profile", "message"),
-        media_type="application/json",
         answers={
             200: "whether it matches, and the first part that does not hold",
             **_NONE,
@@ -851,27 +814,24 @@ OPERATIONS = (
     *SOURCE_OPERATIONS,
     *BACKTEST_OPERATIONS,
     Operation(
-        "GET",
-        "/v1/status",
+        "GET /v1/status",
         "Show what the processes of the network do",
         show_status,
         answers={200: "by node a few figures"},
     ),
     Operation(
-        "GET",
-        "/v1/map",
+        "GET /v1/map",
         "Follow the network, as Server-Sent Events",
         overlay_map,
         answers={200: "events map (its shape) and tick (what has changed)"},
     ),
     Operation(
-        "POST",
-        "/v1/sign-in",
+        "POST /v1/sign-in",
         "Keep the token of this request in a cookie, for the pages",
         sign_in,
         headers={"Authorization": "Bearer, and a token of the network"},
         media_type="application/json",
         answers={200: "whose it is"},
     ),
-    Operation("GET", "/v1/openapi.json", "This document", document, answers={200: "OpenAPI 3.1"}),
+    Operation("GET /v1/openapi.json", "This document", document, answers={200: "OpenAPI 3.1"}),
 )

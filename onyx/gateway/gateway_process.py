@@ -575,8 +575,7 @@ def application(gateway: Gateway) -> ASGIApp:
         return _render(templates, request, "sign_in.html", 200)
 
     routes = [
-        *(_api_route(gateway, operation.path, operation.method, operation.answer)
-          for operation in OPERATIONS),
+        *(_api_route(gateway, each.route, each.answer) for each in OPERATIONS),
         *(page(path, of) for path, of in PAGES.items()),
         Route("/parts/trace", trace, methods=["POST"]),
         Route("/sign-in", show_sign_in),
@@ -601,11 +600,12 @@ def application(gateway: Gateway) -> ASGIApp:
 
 
 def _api_route(
-    gateway: Gateway, path: str, method: str, answer: Callable[[Call], Awaitable[Response]]
+    gateway: Gateway, route: str, answer: Callable[[Call], Awaitable[Response]]
 ) -> Route:
     async def endpoint(request: Request) -> Response:
         return await _answered(gateway, request, answer)
 
+    method, path = route.split()
     return Route(path, endpoint, methods=[method])
 
 
