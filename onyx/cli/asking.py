@@ -123,7 +123,8 @@ def tell(arguments: argparse.Namespace, answer: Answer, told: Told = FIELDS) -> 
     if arguments.json:
         print_json(_line(answer, told))
     else:
-        print(told.text(answer) if told.text is not None else "\n".join(_facts(answer)))
+        text = told.text(answer) if told.text is not None else "\n".join(_facts(answer))
+        print(text, flush=True)
 
 
 def tell_all(arguments: argparse.Namespace, entries: Sequence[Any], told: Told = FIELDS) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 import trio
 
-from onyx.cli.asking import add_commands
+from onyx.cli.asking import Told, add_commands, tell
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.topology_live import POLL_SECONDS, REPORT_SECONDS, wait_settled
-from onyx.cli.values import not_negative, print_json
+from onyx.cli.values import not_negative
 from onyx.cli.verb import Subparsers, add_noun, add_verb, set_run
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
-from overlay.answers import Answer, BrokerLeaving
+from overlay.answers import BrokerLeaving, BrokerLoss
 
 DRAIN_DETAILS = f"""\
 Lets a broker leave a running network. Nothing is placed there any more; its profiles move to
@@ -91,7 +92,7 @@ async def _drain(arguments: argparse.Namespace) -> int:
         asked = verbs.BrokerDrain(broker=arguments.id, stop=arguments.stop)
         progress = await registration.ask(asked)
         if arguments.stop:
-            _print(arguments, progress, f"{arguments.id} stays.")
+            tell(arguments, progress, Told(lambda _: f"{arguments.id} stays."))
             return EXIT_OK
         with trio.move_on_after(_seconds(arguments)):
             await _wait_left(registration, arguments)
@@ -104,7 +105,7 @@ async def _wait_left(registration: RegistrationClient, arguments: argparse.Names
     while True:
         progress = await registration.ask(verbs.BrokerProgress(broker=arguments.id))
         if not progress.is_there and progress.stage == "settled":
-            _print(arguments, progress, f"{arguments.id} has left.")
+            tell(arguments, progress, Told(lambda _: f"{arguments.id} has left."))
             return
         text = drain_text(progress)
         if text != said and trio.current_time() >= say_at and not arguments.json:
@@ -129,17 +130,20 @@ async def _lose(arguments: argparse.Namespace) -> int:
     async with RegistrationClient(registration_address(arguments)) as registration:
         asked = verbs.BrokerLost(broker=arguments.id, dry_run=arguments.dry_run)
         answer = await registration.ask(asked)
-        what = (
-            f"Without {arguments.id}: {answer.profiles} profiles go on at other brokers, "
-            f"without what waited there; {answer.sources} sources get other root brokers."
-        )
-        _print(arguments, answer, what)
+        tell(arguments, answer, Told(partial(_without, arguments.id)))
         if arguments.dry_run:
             return EXIT_OK
         with trio.move_on_after(_seconds(arguments)):
             await wait_settled(registration, answer.version, arguments.json)
             return EXIT_OK
     return _late(arguments)
+
+
+def _without(broker: str, answer: BrokerLoss) -> str:
+    return (
+        f"Without {broker}: {answer.profiles} profiles go on at other brokers, "
+        f"without what waited there; {answer.sources} sources get other root brokers."
+    )
 
 
 def _seconds(arguments: argparse.Namespace) -> float:
@@ -149,10 +153,3 @@ def _seconds(arguments: argparse.Namespace) -> float:
 def _late(arguments: argparse.Namespace) -> int:
     print(f"onyx: not done after {arguments.timeout:g} s; it goes on", file=sys.stderr)
     return EXIT_UNAVAILABLE
-
-
-def _print(arguments: argparse.Namespace, answer: Answer, text: str) -> None:
-    if arguments.json:
-        print_json(answer.shown())
-    else:
-        print(text, flush=True)

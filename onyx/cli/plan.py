@@ -22,7 +22,7 @@ import trio
 from formats.errors import about
 from formats.schema import Schema, what_is_unread
 from onyx.charts import Curve, columns_svg, curves_svg
-from onyx.cli.asking import Told, add_commands, tell
+from onyx.cli.asking import Told, add_commands, ask, tell
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan, read_plan_text
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
@@ -32,10 +32,10 @@ from onyx.errors import EXIT_BUSY, EXIT_DATA, EXIT_OK, UnwritableOutput, UsageEr
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.schema_path import load_schema
 from overlay import verbs
-from overlay.answers import AutoPlan, PlanProgress
+from overlay.answers import AutoPlan, PlanProgress, PlanUsed
 from overlay.statistics import BrokerStatistics
 from overlay.topology import load_topology
-from registration.planning.drift import Drift, Measured
+from registration.planning.drift import Drift, Measured, drift_of
 from registration.planning.plan import Placer, Plan, Rule
 from registration.planning.plan_file import from_json, plan_id, to_json
 from registration.planning.planner import (
@@ -135,13 +135,9 @@ def run_apply(arguments: argparse.Namespace) -> int:
         text = read_plan_text(arguments.plan)
         load_plan(arguments.plan)  # what is wrong with it is better said here
     if arguments.dry_run:
-        return _print_drift_of_plan(trio.run(_count, arguments, text), as_json=arguments.json)
+        drift = drift_of(dict(ask(arguments, verbs.PlanCensus(plan=text))))
+        return _print_drift_of_plan(drift, as_json=arguments.json)
     return _print_outcome(trio.run(_apply, arguments, text), arguments)
-
-
-async def _count(arguments: argparse.Namespace, text: bytes) -> Drift:
-    async with RegistrationClient(registration_address(arguments)) as registration:
-        return await registration.census(text)
 
 
 async def _apply(arguments: argparse.Namespace, text: bytes) -> PlanProgress:
@@ -166,11 +162,8 @@ async def _apply(arguments: argparse.Namespace, text: bytes) -> PlanProgress:
 
 
 def run_auto(arguments: argparse.Namespace) -> int:
-    async def turn() -> AutoPlan:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            return await registration.auto_plan(on=not arguments.off)
-
-    tell(arguments, trio.run(turn), Told(lambda auto: "\n".join(auto.says)))
+    auto = ask(arguments, verbs.PlanAuto(on=not arguments.off))
+    tell(arguments, auto, Told(lambda auto: "\n".join(auto.says)))
     return EXIT_OK
 
 
@@ -432,17 +425,13 @@ def run_use(arguments: argparse.Namespace) -> int:
     text = b"" if arguments.none else read_plan_text(arguments.plan)
     if text:
         load_plan(arguments.plan)  # what is wrong with it is better said here
-
-    async def use() -> str:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            return await registration.use_plan(text)
-
-    used = trio.run(use)
-    if arguments.json:
-        print_json({"plan": used})
-    else:
-        print(f"new profiles are placed by plan {used}" if used else "there is no plan any more")
+    tell(arguments, ask(arguments, verbs.PlanUse(plan=text)), Told(_used))
     return EXIT_OK
+
+
+def _used(answer: PlanUsed) -> str:
+    plan = answer.plan
+    return f"new profiles are placed by plan {plan}" if plan else "there is no plan any more"
 
 
 # --- status -----------------------------------------------------------------------------------

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import trio
 from msgspec import to_builtins
@@ -16,6 +15,7 @@ from msgspec import to_builtins
 from formats.errors import DecodeError, MessageRefused, about
 from formats.media_types import media_type_of
 from formats.publication import read_publication
+from onyx.cli.asking import Told, ask, ask_all, tell
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
     DETAILS,
@@ -53,8 +53,8 @@ from onyx.errors import (
     ProfilesNotAccepted,
     UsageError,
 )
-from onyx.registration_client import RegistrationClient
 from onyx.rule_sets import ImportedRules, import_rules, read_rule_set
+from overlay import verbs
 from overlay.answers import ProfileInfo
 from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy
 from yfilter import (
@@ -496,7 +496,7 @@ def add_why_not(subverbs: Subparsers) -> None:
 def run_why_not(arguments: argparse.Namespace) -> int:
     data = read_input(arguments.message)
     media_type = arguments.media_type or media_type_of(arguments.message)
-    text = trio.run(_text, arguments)
+    text = ask(arguments, verbs.ProfileShow(profile=arguments.profile)).text or ""
     with about(arguments.message):
         explanation = Matcher().explain(
             text, read_publication(data, media_type, base=arguments.base)
@@ -517,15 +517,8 @@ def run_why_not(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-async def _text(arguments: argparse.Namespace) -> str:
-    async with RegistrationClient(registration_address(arguments)) as registration:
-        return (await registration.profile(arguments.profile)).text or ""
-
-
 # -------------------------------------------------------------------------------------------------
 
-
-_T = TypeVar("_T")
 
 ADD_EXAMPLES = """\
   onyx profile add storms.xq --wait
@@ -751,26 +744,21 @@ def run_update(arguments: argparse.Namespace) -> int:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    async def show(registration: RegistrationClient) -> ProfileInfo:
-        return await registration.profile(arguments.profile)
-
-    profile = _ask(arguments, show)
-    if arguments.json:
-        print_json(profile.shown())
-        return EXIT_OK
-    said = _sentence(profile)
-    if profile.policy != USUAL:
-        said += f"; {sentence(profile.policy)}"
-    print(f"# {said}" if is_graph_query(profile.text or "") else f"(: {said} :)")
-    print(profile.text)
+    profile = ask(arguments, verbs.ProfileShow(profile=arguments.profile))
+    tell(arguments, profile, Told(_with_text))
     return EXIT_OK
 
 
-def run_list(arguments: argparse.Namespace) -> int:
-    async def profiles(registration: RegistrationClient) -> list[ProfileInfo]:
-        return await registration.profiles(arguments.user)
+def _with_text(profile: ProfileInfo) -> str:
+    said = _sentence(profile)
+    if profile.policy != USUAL:
+        said += f"; {sentence(profile.policy)}"
+    head = f"# {said}" if is_graph_query(profile.text or "") else f"(: {said} :)"
+    return f"{head}\n{profile.text}"
 
-    found = _ask(arguments, profiles)
+
+def run_list(arguments: argparse.Namespace) -> int:
+    found = ask_all(arguments, verbs.ProfileList(user=arguments.user))
     if arguments.json:
         for profile in found:
             print_json({key: value for key, value in profile.shown().items() if key != "text"})
@@ -787,10 +775,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    async def profiles(registration: RegistrationClient) -> list[ProfileInfo]:
-        return await registration.profiles(texts=True)
-
-    for info in _ask(arguments, profiles):
+    for info in ask_all(arguments, verbs.ProfileList(texts=True)):
         print_json(
             {
                 "profile": info.id,
@@ -825,16 +810,6 @@ def run_remove(arguments: argparse.Namespace) -> int:
         return EXIT_UNAVAILABLE if late else EXIT_OK
 
     return trio.run(remove)
-
-
-def _ask(
-    arguments: argparse.Namespace, question: Callable[[RegistrationClient], Awaitable[_T]]
-) -> _T:
-    async def ask() -> _T:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            return await question(registration)
-
-    return trio.run(ask)
 
 
 def _report_profile(name: str, profile: ProfileInfo, as_json: bool) -> None:

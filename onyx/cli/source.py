@@ -11,14 +11,13 @@ import trio
 
 from formats import FORMS
 from onyx.cli import source_changes, source_publish, source_train
-from onyx.cli.asking import add_commands
+from onyx.cli.asking import add_commands, ask
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import LOCATION_HELP, location, not_negative, print_json, say_unread, table
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_OK
-from onyx.registration_client import RegistrationClient
-from overlay.answers import SourceInfo
+from overlay.verbs import SourceList
 
 REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
@@ -147,7 +146,7 @@ def run_register(arguments: argparse.Namespace) -> int:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    sources = trio.run(_list, arguments)
+    sources = ask(arguments, SourceList()).sources
     if arguments.json:
         for source in sources:
             print_json(source.shown())
@@ -185,11 +184,6 @@ async def _register(arguments: argparse.Namespace) -> DataSource:
         key=arguments.key,
         ensure=arguments.ensure,
     )
-
-
-async def _list(arguments: argparse.Namespace) -> list[SourceInfo]:
-    async with RegistrationClient(registration_address(arguments)) as registration:
-        return await registration.sources()
 
 
 def _form_and_file(text: str) -> tuple[str, Path]:

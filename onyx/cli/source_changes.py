@@ -8,14 +8,14 @@ from pathlib import Path
 
 import trio
 
-from onyx.cli.asking import Told, add_command
+from onyx.cli.asking import Told, add_command, ask, tell
 from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import LOCATION_HELP, counted, location, not_negative, print_json, say_unread
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_OK, UsageError
 from onyx.registration_client import RegistrationClient
-from overlay.answers import SourceInfo
-from overlay.verbs import SourceShow
+from overlay.answers import SourceGone, SourceInfo
+from overlay.verbs import SourceRemove, SourceShow
 
 EXAMPLES = """\
   onyx source show weather                       by its id, or its name
@@ -122,17 +122,14 @@ def run_update(arguments: argparse.Namespace) -> int:
 
 
 def run_remove(arguments: argparse.Namespace) -> int:
-    async def remove() -> None:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            for source in arguments.sources:
-                removed = await registration.remove_source(source)
-                if arguments.json:
-                    print_json({"event": "removed", "id": removed})
-                else:
-                    print(f"{removed} is removed", flush=True)
-
-    trio.run(remove)
+    told = Told(lambda gone: f"{gone.id} is removed", line=_removed)
+    for source in arguments.sources:
+        tell(arguments, ask(arguments, SourceRemove(source=source)), told)
     return EXIT_OK
+
+
+def _removed(gone: SourceGone) -> dict[str, object]:
+    return {"event": "removed", **gone.shown()}
 
 
 def report_changes(source: SourceInfo, *, as_json: bool) -> None:

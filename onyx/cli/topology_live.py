@@ -9,6 +9,7 @@ from pathlib import Path
 
 import trio
 
+from onyx.cli.asking import ask
 from onyx.cli.network_option import (
     NETWORK_HELP,
     VARIABLE,
@@ -21,7 +22,7 @@ from onyx.drawing import draw_network, draw_tree
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, UnreadableInput
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
-from overlay.answers import Shape, ShapeChange
+from overlay.answers import ShapeChange
 from overlay.network_shape import without_links
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import load_topology, parse_topology
@@ -155,7 +156,9 @@ def _print_change(answer: ShapeChange, arguments: argparse.Namespace) -> None:
 
 def show_live(arguments: argparse.Namespace) -> int:
     """Print the network as it runs."""
-    answer = trio.run(_live, arguments)
+    if arguments.file is not None and arguments.registration is None:
+        arguments.topology = arguments.file
+    answer = ask(arguments, verbs.TopologyShow())
     if arguments.json:
         print_json(answer.shown())
         return EXIT_OK
@@ -173,10 +176,3 @@ def show_live(arguments: argparse.Namespace) -> int:
         if arguments.root in (None, root):
             print(f"\n{tree_name(root, answer.trees[root])}: {draw_tree(in_use, tree)}")
     return EXIT_OK
-
-
-async def _live(arguments: argparse.Namespace) -> Shape:
-    if arguments.file is not None and arguments.registration is None:
-        arguments.topology = arguments.file
-    async with RegistrationClient(registration_address(arguments)) as registration:
-        return await registration.ask(verbs.TopologyShow())
