@@ -16,7 +16,6 @@ from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import has_named_graphs, is_graph, write_graph
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.verb import Subparsers, add_noun, add_verb
-from onyx.errors import EXIT_OK
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 
@@ -48,9 +47,6 @@ def with_graphs_as(line: bytes, syntax: GraphSyntax) -> bytes:
         return line
     record["media_type"] = syntax.value
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 DETAILS = f"""\
@@ -103,9 +99,8 @@ def add_parser(subparsers: Subparsers) -> None:
     add_client_arguments(read)
 
 
-def run_read(arguments: argparse.Namespace) -> int:
+def run_read(arguments: argparse.Namespace) -> None:
     trio.run(_read, arguments)
-    return EXIT_OK
 
 
 async def _read(arguments: argparse.Namespace) -> None:

@@ -21,7 +21,6 @@ import trio
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import LOCATION_HELP, location, print_json, table
 from onyx.cli.verb import Subparsers, add_noun, add_verb
-from onyx.errors import EXIT_OK
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
 from overlay.answers import Answer, Listing, Moment
@@ -108,14 +107,13 @@ def ask_all(arguments: argparse.Namespace, asked: verbs.Asked) -> list[Any]:
     return trio.run(listed)
 
 
-def _run(kind: type[verbs.Asked], told: Told, arguments: argparse.Namespace) -> int:
+def _run(kind: type[verbs.Asked], told: Told, arguments: argparse.Namespace) -> None:
     given = {name: getattr(arguments, name) for name in kind.__struct_fields__}
     asked = kind(**{name: value for name, value in given.items() if value is not None})
     if issubclass(kind.answer, Listing):
         tell_all(arguments, ask_all(arguments, asked), told)
     else:
         tell(arguments, ask(arguments, asked), told)
-    return EXIT_OK
 
 
 def tell(arguments: argparse.Namespace, answer: Answer, told: Told = FIELDS) -> None:

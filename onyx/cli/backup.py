@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from onyx.cli.data_option import add_data_options, data_directory_of
+from onyx.cli.network_option import add_data_options, data_directory_of
 from onyx.cli.values import counted, print_json
 from onyx.cli.verb import Subparsers, add_verb
-from onyx.errors import EXIT_OK
 
 DETAILS = """\
 All processes of the network have their data on this machine. Their stores are copied as
@@ -43,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verb.add_argument("--json", action="store_true", help="print JSON, one object")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     # It takes long to load, and to show help nobody needs it.
     from onyx.network_backup import back_up, described  # noqa: PLC0415
 
@@ -59,4 +58,3 @@ def run(arguments: argparse.Namespace) -> int:
             f"{counted(len(manifest.stores), 'store')}, {size:,} bytes, read again and good; "
             f"commits waited {made.held_seconds * 1000:.1f} ms"
         )
-    return EXIT_OK

@@ -220,9 +220,6 @@ def checked_baseline(found: object, name: str) -> dict[str, dict[str, float]]:
     return measures
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 EXIT_SLOWER = 1
 HEADING = ("MEASURE", "COUNT", "P50 MS", "P99 MS", "P99.9 MS", "PER S")
 

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onyx.cli.data_option import add_data_options, data_directory_of
+from onyx.cli.network_option import add_data_options, data_directory_of
 from onyx.cli.values import positive, print_json, table
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import write_atomically
-from onyx.errors import EXIT_OK, UsageError
+from onyx.errors import UsageError
 from overlay.link.principal import Principal
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def add_parser(subparsers: Subparsers) -> None:
         add_data_options(verb)
 
 
-def run_issue(arguments: argparse.Namespace) -> int:
+def run_issue(arguments: argparse.Namespace) -> None:
     authority = _authority(arguments)
     principal = _principal(arguments.principal)
     write_atomically(arguments.out, authority.issue(principal, arguments.days), mode=0o600)
@@ -89,10 +89,9 @@ def run_issue(arguments: argparse.Namespace) -> int:
         print_json(said)
     else:
         print(f"{arguments.out}: {principal.uri(authority.network)}, for {arguments.days} days")
-    return EXIT_OK
 
 
-def run_list(arguments: argparse.Namespace) -> int:
+def run_list(arguments: argparse.Namespace) -> None:
     authority = _authority(arguments)
     found = [one for one in authority.issued() if arguments.all or _state(one) == "good"]
     for one in found if arguments.json else ():
@@ -107,10 +106,9 @@ def run_list(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         rows = [(f"{o.serial:x}", o.principal, f"{o.until:%Y-%m-%d}", _state(o)) for o in found]
         print(table(("NUMBER", "PRINCIPAL", "UNTIL", "STATE"), rows))
-    return EXIT_OK
 
 
-def run_revoke(arguments: argparse.Namespace) -> int:
+def run_revoke(arguments: argparse.Namespace) -> None:
     authority = _authority(arguments)
     issued = authority.issued()
     found: set[int] = set()
@@ -132,10 +130,9 @@ def run_revoke(arguments: argparse.Namespace) -> int:
         print(f"revoked: {len(found)}")
     for principal in authority.kept():
         authority.keep(principal)  # who goes on needs another one
-    return EXIT_OK
 
 
-def run_rotate(arguments: argparse.Namespace) -> int:
+def run_rotate(arguments: argparse.Namespace) -> None:
     authority = _authority(arguments)
     kept = authority.kept()
     chosen = [_principal(text) for text in arguments.principal] or kept
@@ -148,7 +145,6 @@ def run_rotate(arguments: argparse.Namespace) -> int:
             print_json({"file": str(kept_in), "principal": str(principal)})
         else:
             print(f"{kept_in}: {principal}")
-    return EXIT_OK
 
 
 def _authority(arguments: argparse.Namespace) -> Authority:

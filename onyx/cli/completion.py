@@ -6,7 +6,6 @@ import argparse
 
 from onyx.cli.values import print_json
 from onyx.cli.verb import VERBS, Subparsers, add_verb
-from onyx.errors import EXIT_OK
 
 DETAILS = """\
 It is printed; where it belongs depends on the shell. Print it anew after an upgrade."""
@@ -26,7 +25,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--json", action="store_true", help="print it as one JSON object")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     import shtab  # noqa: PLC0415 - only for this
 
     from onyx.cli.main import build_parser  # noqa: PLC0415 - which imports this
@@ -38,7 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"shell": arguments.shell, "script": script})
     else:
         print(script)
-    return EXIT_OK
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:

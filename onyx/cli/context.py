@@ -9,7 +9,7 @@ from onyx.cli.contexts import Context, read_contexts, write_contexts
 from onyx.cli.network_option import parse_addresses
 from onyx.cli.values import print_json, table
 from onyx.cli.verb import Subparsers, add_noun, add_verb
-from onyx.errors import EXIT_OK, UnreadableInput
+from onyx.errors import UnreadableInput
 
 DETAILS = """\
 A context is where a network's registration service is, and who you are there. The one in
@@ -51,7 +51,7 @@ def add_parser(subparsers: Subparsers) -> None:
         parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
 
 
-def run_add(arguments: argparse.Namespace) -> int:
+def run_add(arguments: argparse.Namespace) -> None:
     registration = parse_addresses(arguments.registration, "--registration")
     credentials = ""
     if arguments.credentials is not None:
@@ -63,28 +63,28 @@ def run_add(arguments: argparse.Namespace) -> int:
     if arguments.use or not contexts.used:
         contexts.used = arguments.name
     write_contexts(contexts)
-    return _say(arguments, "added", is_used=contexts.used == arguments.name)
+    _say(arguments, "added", is_used=contexts.used == arguments.name)
 
 
-def run_use(arguments: argparse.Namespace) -> int:
+def run_use(arguments: argparse.Namespace) -> None:
     contexts = read_contexts()
     contexts.named(arguments.name)
     contexts.used = arguments.name
     write_contexts(contexts)
-    return _say(arguments, "used", is_used=True)
+    _say(arguments, "used", is_used=True)
 
 
-def run_remove(arguments: argparse.Namespace) -> int:
+def run_remove(arguments: argparse.Namespace) -> None:
     contexts = read_contexts()
     contexts.named(arguments.name)
     del contexts.by_name[arguments.name]
     if contexts.used == arguments.name:
         contexts.used = ""
     write_contexts(contexts)
-    return _say(arguments, "removed", is_used=False)
+    _say(arguments, "removed", is_used=False)
 
 
-def run_list(arguments: argparse.Namespace) -> int:
+def run_list(arguments: argparse.Namespace) -> None:
     contexts = read_contexts()
     rows = [
         (name, context.registration, context.credentials, name == contexts.used)
@@ -99,13 +99,11 @@ def run_list(arguments: argparse.Namespace) -> int:
         print(table(("", "NAME", "REGISTRATION", "CREDENTIALS"), shown))
     else:
         print("There is no context; onyx context add makes one.")
-    return EXIT_OK
 
 
-def _say(arguments: argparse.Namespace, done: str, *, is_used: bool) -> int:
+def _say(arguments: argparse.Namespace, done: str, *, is_used: bool) -> None:
     if arguments.json:
         print_json({"name": arguments.name, "done": done, "used": is_used})
     else:
         more = ", and in use" if is_used and done == "added" else ""
         print(f"{arguments.name} is {done}{more}")
-    return EXIT_OK

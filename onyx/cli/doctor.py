@@ -200,9 +200,6 @@ def store_fault(store: Path) -> str:
     return found.lost or "; ".join(found.faults)
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 EXIT_FOUND = 1
 
 DETAILS = f"""\

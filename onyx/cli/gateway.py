@@ -16,7 +16,7 @@ from onyx.cli.network_option import (
 )
 from onyx.cli.values import has_terminal, print_json
 from onyx.cli.verb import Subparsers, add_verb
-from onyx.errors import EXIT_OK, UsageError
+from onyx.errors import UsageError
 from onyx.listening import bind, bound_address
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging, log_options
 from onyx.service_manager import tell_service_manager
@@ -67,7 +67,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_network_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     if find_spec("starlette") is None or find_spec("hypercorn") is None:
         extra = "pip install 'onyx-dissemination[gateway]'"
         raise UsageError(f"this takes starlette and hypercorn, which are missing: {extra}")
@@ -107,7 +107,6 @@ def run(arguments: argparse.Namespace) -> int:
             admin = listen_address(arguments.admin, "--admin")
         served = registration, options, listener, ready, None, logs_at_hangup, admin
         trio.run(run_gateway, *served)
-    return EXIT_OK
 
 
 def listen_address(text: str, what: str) -> Address:

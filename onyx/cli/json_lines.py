@@ -47,7 +47,10 @@ def _line(
     return line
 
 
-_SOURCE = as_shown(answers.SourceInfo)
+_AS_ANSWERED = (
+    *("source register", "source list", "source show", "source update", "profile policy"),
+    *("broker drain", "taxonomy put", "plan use", "plan auto"),
+)
 _PLACED = "code reason expected line:int column:int"
 _WARNED = _line("SchemaWarned", f"{_PLACED} hint")
 _REFUSED = _line("TextRefused", f"file {_PLACED}")
@@ -87,10 +90,6 @@ _PLAN = _line(
 )
 
 LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
-    "source register": (_SOURCE,),
-    "source list": (_SOURCE,),
-    "source show": (_SOURCE,),
-    "source update": (_SOURCE,),
     "source remove": (_line("SourceRemoved", "event id"),),
     "source publish": _PUBLISHED,
     "source resume": _PUBLISHED,
@@ -141,7 +140,6 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         _REFUSED,
     ),
     "profile why-not": (_line("WhyNot", "profile matched:bool failure:_FAILED|None"),),
-    "profile policy": (as_shown(answers.PolicyInfo),),
     "profile plan": (_line("ProfilesPlan", "plan"),),
     "profile import": (
         _line("AssertionRead", "assertion line:int role context test text"),
@@ -194,7 +192,6 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "dead show": (_line("DeadLetterShown", "trace data lengths:list[int]", of=_LETTER),),
     "dead replay": (_line("DeadReplayed", "node id kind said"),),
     "dead drop": (_line("DeadDropped", "node dropped"),),
-    "broker drain": (as_shown(answers.BrokerLeaving),),
     "broker lost": (as_shown(answers.BrokerLoss), _SETTLED),
     "topology check": (_line("TopologyChecked", "ok:bool file", more=True),),
     "topology show": (_line("TopologyShown", "", "Of a file.", more=True), as_shown(answers.Shape)),
@@ -211,7 +208,6 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "context remove": (_CONTEXT,),
     "context list": (_line("ContextListed", "name registration credentials used:bool"),),
     "completion": (_line("Completion", "shell script"),),
-    "taxonomy put": (as_shown(answers.TaxonomyPut),),
     "taxonomy show": (_line("TaxonomyText", "name version:int syntax text"),),
     "make-results": (_line("ResultsMade", "broker messages:int"),),
     "store verify": (_STORE,),
@@ -223,12 +219,10 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "plan make": (_PLAN,),
     "plan show": (_PLAN,),
     "plan place": (_line("Placement", "file partition:int broker:str|None pattern:str|None"),),
-    "plan use": (as_shown(answers.PlanUsed),),
     "plan apply": (
         as_shown(answers.PlanProgress),
         _line("PlanMoves", "profiles:int would_move:int moves:list[dict[str,Any]]"),
     ),
-    "plan auto": (as_shown(answers.AutoPlan),),
     "plan status": (
         _line(
             "PlanStatus",
@@ -250,8 +244,10 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
 }
 """By the words of a command; a line is one of these."""
 
-for _kind in (kind for kind in verbs.TABLE if kind.is_command):
-    LINES.setdefault(_kind.verb.replace(".", " "), (as_shown(answers.line_of(_kind.answer)),))
+for _kind in verbs.TABLE:
+    _words = _kind.verb.replace(".", " ")
+    if _kind.is_command or _words in _AS_ANSWERED:
+        LINES.setdefault(_words, (as_shown(answers.line_of(_kind.answer)),))
 
 
 def decode_line(command: str, line: str) -> msgspec.Struct:

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import Any, NoReturn, cast
 
 from onyx.cli.verb import VERBS, Verb
-from onyx.errors import EXIT_USAGE, UserError, exit_code_of, leaves
+from onyx.errors import EXIT_OK, EXIT_USAGE, UserError, exit_code_of, leaves
 
 SOUTHERN = re.compile(r"-[0-9.]+,\s*-?[0-9.]+")  # coordinates
 
@@ -142,11 +142,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
         path = context_of(arguments).credentials_file
     if path is None:
-        return int(arguments.run(arguments))
+        return int(arguments.run(arguments) or EXIT_OK)
     from onyx.identity.known_networks import use_credentials  # noqa: PLC0415 - only for this
 
     with use_credentials(path):
-        return int(arguments.run(arguments))
+        return int(arguments.run(arguments) or EXIT_OK)
 
 
 def _expected_error(error: BaseException) -> Any:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from onyx.cli.values import broker_argument, print_json
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
-from onyx.errors import EXIT_OK
 from overlay.topology import Topology, load_topology
 
 DETAILS = """\
@@ -45,7 +44,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object for each broker")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """One broker after the other."""
     # The engine takes long to load, and every other verb loads this module.
     from onyx.made_results import make_results  # noqa: PLC0415
@@ -59,7 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
             print_json({"broker": broker, "messages": made})
         else:
             print(f"{broker}: the results of {made:,} messages are made", flush=True)
-    return EXIT_OK
 
 
 def _brokers(topology: Topology, arguments: argparse.Namespace) -> list[str]:

@@ -1,4 +1,5 @@
-"""Which network a verb talks to: ``--registration``, ``--topology`` or ONYX_REGISTRATION."""
+"""Which network a verb talks to: ``--registration``, ``--topology`` or ONYX_REGISTRATION; and on
+which data directory it works: ``--data`` or ``--topology``."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from onyx.cli.contexts import NO_CONTEXT, Context, read_contexts
 from onyx.data_directory import DataDirectory
 from onyx.errors import UsageError
 from onyx.identity.known_networks import VARIABLE as CREDENTIALS_VARIABLE
+from onyx.identity.known_networks import identity_of
 from overlay.nodes import Address
 from overlay.topology import load_topology
 
@@ -115,3 +117,34 @@ def _address_in(file: Path) -> str:
         )
     resolved_topology = load_topology(resolved)
     return resolved_topology.where(resolved_topology.registration[0].id)
+
+
+WHERE = (
+    "--data DIR, or --topology FILE with the data directory in it, or set "
+    f"{VARIABLE} or use a context (onyx context) of one that you have started"
+)
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
+    where.add_argument("--topology", metavar="FILE", type=Path, help="of the network")
+
+
+def data_directory_of(arguments: argparse.Namespace) -> DataDirectory:
+    """That of the network which is meant; UsageError when that is not said."""
+    if arguments.data is not None:
+        return DataDirectory(arguments.data)
+    if arguments.topology is not None:
+        return DataDirectory(load_topology(arguments.topology).data_directory)
+    contexts = read_contexts()
+    text, what = os.environ.get(VARIABLE), VARIABLE
+    if not text and contexts.used:
+        text, what = contexts.named(contexts.used).registration, f"the context {contexts.used}"
+    if text:
+        where = parse_address(text.partition(",")[0], what)
+        identity = identity_of(where.host, where.port)
+        if identity is None:
+            raise UsageError(f"you have started no network at {where}; give {WHERE}")
+        return DataDirectory(identity.parent)
+    raise UsageError(f"which network? give {WHERE}")

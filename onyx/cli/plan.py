@@ -161,10 +161,9 @@ async def _apply(arguments: argparse.Namespace, text: bytes) -> PlanProgress:
         return progress
 
 
-def run_auto(arguments: argparse.Namespace) -> int:
+def run_auto(arguments: argparse.Namespace) -> None:
     auto = ask(arguments, verbs.PlanAuto(on=not arguments.off))
     tell(arguments, auto, Told(lambda auto: "\n".join(auto.says)))
-    return EXIT_OK
 
 
 def _print_drift_of_plan(drift: Drift, *, as_json: bool) -> int:
@@ -350,9 +349,6 @@ def _table(
 
 
 # -------------------------------------------------------------------------------------------------
-
-
-# -------------------------------------------------------------------------------------------------
 # ``onyx plan use | status | diff``: a plan and the network that it is for, or another plan.
 #
 # What moves profiles is in plan.py.
@@ -421,12 +417,11 @@ def add_network_verbs(subverbs: Subparsers) -> None:
 # --- use --------------------------------------------------------------------------------------
 
 
-def run_use(arguments: argparse.Namespace) -> int:
+def run_use(arguments: argparse.Namespace) -> None:
     text = b"" if arguments.none else read_plan_text(arguments.plan)
     if text:
         load_plan(arguments.plan)  # what is wrong with it is better said here
     tell(arguments, ask(arguments, verbs.PlanUse(plan=text)), Told(_used))
-    return EXIT_OK
 
 
 def _used(answer: PlanUsed) -> str:
@@ -437,13 +432,13 @@ def _used(answer: PlanUsed) -> str:
 # --- status -----------------------------------------------------------------------------------
 
 
-def run_status(arguments: argparse.Namespace) -> int:
+def run_status(arguments: argparse.Namespace) -> None:
     measured, progress, auto = trio.run(_look, arguments)
     if arguments.json:
         applied = {"state": progress.state, "moved": progress.moved}
         facts = _drift_facts(*measured) if measured else {"plan": ""}
         print_json({**facts, "applied": applied, "auto": auto.shown()})
-        return EXIT_OK
+        return
     if measured:
         _print_drift(*measured)
     else:
@@ -452,7 +447,6 @@ def run_status(arguments: argparse.Namespace) -> int:
         print(f"being applied: {said(progress)}")
     for line in auto.says:
         print(line)
-    return EXIT_OK
 
 
 def _print_drift(plan: Plan, drift: Drift) -> None:
@@ -538,7 +532,7 @@ def _drift_facts(plan: Plan, drift: Drift) -> dict[str, object]:
 # --- diff -------------------------------------------------------------------------------------
 
 
-def run_diff(arguments: argparse.Namespace) -> int:
+def run_diff(arguments: argparse.Namespace) -> None:
     new = load_plan(arguments.new)
     moves: Counter[tuple[str, str]] | None
     if arguments.old is None:
@@ -566,7 +560,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
         ]
     if arguments.json:
         print_json(facts)
-        return EXIT_OK
+        return
     for key, value in facts.items():
         if key != "moves":
             print(f"{key.replace('_', ' '):<20} {_shown(value)}")
@@ -576,7 +570,6 @@ def run_diff(arguments: argparse.Namespace) -> int:
         rows = [(a, b, n) for (a, b), n in moves.most_common() if a != b][:20]
         if rows:
             print(table(("FROM", "TO", "PROFILES"), rows))
-    return EXIT_OK
 
 
 async def _compare_with_network(
@@ -617,9 +610,6 @@ def _shown(value: object) -> str:
             return f"{value[0]} -> {value[1]}"
         return ", ".join(map(str, value)) or "none"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 MAKE_EXAMPLES = """\
@@ -732,7 +722,7 @@ def _add_make(subverbs: Subparsers) -> None:
     add_spark_arguments(parser)
 
 
-def run_make(arguments: argparse.Namespace) -> int:
+def run_make(arguments: argparse.Namespace) -> None:
     topology = load_topology(arguments.topology) if arguments.topology else None
     job = PlanJob(
         profiles=tuple(arguments.profiles),
@@ -764,15 +754,13 @@ def run_make(arguments: argparse.Namespace) -> int:
     for entry in result.refused:
         print(f"onyx: profile {entry.profile} left out: {entry.reason}", file=sys.stderr)
     _print_plan(result.plan, as_json=arguments.json)
-    return EXIT_OK
 
 
-def run_show(arguments: argparse.Namespace) -> int:
+def run_show(arguments: argparse.Namespace) -> None:
     _print_plan(load_plan(arguments.plan), as_json=arguments.json)
-    return EXIT_OK
 
 
-def run_place(arguments: argparse.Namespace) -> int:
+def run_place(arguments: argparse.Namespace) -> None:
     placer = Placer(load_plan(arguments.plan))
     rows = []
     for name in arguments.files:
@@ -785,7 +773,6 @@ def run_place(arguments: argparse.Namespace) -> int:
             print_json(dict(zip(("file", "partition", "broker", "pattern"), row, strict=True)))
     else:
         print(table(("file", "partition", "broker", "pattern"), rows))
-    return EXIT_OK
 
 
 def plan_facts(plan: Plan) -> dict[str, object]:

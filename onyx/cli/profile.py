@@ -12,9 +12,11 @@ from typing import Any
 import trio
 from msgspec import to_builtins
 
+from formats.allowed_content import read_allowed_content
 from formats.errors import DecodeError, MessageRefused, about
 from formats.media_types import media_type_of
 from formats.publication import read_publication
+from formats.schema import what_is_unread
 from onyx.cli.asking import Told, ask, ask_all, tell
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
@@ -28,7 +30,6 @@ from onyx.cli.profile_bulk import (
     the_file,
     update_many,
 )
-from onyx.cli.profile_check import SCHEMA_HELP, add_check, schema_check, warning_object
 from onyx.cli.values import (
     LOCATION_HELP,
     add_base_argument,
@@ -41,6 +42,7 @@ from onyx.cli.values import (
     print_json,
     read_input,
     read_text,
+    say_unread,
     table,
 )
 from onyx.cli.verb import Subparsers, add_noun, add_verb
@@ -54,6 +56,7 @@ from onyx.errors import (
     UsageError,
 )
 from onyx.rule_sets import ImportedRules, import_rules, read_rule_set
+from onyx.schema_path import load_schema
 from overlay import verbs
 from overlay.answers import ProfileInfo
 from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy
@@ -66,9 +69,82 @@ from yfilter import (
     parse_profile,
     routing_query,
 )
-from yfilter.graph.graph_query import is_graph_query
+from yfilter.graph.graph_query import is_graph_query, unbound_variables
+from yfilter.language.schema_check import SchemaCheck
+from yfilter.matcher import check_profile
 from yfilter.plan_graph import NODES_MAX
 from yfilter.schematron import RuleSet
+
+# -------------------------------------------------------------------------------------------------
+# ``onyx profile check``: are these profiles right, and can they match what follows a schema?
+
+
+CHECK_EXAMPLES = """\
+  onyx profile check storms.xq
+  onyx profile check profiles/*.xq --schema orders.dtd --strict
+  onyx profile check delays.xq --schema siri/xsd#siri.xsd
+  echo '/order/item[prise < 20]' | onyx profile check - --schema orders.xsd
+"""
+SCHEMA_HELP = "warn of a step that no message valid against this DTD, XSD or RELAX NG has"
+
+
+def add_check(subverbs: Subparsers) -> None:
+    parser = add_verb(
+        subverbs,
+        "check",
+        "check profiles without registering them",
+        details="Each file is one profile; - is standard input. What is refused is shown with a\n"
+        "caret under the place; exit code 65. A profile that can never match under the\n"
+        "schema is warned of, the first impossible step with a caret. No network is needed.",
+        examples=CHECK_EXAMPLES,
+        run=run_check,
+    )
+    parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
+    parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)
+    parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    check_once(arguments.files)
+    texts = [(name, read_text(name)) for name in arguments.files]
+    schema = None if arguments.schema is None else schema_check(arguments.schema)
+    refused = warned = 0
+    for name, text in texts:
+        try:
+            check_profile(text)
+        except ProfileRefused as refusal:
+            refused += 1
+            if arguments.json:
+                print_json({"file": name, **refusal.fault.facts()})
+            print(f"onyx: {name}: {refusal}", file=sys.stderr)
+            continue
+        warning = schema.warning(text) if schema is not None else None
+        unbound = unbound_variables(text)
+        warned += warning is not None or bool(unbound)
+        for said in unbound:
+            print(f"onyx: {name}: warning: {said}", file=sys.stderr)
+        if arguments.json:
+            print_json({"file": name, "warning": warning_object(warning)})
+        elif warning is None:
+            print(f"{name}: right")
+        else:
+            print(f"{name}: right, but it can match no message that follows {arguments.schema}:")
+            print(warning)
+    return EXIT_DATA if refused or (warned and arguments.strict) else EXIT_OK
+
+
+def schema_check(name: str) -> SchemaCheck:
+    """The check against a schema; SchemaRefused.  What of it is not there is printed."""
+    with about(name):
+        schema = load_schema(name)
+        say_unread(name, what_is_unread(schema))
+        return SchemaCheck(read_allowed_content(schema))
+
+
+def warning_object(warning: ProfileRefused | None) -> dict[str, object] | None:
+    return None if warning is None else {**warning.fault.facts(), "hint": warning.hint}
+
 
 # -------------------------------------------------------------------------------------------------
 # ``onyx profile explain``: what becomes of a profile, and on a message, what held.
@@ -244,16 +320,8 @@ def _summary(rules: RuleSet) -> str:
 def _print_profiles(rules: RuleSet, *, as_json: bool) -> None:
     for each in rules.profiles:
         if as_json:
-            print_json(
-                {
-                    "assertion": each.key,
-                    "line": each.line,
-                    "role": each.role,
-                    "context": each.context,
-                    "test": each.test,
-                    "text": each.text,
-                }
-            )
+            names = ("line", "role", "context", "test", "text")
+            print_json({"assertion": each.key, **{name: getattr(each, name) for name in names}})
         else:
             print(f"(: {each.file}, line {each.line}: {each.key} :)\n{each.text}\n")
 
@@ -322,7 +390,7 @@ def add_plan(subverbs: Subparsers) -> None:
     )
 
 
-def run_plan(arguments: argparse.Namespace) -> int:
+def run_plan(arguments: argparse.Namespace) -> None:
     files = dict.fromkeys(arguments.files)
     routes = dict.fromkeys(arguments.link)
     check_once([*files, *(name for _, name in routes)])
@@ -343,7 +411,6 @@ def run_plan(arguments: argparse.Namespace) -> int:
         print_json({"plan": plan})
     else:
         print(plan)
-    return EXIT_OK
 
 
 def _link(text: str) -> tuple[str, str]:
@@ -425,7 +492,7 @@ def policy_said(arguments: argparse.Namespace, base: DeliveryPolicy = USUAL) -> 
         raise UsageError(f"no policy: {error}") from None
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     async def change() -> DeliveryPolicy:
         async with User(registration_address(arguments)) as client:
             base = await client.policy(arguments.profile)
@@ -439,7 +506,6 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"profile": arguments.profile, "policy": to_builtins(policy)})
     else:
         print(sentence(policy))
-    return EXIT_OK
 
 
 def sentence(policy: DeliveryPolicy) -> str:
@@ -493,7 +559,7 @@ def add_why_not(subverbs: Subparsers) -> None:
     add_client_arguments(parser)
 
 
-def run_why_not(arguments: argparse.Namespace) -> int:
+def run_why_not(arguments: argparse.Namespace) -> None:
     data = read_input(arguments.message)
     media_type = arguments.media_type or media_type_of(arguments.message)
     text = ask(arguments, verbs.ProfileShow(profile=arguments.profile)).text or ""
@@ -514,10 +580,6 @@ def run_why_not(arguments: argparse.Namespace) -> int:
             print(f"  there is    {failure.before}  {', '.join(failure.positions)}".rstrip())
         if failure.hint:
             print(f"  hint        {failure.hint}")
-    return EXIT_OK
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 ADD_EXAMPLES = """\
@@ -743,10 +805,9 @@ def run_update(arguments: argparse.Namespace) -> int:
     return trio.run(update)
 
 
-def run_show(arguments: argparse.Namespace) -> int:
+def run_show(arguments: argparse.Namespace) -> None:
     profile = ask(arguments, verbs.ProfileShow(profile=arguments.profile))
     tell(arguments, profile, Told(_with_text))
-    return EXIT_OK
 
 
 def _with_text(profile: ProfileInfo) -> str:
@@ -757,7 +818,7 @@ def _with_text(profile: ProfileInfo) -> str:
     return f"{head}\n{profile.text}"
 
 
-def run_list(arguments: argparse.Namespace) -> int:
+def run_list(arguments: argparse.Namespace) -> None:
     found = ask_all(arguments, verbs.ProfileList(user=arguments.user))
     if arguments.json:
         for profile in found:
@@ -771,21 +832,12 @@ def run_list(arguments: argparse.Namespace) -> int:
             for p in found
         ]
         print(table(heading, rows))
-    return EXIT_OK
 
 
-def run_export(arguments: argparse.Namespace) -> int:
+def run_export(arguments: argparse.Namespace) -> None:
     for info in ask_all(arguments, verbs.ProfileList(texts=True)):
-        print_json(
-            {
-                "profile": info.id,
-                "user": info.user,
-                "host": info.host,
-                "near": info.near,
-                "text": info.text,
-            }
-        )
-    return EXIT_OK
+        shown = {name: getattr(info, name) for name in ("user", "host", "near", "text")}
+        print_json({"profile": info.id, **shown})
 
 
 def run_remove(arguments: argparse.Namespace) -> int:

@@ -203,9 +203,6 @@ def _numbered(name: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 _T = TypeVar("_T")
 
 DETAILS = """\

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from onyx.cli.values import counted, print_json
 from onyx.cli.verb import Subparsers, add_verb
-from onyx.errors import EXIT_OK
 
 DETAILS = """\
 Everything is checked: the digest of each file, and each row of each store. If something
@@ -40,7 +39,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verb.add_argument("--json", action="store_true", help="print JSON, one object")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     # It takes long to load, and to show help nobody needs it.
     from onyx.network_backup import described, restore  # noqa: PLC0415
 
@@ -56,4 +55,3 @@ def run(arguments: argparse.Namespace) -> int:
             f"  onyx up {directory}/topology.toml\n"
             "Sources and users that were told more since then are told store-lost; start them anew."
         )
-    return EXIT_OK

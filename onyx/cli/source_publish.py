@@ -85,9 +85,6 @@ class Progress:
         print(f"{begin}onyx: {text}", end=end, file=sys.stderr, flush=True)
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 PUBLISH_EXAMPLES = """\
   onyx source publish s1 report.xml
   onyx source publish s1 reports/ more/          every file below, in sorted order

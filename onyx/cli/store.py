@@ -137,7 +137,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     return code
 
 
-def run_repair(arguments: argparse.Namespace) -> int:
+def run_repair(arguments: argparse.Namespace) -> None:
     """A new store, if there is something to mend."""
     path = _store(arguments.path)
     with directory_locked(path.parent):
@@ -160,10 +160,9 @@ def run_repair(arguments: argparse.Namespace) -> int:
         print(f"{path}: made anew of {found.rows.total():,} good rows. What was wrong:")
         print("", *_faults(found), sep="\n  ")
         print(f"{len(found.damaged):,} damaged rows are in {rows}, the old store is {aside}")
-    return EXIT_OK
 
 
-def run_backup(arguments: argparse.Namespace) -> int:
+def run_backup(arguments: argparse.Namespace) -> None:
     """A copy of one moment."""
     path = _store(arguments.path)
     try:
@@ -174,7 +173,6 @@ def run_backup(arguments: argparse.Namespace) -> int:
         print_json({"store": str(path), "file": str(arguments.file), "commit": chain.number})
     else:
         print(f"{arguments.file} is {path} at commit {chain.number:,}; its head is beside it")
-    return EXIT_OK
 
 
 def _stores(path: Path) -> list[Path]:

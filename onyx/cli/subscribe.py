@@ -23,7 +23,7 @@ from onyx.client_values import Delivery
 from onyx.clients import User
 from onyx.data_directory import write_atomically
 from onyx.data_source import FAREWELL_SECONDS
-from onyx.errors import EXIT_OK, CommandFailed, UnwritableOutput, UsageError
+from onyx.errors import CommandFailed, UnwritableOutput, UsageError
 from onyx.positions import PositionFile
 from onyx.results import Results
 
@@ -67,9 +67,6 @@ async def deal_with(results: Results, delivery: Delivery, command: str, is_share
     if is_shared:
         results.reject_nowait(why)
     return why
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 DETAILS = f"""\
@@ -141,7 +138,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_network_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     if bool(arguments.profiles) == (arguments.user is not None):
         raise UsageError("name profiles, or a user with --user; not both, and not neither")
     if arguments.exec is not None and (arguments.directory is not None or arguments.json):
@@ -152,7 +149,6 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.positions is not None:
             kept = stack.enter_context(PositionFile(arguments.positions))
         trio.run(_subscribe, arguments, writer, kept)
-    return EXIT_OK
 
 
 async def _subscribe(

@@ -10,7 +10,7 @@ from onyx.cli.asking import Told, add_commands, ask, tell
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
 from onyx.cli.values import print_json, read_input
 from onyx.cli.verb import Subparsers, add_noun, add_verb
-from onyx.errors import EXIT_OK, UsageError
+from onyx.errors import UsageError
 from overlay import verbs
 from overlay.answers import TaxonomyPut
 
@@ -53,7 +53,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_commands(subverbs, "taxonomy", details=DETAILS, told=told)
 
 
-def run_put(arguments: argparse.Namespace) -> int:
+def run_put(arguments: argparse.Namespace) -> None:
     syntax = SYNTAXES[arguments.syntax] if arguments.syntax else by_file_name(arguments.file)
     if syntax is None:
         raise UsageError(
@@ -63,7 +63,6 @@ def run_put(arguments: argparse.Namespace) -> int:
     text = read_input(arguments.file)
     asked = verbs.TaxonomyPut(name=arguments.name, syntax=syntax.value, text=text)
     tell(arguments, ask(arguments, asked), Told(_done))
-    return EXIT_OK
 
 
 def _done(answer: TaxonomyPut) -> str:
@@ -74,10 +73,9 @@ def _done(answer: TaxonomyPut) -> str:
     return f"{answer.name}: {counts}, version {answer.version}"
 
 
-def run_show(arguments: argparse.Namespace) -> int:
+def run_show(arguments: argparse.Namespace) -> None:
     answer = ask(arguments, verbs.TaxonomyShow(name=arguments.name))
     if arguments.json:
         print_json({**answer.shown(), "text": answer.text.decode()})
     else:
         sys.stdout.buffer.write(answer.text)
-    return EXIT_OK

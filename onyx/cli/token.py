@@ -12,7 +12,7 @@ from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registra
 from onyx.cli.values import print_json
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import write_atomically
-from onyx.errors import EXIT_OK, UsageError
+from onyx.errors import UsageError
 from onyx.identity.known_networks import credentials_for
 from onyx.registration_client import addresses_of
 from overlay import verbs
@@ -80,7 +80,7 @@ def _revoked(answer: TokenRevoked) -> str:
     return f"{answer.token} is revoked"
 
 
-def run_issue(arguments: argparse.Namespace) -> int:
+def run_issue(arguments: argparse.Namespace) -> None:
     credentials = _own(arguments)
     secret = token_urlsafe(SECRET_BYTES)
     asked = verbs.TokenIssue(
@@ -99,16 +99,14 @@ def run_issue(arguments: argparse.Namespace) -> int:
         print(answer.token)
         ends = moment(answer.expires)
         print(f"onyx: {arguments.out} is {arguments.principal} until {ends}", file=sys.stderr)
-    return EXIT_OK
 
 
-def run_oidc(arguments: argparse.Namespace) -> int:
+def run_oidc(arguments: argparse.Namespace) -> None:
     _write(arguments, _own(arguments), f"token-file {arguments.jwt.absolute()}")
     if arguments.json:
         print_json({"principal": str(arguments.principal), "file": str(arguments.out)})
     else:
         print(f"{arguments.out}: {arguments.principal}, as long as {arguments.jwt} says so")
-    return EXIT_OK
 
 
 def _own(arguments: argparse.Namespace) -> Credentials:

@@ -11,7 +11,7 @@ from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registra
 from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
 from onyx.cli.values import not_negative, print_json, table
 from onyx.cli.verb import Subparsers, add_verb
-from onyx.errors import EXIT_OK, UsageError
+from onyx.errors import UsageError
 from onyx.network_looks import watch_network
 from onyx.network_view import NetworkView
 
@@ -43,7 +43,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_client_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     where = registration_address(arguments)
     if not arguments.once:
         if arguments.json:
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         from onyx.cli.top_screen import TopScreen  # noqa: PLC0415 - half a second
 
         TopScreen(where, arguments.interval).run_to_end()
-        return EXIT_OK
+        return
     view = trio.run(_first, where, arguments.interval)
     if arguments.json:
         for line in objects(view):
@@ -69,7 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
                 if (rows := getattr(view, kind))
             )
         )
-    return EXIT_OK
 
 
 async def _first(where: str, interval: float) -> NetworkView:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import textwrap
@@ -17,7 +16,7 @@ from msgspec import to_builtins
 from formats.codec import WireFormat
 from onyx.cli.network_option import add_network_arguments
 from onyx.cli.topology_live import APPLY_EXAMPLES, add_apply, show_live
-from onyx.cli.values import counted
+from onyx.cli.values import counted, print_json
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.drawing import (
     bandwidth_text,
@@ -300,9 +299,6 @@ def _card_border(centre: Point, towards: Point) -> Point:
     return centre[0] + dx * reach, centre[1] + dy * reach
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 CHECK_EXAMPLES = """\
   onyx topology check topologies/figure4.toml
   onyx topology check --json my-network.toml
@@ -390,11 +386,11 @@ def run_check(arguments: argparse.Namespace) -> int:
     except TopologyError as error:
         if not arguments.json:
             raise
-        print(_json({"ok": False, "file": error.file, "key": error.key, "reason": error.reason}))
+        print_json({"ok": False, "file": error.file, "key": error.key, "reason": error.reason})
         return EXIT_CONFIG
     facts = summarise(topology)
     if arguments.json:
-        print(_json({"ok": True, "file": str(arguments.file), **asdict(facts)}))
+        print_json({"ok": True, "file": str(arguments.file), **asdict(facts)})
     else:
         print(textwrap.fill(f"{arguments.file}: {_summary_text(topology, facts)}", WIDTH))
     return 0
@@ -419,7 +415,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     if arguments.svg is not None:
         _write_picture(arguments.svg, network_svg(topology, trees[root] if root else None))
     if arguments.json:
-        print(_json(describe(topology, trees)))
+        print_json(describe(topology, trees))
     else:
         print(f"network {topology.name}\n")
         print(draw_network(topology))
@@ -515,7 +511,3 @@ def _write_picture(path: Path, picture: str) -> None:
     except OSError as error:
         raise UnwritableOutput(f"{path} cannot be written: {error.strerror}") from None
     print(f"onyx: wrote {path}", file=sys.stderr)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

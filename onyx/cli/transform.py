@@ -11,7 +11,7 @@ import trio
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import counted, first_of, print_json
 from onyx.cli.verb import Subparsers, add_noun, add_verb
-from onyx.errors import EXIT_OK, UsageError
+from onyx.errors import UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.toml_table import did_you_mean, quote
@@ -55,13 +55,12 @@ def add_parser(subparsers: Subparsers) -> None:
     add_client_arguments(show)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     answer, profiles = trio.run(_collect, arguments)
     if arguments.json:
         print_json({**answer, "profiles": profiles})
     else:
         print("\n".join(_lines(answer, profiles)))
-    return EXIT_OK
 
 
 async def _collect(arguments: argparse.Namespace) -> tuple[Answer, Mapping[str, list[str]]]:

@@ -20,7 +20,7 @@ from onyx.cli.gateway import listen_address
 from onyx.cli.values import broker_argument, has_terminal, positive, print_json
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import TOPOLOGY_FILE, DataDirectory
-from onyx.errors import EXIT_OK, DataDirectoryError, UsageError
+from onyx.errors import DataDirectoryError, UsageError
 from onyx.gateway_child import check_gateway, has_gateway, running_gateway
 from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
@@ -63,9 +63,6 @@ def check_former(topology: Topology, file: Path) -> None:
             f"where it is looked for now, has none; move it (mkdir -p {now.parent} && mv {former} "
             f"{now}), or say --data {former} each time"
         )
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 log = logging.getLogger("onyx.launcher")
@@ -174,7 +171,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_log_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Run the network or the process; returns when it was told to stop."""
     if arguments.file is None:
         page = GatewayTable() if has_gateway() else None
@@ -208,7 +205,6 @@ def run(arguments: argparse.Namespace) -> int:
         trio.run(_run_one, topology, node_id, arguments)
     if arguments.json:
         print_json({"event": "stopped"})
-    return EXIT_OK
 
 
 def _as_said(file: Topology, arguments: argparse.Namespace) -> Topology:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-Run: TypeAlias = Callable[[argparse.Namespace], int]
+Run: TypeAlias = Callable[[argparse.Namespace], int | None]
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -46,7 +46,7 @@ VERBS = {
 
 
 class Verb(Protocol):
-    """A verb module.  Its parser sets ``run`` (Namespace -> exit code)."""
+    """A verb module.  Its parser sets ``run`` (Namespace -> exit code, None where it is done)."""
 
     def add_parser(self, subparsers: Subparsers, /) -> None: ...
 

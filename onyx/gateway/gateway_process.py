@@ -301,9 +301,6 @@ def _link(parent: dict[str, Any], link: Mapping[str, Any], child: dict[str, Any]
     return {**found, "note": note, "why": failed}
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 PROFILES_SHOWN = 200
 SHOWN_BYTES = 4_000  # of a dead letter
 EXAMPLE_PROFILE = """\
@@ -322,13 +319,11 @@ Page: TypeAlias = tuple[str, Callable[[Call], Awaitable[Context]]]
 
 
 async def show_map(call: Call) -> Context:
-    call.check_operates()
     topology, _ = await _topology(call)
     return {"topology": topology}
 
 
 async def show_brokers(call: Call) -> Context:
-    call.check_operates()
     topology, _ = await _topology(call)
     found = await call.session.ask_all(verbs.Statistics())
     told = [(node, decoded(said)) for node, said in found.items() if said is not None]
@@ -343,7 +338,6 @@ async def show_brokers(call: Call) -> Context:
 
 
 async def show_broker(call: Call) -> Context:
-    call.check_operates()
     topology, _ = await _topology(call)
     name = _broker(topology, call.path["broker"])
     said = await call.session.ask(topology.where(name), verbs.Statistics())
@@ -368,7 +362,6 @@ async def show_broker(call: Call) -> Context:
 
 
 async def show_link(call: Call) -> Context:
-    call.check_operates()
     topology, _ = await _topology(call)
     a, b = (_broker(topology, call.path[end]) for end in ("broker", "other"))
     if b not in topology.neighbours(a):
@@ -437,7 +430,6 @@ async def draw_trace(call: Call) -> Context:
 
 
 async def show_changes(call: Call) -> Context:
-    call.check_operates()
     session = call.session
     _, shape = await _topology(call)
     progress = await session.client.plan_progress()
@@ -501,7 +493,9 @@ NAVIGATION = (
 
 
 async def _topology(call: Call) -> tuple[Topology, Shape]:
-    """As the network has it now, and how far a change of it is."""
+    """As the network has it now, and how far a change of it is; RequestFailed for who may not see
+    what everybody does."""
+    call.check_operates()
     shape = await call.session.client.ask(verbs.TopologyShow())
     return parse_topology(shape.text, "the running network"), shape
 
@@ -535,9 +529,6 @@ def count_text(number: float) -> str:
 
 def time_text(second: float) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S Z")
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 FOLDER = Path(__file__).parent
@@ -711,9 +702,6 @@ async def serve(
             for stream in list(open_now):
                 with suppress(OSError):
                     stream.socket.shutdown(socket.SHUT_RDWR)
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 WATCH_SECONDS = 5.0

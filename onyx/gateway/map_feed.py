@@ -158,9 +158,6 @@ class OverlayMap:
         return self._told.get(broker, Figures()).links.get(other)
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 TICK_SECONDS = 0.2  # from one event of a viewer to the next
 LINGER_SECONDS = 30.0  # after the last viewer
 AGAIN_SECONDS = 1.0  # before a broker that does not answer is asked again

@@ -84,9 +84,6 @@ class Replay:
         return results, is_given_up
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 MEMORY_BYTES = 1024 * 1024 * 1024
 NICENESS = 5
 TRIAL_SECONDS = 2.0

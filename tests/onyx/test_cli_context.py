@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from onyx.cli.contexts import contexts_file
-from onyx.cli.data_option import data_directory_of
 from onyx.cli.main import build_parser, main
-from onyx.cli.network_option import context_of, registration_address
+from onyx.cli.network_option import context_of, data_directory_of, registration_address
 from onyx.cli.values import table
 from onyx.errors import UsageError
 
