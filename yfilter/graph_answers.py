@@ -19,6 +19,7 @@ from formats.escapes import escaped_text, escaped_value
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import triples_of, write_graph
 from yfilter.errors import MatchLimitExceeded
+from yfilter.graph import query_ast as sparql
 from yfilter.graph.construct import (
     Triple,
     constructed,
@@ -30,15 +31,6 @@ from yfilter.graph.construct import (
 from yfilter.graph.join import KIND_BLANK, KIND_IRI, KIND_TAGGED, KIND_TYPED, MessageGraph, TermKey
 from yfilter.graph.join_program import JoinProgram
 from yfilter.graph.oxigraph_terms import from_oxigraph, to_oxigraph
-from yfilter.graph.query_ast import (
-    INSTANCE_PROPERTY,
-    GraphQuery,
-    GroundTerm,
-    Iri,
-    QueryForm,
-    ResultSyntax,
-    Variable,
-)
 from yfilter.graph.query_text import asked_at
 from yfilter.graph.solutions import RowLayout, Solutions, solutions_of
 from yfilter.language.budget import Budget, too_much_time
@@ -135,15 +127,15 @@ def _xml_term(key: TermKey) -> bytes:
 VISITS = 32  # of a triple that is loaded
 
 
-def whole_solutions(query: GraphQuery, graph: MessageGraph, budget: Budget) -> Solutions:
+def whole_solutions(query: sparql.GraphQuery, graph: MessageGraph, budget: Budget) -> Solutions:
     """The solutions of a SELECT."""
     answer = _answer(query, graph, budget)
     assert isinstance(answer, pyoxigraph.QuerySolutions)
-    columns = [Variable(variable.value) for variable in answer.variables]
+    columns = [sparql.Variable(variable.value) for variable in answer.variables]
     return solutions_of(graph, columns, _rows(answer, len(columns), budget))
 
 
-def whole_graph(query: GraphQuery, graph: MessageGraph, budget: Budget) -> list[Triple]:
+def whole_graph(query: sparql.GraphQuery, graph: MessageGraph, budget: Budget) -> list[Triple]:
     """The triples of a CONSTRUCT, each once."""
     answer = _answer(query, graph, budget)
     assert isinstance(answer, pyoxigraph.QueryTriples)
@@ -151,22 +143,22 @@ def whole_graph(query: GraphQuery, graph: MessageGraph, budget: Budget) -> list[
     for found in answer:
         budget.charge_tuple()
         subject, prop, thing = map(from_oxigraph, (found.subject, found.predicate, found.object))
-        assert subject is not None and isinstance(prop, Iri) and thing is not None
+        assert subject is not None and isinstance(prop, sparql.Iri) and thing is not None
         triples[subject, prop, thing] = None
     return list(triples)
 
 
-def whole_truth(query: GraphQuery, graph: MessageGraph, budget: Budget) -> bool:
+def whole_truth(query: sparql.GraphQuery, graph: MessageGraph, budget: Budget) -> bool:
     """The answer to an ASK."""
     return bool(_answer(query, graph, budget))
 
 
-def _answer(query: GraphQuery, graph: MessageGraph, budget: Budget) -> object:
+def _answer(query: sparql.GraphQuery, graph: MessageGraph, budget: Budget) -> object:
     if not budget.limits.is_final("too-much-time"):
         raise too_much_time(budget.limits)
     text = asked_at(query.whole, graph.stream.accepted)
     try:
-        return _store(graph, INSTANCE_PROPERTY in query.whole, budget).query(text)
+        return _store(graph, sparql.INSTANCE_PROPERTY in query.whole, budget).query(text)
     except (SyntaxError, OSError, ValueError) as error:  # the last: an IRI that it does not take
         raise MatchLimitExceeded("query-failed", f"a query cannot be answered: {error}") from error
 
@@ -185,7 +177,7 @@ def _store(graph: MessageGraph, with_classes: bool, budget: Budget) -> pyoxigrap
 
 
 def _classes(graph: MessageGraph) -> Iterator[pyoxigraph.Quad]:
-    instance = pyoxigraph.NamedNode(INSTANCE_PROPERTY)
+    instance = pyoxigraph.NamedNode(sparql.INSTANCE_PROPERTY)
     for number, subject, _, above in graph.classes().statements():
         name = to_oxigraph(graph.term(number)) if number else pyoxigraph.DefaultGraph()
         node, thing = to_oxigraph(graph.term(subject)), to_oxigraph(graph.term(above))
@@ -194,7 +186,7 @@ def _classes(graph: MessageGraph) -> Iterator[pyoxigraph.Quad]:
 
 def _rows(
     answer: pyoxigraph.QuerySolutions, count: int, budget: Budget
-) -> Iterator[list[GroundTerm | None]]:
+) -> Iterator[list[sparql.GroundTerm | None]]:
     for solution in answer:
         budget.charge_tuple()
         yield [from_oxigraph(solution[place]) for place in range(count)]
@@ -206,16 +198,18 @@ def _rows(
 Message: TypeAlias = "ElementStream | MessageGraph"
 
 _PROGRAMS_KEPT = 4_096
-_programs: OrderedDict[int, tuple[GraphQuery, JoinProgram]] = OrderedDict()
+_programs: OrderedDict[int, tuple[sparql.GraphQuery, JoinProgram]] = OrderedDict()
 
 
-def has_solution(query: GraphQuery, message: Message, limits: EvaluationLimits) -> bool:
+def has_solution(query: sparql.GraphQuery, message: Message, limits: EvaluationLimits) -> bool:
     """Whether a message (striped) satisfies the pattern of a profile; of one with ``whole`` only
     the necessary part.  MatchLimitExceeded beyond the limits."""
     return program_of(query).holds(_graph(message), Budget(limits))
 
 
-def graph_results(query: GraphQuery, message: Message, limits: EvaluationLimits) -> list[bytes]:
+def graph_results(
+    query: sparql.GraphQuery, message: Message, limits: EvaluationLimits
+) -> list[bytes]:
     """What is delivered of a message (striped): one result, or none where nothing is found.
 
     MatchLimitExceeded beyond the limits: solutions are tuples, results have bytes.
@@ -223,22 +217,22 @@ def graph_results(query: GraphQuery, message: Message, limits: EvaluationLimits)
     graph = _graph(message)
     budget = Budget(limits)
     match query.form:
-        case QueryForm.SELECT:
+        case sparql.QueryForm.SELECT:
             return _selected(query, graph, budget)
-        case QueryForm.CONSTRUCT:
+        case sparql.QueryForm.CONSTRUCT:
             triples = _constructed(query, graph, budget)
             return [graph_text(triples, query.results, budget)] if triples else []
-        case QueryForm.ASK:
+        case sparql.QueryForm.ASK:
             return _asked(query, graph, budget)
 
 
-def program_of(query: GraphQuery) -> JoinProgram:
+def program_of(query: sparql.GraphQuery) -> JoinProgram:
     """The program of a profile, made once."""
     kept = _programs.get(id(query))
     if kept is not None and kept[0] is query:
         return kept[1]
     columns = query.variables
-    if query.form is QueryForm.CONSTRUCT:
+    if query.form is sparql.QueryForm.CONSTRUCT:
         columns = template_columns(query.template)
     program = JoinProgram(query.where, columns)
     _programs[id(query)] = (query, program)  # the profile is kept, so its id is nobody else's
@@ -251,7 +245,7 @@ def _graph(message: Message) -> MessageGraph:
     return message if isinstance(message, MessageGraph) else MessageGraph(message)
 
 
-def _selected(query: GraphQuery, graph: MessageGraph, budget: Budget) -> list[bytes]:
+def _selected(query: sparql.GraphQuery, graph: MessageGraph, budget: Budget) -> list[bytes]:
     if query.whole:
         solutions = whole_solutions(query, graph, budget)
     else:
@@ -260,17 +254,17 @@ def _selected(query: GraphQuery, graph: MessageGraph, budget: Budget) -> list[by
             solutions = solutions.distinct()
     if not solutions.rows:
         return []
-    write = xml_results if query.results is ResultSyntax.XML else json_results
+    write = xml_results if query.results is sparql.ResultSyntax.XML else json_results
     return [write(solutions, budget)]
 
 
-def _constructed(query: GraphQuery, graph: MessageGraph, budget: Budget) -> list[Triple]:
+def _constructed(query: sparql.GraphQuery, graph: MessageGraph, budget: Budget) -> list[Triple]:
     if query.whole:
         return whole_graph(query, graph, budget)
     return constructed(query.template, _solutions(query, graph, budget), budget)
 
 
-def _asked(query: GraphQuery, graph: MessageGraph, budget: Budget) -> list[bytes]:
+def _asked(query: sparql.GraphQuery, graph: MessageGraph, budget: Budget) -> list[bytes]:
     if query.whole:
         holds = whole_truth(query, graph, budget)
     else:
@@ -282,7 +276,7 @@ def _asked(query: GraphQuery, graph: MessageGraph, budget: Budget) -> list[bytes
     return [data]
 
 
-def _solutions(query: GraphQuery, graph: MessageGraph, budget: Budget) -> Solutions:
+def _solutions(query: sparql.GraphQuery, graph: MessageGraph, budget: Budget) -> Solutions:
     program = program_of(query)
     run = program.solutions(graph, budget)
     return Solutions(graph, program.columns, run.rows, run.extra)
@@ -300,13 +294,13 @@ class GraphAnswers:
         self._graph: MessageGraph | None = None
         self._text = b""
 
-    def has_results(self, query: GraphQuery, stream: ElementStream) -> bool:
+    def has_results(self, query: sparql.GraphQuery, stream: ElementStream) -> bool:
         """Whether ``results`` gives any; for ASK, whether the message is one."""
         if query.whole or not query.always_constructs:
             return bool(self.results(query, stream))
         return has_solution(query, self._read(stream), self._limits)
 
-    def results(self, query: GraphQuery, stream: ElementStream) -> list[bytes]:
+    def results(self, query: sparql.GraphQuery, stream: ElementStream) -> list[bytes]:
         """The results; the message as it came as ``text`` has it."""
         return graph_results(query, self._read(stream), self._limits)
 

@@ -24,23 +24,10 @@ from functools import lru_cache
 from math import isnan
 from typing import Any, NamedTuple, TypeAlias
 
+from yfilter.language import query_ast as ast
 from yfilter.language.atoms import compare, to_double
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.numbers import parse_double
-from yfilter.language.query_ast import (
-    And,
-    Comparison,
-    Expression,
-    FunctionCall,
-    Literal,
-    NameTest,
-    NodeKind,
-    Operator,
-    Or,
-    Origin,
-    PathExpression,
-    Sequence,
-)
 
 Value: TypeAlias = str | float
 
@@ -49,14 +36,14 @@ Value: TypeAlias = str | float
 class Leaf:
     """Where the values of an element are; SELF, its string value, has no test."""
 
-    kind: NodeKind
-    test: NameTest | None
+    kind: ast.NodeKind
+    test: ast.NameTest | None
 
     @property
     def is_single(self) -> bool:
         """Whether there is never more than one value."""
-        return self.kind is NodeKind.SELF or (
-            self.kind is NodeKind.ATTRIBUTE and self.test is not None and self.test.is_full
+        return self.kind is ast.NodeKind.SELF or (
+            self.kind is ast.NodeKind.ATTRIBUTE and self.test is not None and self.test.is_full
         )
 
     def accepts(self, other: Leaf) -> bool:
@@ -73,67 +60,67 @@ class LeafCondition:
     """``operator`` None: that there is a value.  Numbers are compared as xs:double."""
 
     leaf: Leaf
-    operator: Operator | None
+    operator: ast.Operator | None
     value: Value = ""
 
 
 class ValueList(NamedTuple):
     """``path = (values)``: an equality with one of several texts."""
 
-    path: PathExpression
+    path: ast.PathExpression
     leaf: Leaf
     values: frozenset[str]
 
 
-def equal_to(listed: ValueList, value: str) -> Comparison:
+def equal_to(listed: ValueList, value: str) -> ast.Comparison:
     """The equality with one of them."""
-    return Comparison(listed.path, Operator.EQ, Literal(value))
+    return ast.Comparison(listed.path, ast.Operator.EQ, ast.Literal(value))
 
 
-def value_list(condition: Expression) -> ValueList | None:
+def value_list(condition: ast.Expression) -> ValueList | None:
     """The condition as a comparison of one leaf with a list of texts, if it is one."""
-    if isinstance(condition, Comparison) and isinstance(condition.right, Sequence):
+    if isinstance(condition, ast.Comparison) and isinstance(condition.right, ast.Sequence):
         return _value_list(condition)
     return None
 
 
 @lru_cache(maxsize=4_096)
-def _value_list(condition: Comparison) -> ValueList | None:
+def _value_list(condition: ast.Comparison) -> ValueList | None:
     match condition:
-        case Comparison(PathExpression() as path, Operator.EQ, Sequence(parts)):
+        case ast.Comparison(ast.PathExpression() as path, ast.Operator.EQ, ast.Sequence(parts)):
             leaf = _leaf(path)
-            texts = [one.value for one in parts if isinstance(one, Literal)]
+            texts = [one.value for one in parts if isinstance(one, ast.Literal)]
             values = frozenset(text for text in texts if isinstance(text, str))
             if leaf is not None and values and len(values) == len(parts):
                 return ValueList(path, leaf, values)
     return None
 
 
-def leaf_condition(condition: Expression) -> LeafCondition | None:
+def leaf_condition(condition: ast.Expression) -> LeafCondition | None:
     """The condition as a comparison of one leaf with a literal, if it is one."""
     match condition:
-        case PathExpression():
+        case ast.PathExpression():
             leaf = _leaf(condition)
             return None if leaf is None else LeafCondition(leaf, None)
-        case Comparison(PathExpression() as path, relation, Literal(value)):
+        case ast.Comparison(ast.PathExpression() as path, relation, ast.Literal(value)):
             return _comparison(path, relation, value)
-        case Comparison(Literal(value), relation, PathExpression() as path):
+        case ast.Comparison(ast.Literal(value), relation, ast.PathExpression() as path):
             return _comparison(path, MIRRORED[relation], value)
         case _:
             return None
 
 
-def implies(special: Expression, general: Expression) -> bool:
+def implies(special: ast.Expression, general: ast.Expression) -> bool:
     """Whether every element that passes ``special`` passes ``general``; yes is always right."""
     if special == general:
         return True
-    if isinstance(special, Or):
+    if isinstance(special, ast.Or):
         return all(implies(part, general) for part in special.parts)
-    if isinstance(general, And):
+    if isinstance(general, ast.And):
         return all(implies(special, part) for part in general.parts)
-    if isinstance(general, Or) and any(implies(special, part) for part in general.parts):
+    if isinstance(general, ast.Or) and any(implies(special, part) for part in general.parts):
         return True
-    if isinstance(special, And):
+    if isinstance(special, ast.And):
         return any(implies(part, general) for part in special.parts)
     listed, choices = value_list(special), value_list(general)
     if listed is not None and choices is not None and listed.leaf == choices.leaf:
@@ -144,7 +131,7 @@ def implies(special: Expression, general: Expression) -> bool:
     if choices is not None:
         return (
             known is not None
-            and known.operator is Operator.EQ
+            and known.operator is ast.Operator.EQ
             and choices.leaf.accepts(known.leaf)
             and known.value in choices.values
         )
@@ -155,7 +142,7 @@ def implies(special: Expression, general: Expression) -> bool:
 
 
 def _comparison(
-    path: PathExpression, relation: Operator, value: str | int | Decimal | float
+    path: ast.PathExpression, relation: ast.Operator, value: str | int | Decimal | float
 ) -> LeafCondition | None:
     leaf = _leaf(path)
     if leaf is None:
@@ -166,15 +153,15 @@ def _comparison(
     return None if isnan(number) else LeafCondition(leaf, relation, number)
 
 
-def _leaf(path: PathExpression) -> Leaf | None:
-    if path.origin is not Origin.CONTEXT:
+def _leaf(path: ast.PathExpression) -> Leaf | None:
+    if path.origin is not ast.Origin.CONTEXT:
         return None
     if not path.steps:
-        return Leaf(NodeKind.SELF, None)
+        return Leaf(ast.NodeKind.SELF, None)
     (step, *more) = path.steps
     if more or step.predicates or step.descendant or step.axis is not None:
         return None
-    if step.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
+    if step.kind in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.TEXT):
         return Leaf(step.kind, step.test)
     return None
 
@@ -188,32 +175,32 @@ def _passes(known: LeafCondition, wanted: LeafCondition) -> bool:
     value: Value = known.value
     if isinstance(value, str) and not isinstance(wanted.value, str):
         number = parse_double(value)
-        if known.operator is not Operator.EQ or number is None:
+        if known.operator is not ast.Operator.EQ or number is None:
             return False
         value = number
     if isinstance(value, str) is not isinstance(wanted.value, str):
         return False
-    if known.operator is Operator.EQ:
+    if known.operator is ast.Operator.EQ:
         return compare(value, wanted.operator, wanted.value)
     bound = _INTERVALS.get((known.operator, wanted.operator))
     return bound is not None and bound(value, wanted.value)
 
 
 # (known, wanted) -> what has to hold between the two bounds.
-_INTERVALS: Mapping[tuple[Operator, Operator], Callable[[Any, Any], bool]] = {
-    (Operator.NE, Operator.NE): operator.eq,
-    (Operator.LT, Operator.LT): operator.le,
-    (Operator.LT, Operator.LE): operator.le,
-    (Operator.LT, Operator.NE): operator.le,
-    (Operator.LE, Operator.LT): operator.lt,
-    (Operator.LE, Operator.LE): operator.le,
-    (Operator.LE, Operator.NE): operator.lt,
-    (Operator.GT, Operator.GT): operator.ge,
-    (Operator.GT, Operator.GE): operator.ge,
-    (Operator.GT, Operator.NE): operator.ge,
-    (Operator.GE, Operator.GT): operator.gt,
-    (Operator.GE, Operator.GE): operator.ge,
-    (Operator.GE, Operator.NE): operator.gt,
+_INTERVALS: Mapping[tuple[ast.Operator, ast.Operator], Callable[[Any, Any], bool]] = {
+    (ast.Operator.NE, ast.Operator.NE): operator.eq,
+    (ast.Operator.LT, ast.Operator.LT): operator.le,
+    (ast.Operator.LT, ast.Operator.LE): operator.le,
+    (ast.Operator.LT, ast.Operator.NE): operator.le,
+    (ast.Operator.LE, ast.Operator.LT): operator.lt,
+    (ast.Operator.LE, ast.Operator.LE): operator.le,
+    (ast.Operator.LE, ast.Operator.NE): operator.lt,
+    (ast.Operator.GT, ast.Operator.GT): operator.ge,
+    (ast.Operator.GT, ast.Operator.GE): operator.ge,
+    (ast.Operator.GT, ast.Operator.NE): operator.ge,
+    (ast.Operator.GE, ast.Operator.GT): operator.gt,
+    (ast.Operator.GE, ast.Operator.GE): operator.ge,
+    (ast.Operator.GE, ast.Operator.NE): operator.gt,
 }
 
 
@@ -231,14 +218,14 @@ _STRING_TESTS: Mapping[tuple[str, str], Callable[[str, str], bool]] = {
 
 
 def _string_test_follows(
-    special: Expression, known: LeafCondition | None, general: Expression
+    special: ast.Expression, known: LeafCondition | None, general: ast.Expression
 ) -> bool:
     """``contains(@s, "b")`` and its like; only where there is one value, for more are an error."""
     wanted = _string_test(general)
     if wanted is None:
         return False
     if known is not None:
-        is_text = known.operator is Operator.EQ and isinstance(known.value, str)
+        is_text = known.operator is ast.Operator.EQ and isinstance(known.value, str)
         had = ("=", known.leaf, str(known.value)) if is_text else None
     else:
         had = _string_test(special)
@@ -248,9 +235,9 @@ def _string_test_follows(
     return test is not None and test(had[2], wanted[2])
 
 
-def _string_test(condition: Expression) -> tuple[str, Leaf, str] | None:
+def _string_test(condition: ast.Expression) -> tuple[str, Leaf, str] | None:
     match condition:
-        case FunctionCall(name, (PathExpression() as path, Literal(str(value)))):
+        case ast.FunctionCall(name, (ast.PathExpression() as path, ast.Literal(str(value)))):
             leaf = _leaf(path)
             return None if leaf is None else (name, leaf, value)
         case _:

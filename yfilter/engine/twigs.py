@@ -32,22 +32,8 @@ from yfilter.engine.step_conditions import (
     split_steps,
     take_self,
 )
+from yfilter.language import query_ast as ast
 from yfilter.language.positions import downward, fold_parents
-from yfilter.language.query_ast import (
-    ANY_NAME,
-    Comparison,
-    Expression,
-    FunctionCall,
-    Literal,
-    LocationStep,
-    Mapped,
-    NameTest,
-    NodeKind,
-    Operator,
-    Or,
-    Origin,
-    PathExpression,
-)
 from yfilter.language.shapes import Blank, NeedsWords
 
 
@@ -58,7 +44,7 @@ class Twig:
     ``selections`` the element decides, ``branches`` start at it, ``absolute`` at the message.
     """
 
-    selections: tuple[Expression, ...] = ()
+    selections: tuple[ast.Expression, ...] = ()
     branches: tuple[Branch, ...] = ()
     absolute: tuple[Branch, ...] = ()
 
@@ -75,7 +61,7 @@ def _merged(twigs: Sequence[Twig]) -> Twig:
 @dataclass(frozen=True, slots=True)
 class TwigStep:
     descendant: bool
-    test: NameTest
+    test: ast.NameTest
     twig: Twig
 
 
@@ -88,14 +74,14 @@ _EVERY = (ANYTHING,)
 _STRING_TESTS = frozenset(("contains", "starts-with", "ends-with"))
 
 
-def main_alternatives(path: PathExpression, alternatives_max: int) -> tuple[Branch, ...]:
+def main_alternatives(path: ast.PathExpression, alternatives_max: int) -> tuple[Branch, ...]:
     """The alternatives of a profile's whole path; at most ``alternatives_max``, at least one."""
     if alternatives_max < 1:
         raise ValueError("alternatives_max is at least 1")
     return _Alternatives(alternatives_max).of_steps(main_steps(path))
 
 
-def all_alternatives(path: PathExpression, alternatives_max: int) -> tuple[Branch, ...] | None:
+def all_alternatives(path: ast.PathExpression, alternatives_max: int) -> tuple[Branch, ...] | None:
     """The same, each as it stands; None if there are more."""
     alternatives = _Alternatives(alternatives_max)
     found = alternatives.of_steps(main_steps(path))
@@ -109,7 +95,7 @@ class _Alternatives:
         self._limit = limit
         self.is_generalised = False
 
-    def of_steps(self, steps: Sequence[LocationStep]) -> tuple[Branch, ...]:
+    def of_steps(self, steps: Sequence[ast.LocationStep]) -> tuple[Branch, ...]:
         choices = self._bounded([self.of_all(step.predicates) for step in steps])
         return tuple(
             tuple(
@@ -119,44 +105,44 @@ class _Alternatives:
             for choice in product(*choices)
         )
 
-    def of_all(self, conditions: Sequence[Expression]) -> tuple[Twig, ...]:
+    def of_all(self, conditions: Sequence[ast.Expression]) -> tuple[Twig, ...]:
         """Alternatives of conditions that all have to hold."""
         choices = self._bounded([self.of(condition) for condition in conditions])
         return tuple(dict.fromkeys(map(_merged, product(*choices))))
 
-    def of(self, condition: Expression) -> tuple[Twig, ...]:
+    def of(self, condition: ast.Expression) -> tuple[Twig, ...]:
         parts = conjuncts(condition)
         if parts != (condition,):
             return self.of_all(parts)
         if is_local(condition):
             return (Twig(selections=(condition,)),)
-        if isinstance(condition, Or):
+        if isinstance(condition, ast.Or):
             return self._some(tuple(twig for part in condition.parts for twig in self.of(part)))
-        if isinstance(condition, Mapped) and isinstance(condition.left, PathExpression):
+        if isinstance(condition, ast.Mapped) and isinstance(condition.left, ast.PathExpression):
             return self._of_path(condition.left)
         path = as_existence(condition) or _implied_path(condition)
         if path is not None:
             return self._of_path(path)
-        if isinstance(condition, Comparison):
+        if isinstance(condition, ast.Comparison):
             sides = (condition.left, condition.right)
-            return self.of_all([side for side in sides if isinstance(side, PathExpression)])
-        if isinstance(condition, PathExpression):
+            return self.of_all([side for side in sides if isinstance(side, ast.PathExpression)])
+        if isinstance(condition, ast.PathExpression):
             return self._of_path(condition)
         return _EVERY
 
-    def _of_path(self, path: PathExpression) -> tuple[Twig, ...]:
+    def _of_path(self, path: ast.PathExpression) -> tuple[Twig, ...]:
         if path.start is not None:
             start = path.start
-            return self._of_path(start) if isinstance(start, PathExpression) else _EVERY
+            return self._of_path(start) if isinstance(start, ast.PathExpression) else _EVERY
         if not is_plain_path(path):
             # What it asks for without positions, up to the first step that does not lead down.
             path = downward(path).path
             if not path.steps:
                 return _EVERY
         steps = fold_parents(path.steps)
-        if path.origin is Origin.MESSAGE:
+        if path.origin is ast.Origin.MESSAGE:
             return self._of_absolute_path(replace(path, steps=steps))
-        if path.origin is Origin.VARIABLE:
+        if path.origin is ast.Origin.VARIABLE:
             return _EVERY
         own, steps = take_self(steps)
         elements, rest = split_steps(steps)
@@ -168,9 +154,9 @@ class _Alternatives:
         branches = tuple(Twig(branches=(branch,)) for branch in self.of_steps(elements))
         return self._products(self.of_all(own), branches)
 
-    def _of_absolute_path(self, path: PathExpression) -> tuple[Twig, ...]:
+    def _of_absolute_path(self, path: ast.PathExpression) -> tuple[Twig, ...]:
         if not path.steps or any(
-            step.kind in (NodeKind.SELF, NodeKind.PARENT) for step in path.steps
+            step.kind in (ast.NodeKind.SELF, ast.NodeKind.PARENT) for step in path.steps
         ):
             return _EVERY
         return tuple(Twig(absolute=(branch,)) for branch in self.of_steps(main_steps(path)))
@@ -209,7 +195,7 @@ class _Alternatives:
         return first
 
 
-def _at_any_depth(rest: tuple[LocationStep, ...]) -> tuple[Expression, ...]:
+def _at_any_depth(rest: tuple[ast.LocationStep, ...]) -> tuple[ast.Expression, ...]:
     """What steps that lead to no element ask of the element where they start.
 
     ``.//@id`` is ``@id or .//*/@id``; anything that is not local then is left out.
@@ -217,50 +203,57 @@ def _at_any_depth(rest: tuple[LocationStep, ...]) -> tuple[Expression, ...]:
     if not rest:
         return ()
     conditions = rest_condition(rest)
-    if rest[0].descendant and rest[0].kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
+    if rest[0].descendant and rest[0].kind in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.TEXT):
         own = (replace(rest[0], descendant=False), *rest[1:])
-        any_element = LocationStep(True, NodeKind.ELEMENT, ANY_NAME)
-        here, below = rest_condition(own), PathExpression(Origin.CONTEXT, (any_element, *own))
-        return (Or((*here, below)),)
+        any_element = ast.LocationStep(True, ast.NodeKind.ELEMENT, ast.ANY_NAME)
+        here, below = (
+            rest_condition(own),
+            ast.PathExpression(ast.Origin.CONTEXT, (any_element, *own)),
+        )
+        return (ast.Or((*here, below)),)
     return tuple(condition for condition in conditions if is_local(condition))
 
 
-def _implied_path(condition: Expression) -> PathExpression | None:
+def _implied_path(condition: ast.Expression) -> ast.PathExpression | None:
     """A path that selects something wherever the condition holds."""
     match condition:
-        case FunctionCall(name, (PathExpression() as path, Literal(str(text)))) if (
+        case ast.FunctionCall(name, (ast.PathExpression() as path, ast.Literal(str(text)))) if (
             name in _STRING_TESTS and text
         ):
             # The function looks at the first node, so it holds for some node.
             return _with_call(path, condition)
-        case Comparison(FunctionCall("count", (PathExpression() as path,)), operator, literal):
+        case ast.Comparison(
+            ast.FunctionCall("count", (ast.PathExpression() as path,)), operator, literal
+        ):
             return path if _asks_for_some(operator, literal) else None
         case _:
             return None
 
 
-def _with_call(path: PathExpression, call: FunctionCall) -> PathExpression:
+def _with_call(path: ast.PathExpression, call: ast.FunctionCall) -> ast.PathExpression:
     """``path[call]``, with the call about each node of the path."""
-    predicate = FunctionCall(call.name, (CONTEXT_ITEM, *call.arguments[1:]))
+    predicate = ast.FunctionCall(call.name, (CONTEXT_ITEM, *call.arguments[1:]))
     if not path.steps:
-        return replace(path, steps=(LocationStep(False, NodeKind.SELF, None, (predicate,)),))
+        return replace(
+            path, steps=(ast.LocationStep(False, ast.NodeKind.SELF, None, (predicate,)),)
+        )
     last = path.steps[-1]
     changed = replace(last, predicates=(*last.predicates, predicate))
     return replace(path, steps=(*path.steps[:-1], changed))
 
 
-def _asks_for_some(operator: Operator, bound: Expression) -> bool:
+def _asks_for_some(operator: ast.Operator, bound: ast.Expression) -> bool:
     """Whether a count that compares so is above zero."""
-    if not isinstance(bound, Literal) or isinstance(bound.value, str):
+    if not isinstance(bound, ast.Literal) or isinstance(bound.value, str):
         return False
     if isinstance(bound.value, Blank):
         raise NeedsWords
     match operator:
-        case Operator.GT:
+        case ast.Operator.GT:
             return bound.value >= 0
-        case Operator.GE | Operator.EQ:
+        case ast.Operator.GE | ast.Operator.EQ:
             return bound.value > 0
-        case Operator.NE:
+        case ast.Operator.NE:
             return bound.value == 0
         case _:
             return False

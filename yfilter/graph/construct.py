@@ -12,45 +12,36 @@ from formats.graph.syntaxes import GraphSyntax
 from formats.graph.vocabulary import XSD
 from formats.graph.writer import has_named_graphs, write_graph
 from yfilter.errors import MatchLimitExceeded
-from yfilter.graph.query_ast import (
-    BlankNode,
-    GroundTerm,
-    Iri,
-    LiteralTerm,
-    ResultSyntax,
-    Term,
-    TriplePattern,
-    Variable,
-)
+from yfilter.graph import query_ast as sparql
 from yfilter.language.budget import Budget
 
-Triple: TypeAlias = "tuple[GroundTerm, Iri, GroundTerm]"
+Triple: TypeAlias = "tuple[sparql.GroundTerm, sparql.Iri, sparql.GroundTerm]"
 
 
 class FoundSolutions(Protocol):
     """Rows of term numbers, 0 for none, one a column; ``solutions.py``."""
 
     @property
-    def columns(self) -> tuple[Variable, ...]: ...
+    def columns(self) -> tuple[sparql.Variable, ...]: ...
 
     @property
     def rows(self) -> Sequence[tuple[int, ...]]: ...
 
-    def term(self, number: int) -> GroundTerm: ...
+    def term(self, number: int) -> sparql.GroundTerm: ...
 
 
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
-def template_columns(template: Sequence[TriplePattern]) -> tuple[Variable, ...]:
+def template_columns(template: Sequence[sparql.TriplePattern]) -> tuple[sparql.Variable, ...]:
     """The variables of a template that solutions bind, in order of first appearance."""
     places = (place for each in template for place in (each.subject, each.property, each.object))
-    found = dict.fromkeys(place for place in places if isinstance(place, Variable))
+    found = dict.fromkeys(place for place in places if isinstance(place, sparql.Variable))
     return tuple(each for each in found if not each.is_blank)
 
 
 def constructed(
-    template: Sequence[TriplePattern], solutions: FoundSolutions, budget: Budget
+    template: Sequence[sparql.TriplePattern], solutions: FoundSolutions, budget: Budget
 ) -> list[Triple]:
     """The triples, each once.  Blank nodes of the template are new for each solution; what is no
     triple (an unbound variable, a literal as a subject) is left out."""
@@ -69,11 +60,11 @@ def constructed(
     return list(triples)
 
 
-def graph_text(triples: Iterable[Triple], syntax: ResultSyntax, budget: Budget) -> bytes:
+def graph_text(triples: Iterable[Triple], syntax: sparql.ResultSyntax, budget: Budget) -> bytes:
     """A graph in a syntax of graphs; MatchLimitExceeded if it is too large, or where RDF/XML has no
     name for a property (``not-writable``)."""
     written = b"".join(_lines(triples, budget))
-    if syntax is ResultSyntax.N_TRIPLES:
+    if syntax is sparql.ResultSyntax.N_TRIPLES:
         return written
     try:
         return message_text(read_graph(written, GraphSyntax.N_TRIPLES), syntax)
@@ -86,9 +77,9 @@ def published_syntax(stream: ElementStream) -> GraphSyntax:
     return GraphSyntax.N_QUADS if has_named_graphs(stream) else GraphSyntax.N_TRIPLES
 
 
-def message_text(stream: ElementStream, syntax: ResultSyntax) -> bytes:
+def message_text(stream: ElementStream, syntax: sparql.ResultSyntax) -> bytes:
     """A message (striped) in a syntax of graphs.  MatchLimitExceeded where that cannot say it."""
-    is_named = syntax is not ResultSyntax.AS_PUBLISHED
+    is_named = syntax is not sparql.ResultSyntax.AS_PUBLISHED
     wanted = GraphSyntax(syntax) if is_named else published_syntax(stream)
     try:
         return write_graph(stream, wanted)
@@ -101,21 +92,23 @@ def _not_writable(reason: str) -> MatchLimitExceeded:
 
 
 def _triple(
-    pattern: TriplePattern, bound: dict[Variable, GroundTerm], number: int
+    pattern: sparql.TriplePattern, bound: dict[sparql.Variable, sparql.GroundTerm], number: int
 ) -> Triple | None:
     subject = _filled(pattern.subject, bound, number)
     prop = _filled(pattern.property, bound, number)
     thing = _filled(pattern.object, bound, number)
-    if subject is None or isinstance(subject, LiteralTerm) or thing is None:
+    if subject is None or isinstance(subject, sparql.LiteralTerm) or thing is None:
         return None
-    return (subject, prop, thing) if isinstance(prop, Iri) else None
+    return (subject, prop, thing) if isinstance(prop, sparql.Iri) else None
 
 
-def _filled(term: Term, bound: dict[Variable, GroundTerm], number: int) -> GroundTerm | None:
-    if not isinstance(term, Variable):
+def _filled(
+    term: sparql.Term, bound: dict[sparql.Variable, sparql.GroundTerm], number: int
+) -> sparql.GroundTerm | None:
+    if not isinstance(term, sparql.Variable):
         return term
     if term.is_blank:
-        return BlankNode(f"n{number}_{term.name.removeprefix('_:')}")
+        return sparql.BlankNode(f"n{number}_{term.name.removeprefix('_:')}")
     return bound.get(term)
 
 
@@ -126,11 +119,11 @@ def _lines(triples: Iterable[Triple], budget: Budget) -> Iterator[bytes]:
         yield line
 
 
-def term_text(term: GroundTerm) -> str:
+def term_text(term: sparql.GroundTerm) -> str:
     """A term as N-Triples has it."""
-    if isinstance(term, Iri):
+    if isinstance(term, sparql.Iri):
         return f"<{term.value}>"
-    if isinstance(term, BlankNode):
+    if isinstance(term, sparql.BlankNode):
         return f"_:{term.label}"
     text = f'"{term.lexical.translate(_ESCAPES)}"'
     if term.language:

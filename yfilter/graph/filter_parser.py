@@ -14,23 +14,8 @@ from formats.characters import find_illegal_character
 from formats.graph.iris import resolve
 from formats.graph.vocabulary import RDF, RDFS, XSD
 from yfilter.errors import ProfileRefused
+from yfilter.graph import query_ast as sparql
 from yfilter.graph.necessary_part import CASTS, is_said
-from yfilter.graph.query_ast import (
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Exists,
-    FilterCall,
-    FilterComparison,
-    FilterExpression,
-    Group,
-    Iri,
-    LiteralTerm,
-    Membership,
-    Not,
-    Term,
-    Variable,
-)
 from yfilter.graph.query_text import is_written_blank, quoted
 from yfilter.graph.sparql_lexer import SparqlLexer, unescaped, unquoted
 from yfilter.language.comparison import GENERAL
@@ -222,7 +207,7 @@ class TermParser(TokenParser):
         self.names: set[str] = set()
         self.blanks = 0  # made so far
         self.block = 0  # the basic graph pattern that is being read
-        self.labels: dict[str, tuple[Variable, int]] = {}  # of blank nodes, with their block
+        self.labels: dict[str, tuple[sparql.Variable, int]] = {}  # of blank nodes, with their block
         self.blank_mark = "_:"  # what their names begin with
 
     def meant(self, token: Token, expected: str) -> str:
@@ -287,12 +272,12 @@ class TermParser(TokenParser):
             raise self.refusal("iri", f"'{iri}' is no absolute IRI", token.offset, expected)
         return iri
 
-    def iri(self) -> Iri:
+    def iri(self) -> sparql.Iri:
         if self.peek().kind not in (TokenKind.IRI, TokenKind.NAME):
             raise self.unexpected("an IRI in < >, or a name with a prefix")
-        return Iri(self.iri_of(self.take()))
+        return sparql.Iri(self.iri_of(self.take()))
 
-    def variable(self) -> Variable:
+    def variable(self) -> sparql.Variable:
         """The next token, which is a variable."""
         token = self.peek()
         if token.kind is not TokenKind.VARIABLE:
@@ -305,9 +290,9 @@ class TermParser(TokenParser):
         if len(self.names) > self.limits.clauses_max:
             what = f"more than {self.limits.clauses_max} variables"
             raise self.refusal("too-many-variables", what, token.offset)
-        return Variable(name)
+        return sparql.Variable(name)
 
-    def chosen_variable(self) -> Variable:
+    def chosen_variable(self) -> sparql.Variable:
         """A variable that has to have a value, and a name of the user's own."""
         token = self.peek()
         variable = self.variable()
@@ -318,12 +303,12 @@ class TermParser(TokenParser):
         self.asked.setdefault(variable.name, token)
         return variable
 
-    def blank(self) -> Variable:
+    def blank(self) -> sparql.Variable:
         """A blank node that nothing else is."""
         self.blanks += 1
-        return Variable(f"{self.blank_mark}{self.blanks - 1}")
+        return sparql.Variable(f"{self.blank_mark}{self.blanks - 1}")
 
-    def _labelled(self, token: Token, label: str) -> Variable:
+    def _labelled(self, token: Token, label: str) -> sparql.Variable:
         """The blank node with a label; one with ``_:`` is of one basic graph pattern only."""
         known = self.labels.get(label)
         if known is None:
@@ -336,14 +321,14 @@ class TermParser(TokenParser):
     def begins_term(self, token: Token) -> bool:
         return token.kind in _TERM_KINDS or token.is_word("TRUE", "FALSE")
 
-    def term(self) -> Term:
+    def term(self) -> sparql.Term:
         """A variable, IRI, literal or labelled blank node; brackets are the caller's."""
         token = self.peek()
         match token.kind:
             case TokenKind.VARIABLE:
                 return self.variable()
             case TokenKind.IRI | TokenKind.NAME:
-                return Iri(self.iri_of(self.take()))
+                return sparql.Iri(self.iri_of(self.take()))
             case TokenKind.BLANK:
                 return self._labelled(self.take(), token.text)
         literal = self.literal()
@@ -351,7 +336,7 @@ class TermParser(TokenParser):
             raise self.unexpected(_TERM)
         return literal
 
-    def literal(self) -> LiteralTerm | None:
+    def literal(self) -> sparql.LiteralTerm | None:
         """A literal, if one begins here."""
         token = self.peek()
         match token.kind:
@@ -360,10 +345,10 @@ class TermParser(TokenParser):
             case TokenKind.NUMBER:
                 return number(self.take().text)
             case TokenKind.WORD if token.is_word("TRUE", "FALSE"):
-                return LiteralTerm(self.take().text.lower(), BOOLEAN)
+                return sparql.LiteralTerm(self.take().text.lower(), BOOLEAN)
         return None
 
-    def _string(self, token: Token) -> LiteralTerm:
+    def _string(self, token: Token) -> sparql.LiteralTerm:
         text = self.string_value(token)
         following = self.peek()
         if following.kind is TokenKind.LANGUAGE:
@@ -373,11 +358,11 @@ class TermParser(TokenParser):
                 raise self.refusal(
                     "language", f"{following} is no language tag", following.offset, "@en, @en-GB"
                 )
-            return LiteralTerm(text, language=tag)
+            return sparql.LiteralTerm(text, language=tag)
         if following.is_symbol("^^"):
             self.take()
-            return LiteralTerm(text, self.iri().value)
-        return LiteralTerm(text)
+            return sparql.LiteralTerm(text, self.iri().value)
+        return sparql.LiteralTerm(text)
 
     def string_value(self, token: Token) -> str:
         value = unescaped(unquoted(token.text))
@@ -429,11 +414,11 @@ _TERM_KINDS = frozenset(
 )
 
 
-def number(text: str) -> LiteralTerm:
+def number(text: str) -> sparql.LiteralTerm:
     """A number as written in a query, sign included."""
     if "e" in text or "E" in text:
-        return LiteralTerm(text, DOUBLE)
-    return LiteralTerm(text, DECIMAL if "." in text else INTEGER)
+        return sparql.LiteralTerm(text, DOUBLE)
+    return sparql.LiteralTerm(text, DECIMAL if "." in text else INTEGER)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -476,11 +461,11 @@ class FilterParser(TermParser, ABC):
         self._pattern_ranges = 0
 
     @abstractmethod
-    def group(self) -> Group:
+    def group(self) -> sparql.Group:
         """A group in braces."""
 
     @abstractmethod
-    def unseen_group(self) -> Group:
+    def unseen_group(self) -> sparql.Group:
         """A group whose variables are not to be seen outside."""
 
     @contextmanager
@@ -490,11 +475,11 @@ class FilterParser(TermParser, ABC):
         yield
         self._may_aggregate = False
 
-    def expression(self) -> FilterExpression:
+    def expression(self) -> sparql.FilterExpression:
         parts = self._chain(self._conjunction, "||")
-        return parts[0] if len(parts) == 1 else AnyOf(flat(parts, AnyOf))
+        return parts[0] if len(parts) == 1 else sparql.AnyOf(flat(parts, sparql.AnyOf))
 
-    def constraint(self) -> FilterExpression:
+    def constraint(self) -> sparql.FilterExpression:
         """What stands behind FILTER: an expression in parentheses, or a call."""
         token = self.peek()
         if token.is_symbol("("):
@@ -507,7 +492,7 @@ class FilterParser(TermParser, ABC):
         """Whether it is a function, an aggregate or EXISTS."""
         return token.kind is TokenKind.WORD and token.text.upper() in _BUILT_IN
 
-    def _in_parentheses(self) -> FilterExpression:
+    def _in_parentheses(self) -> sparql.FilterExpression:
         self.enter(self.expect("("))
         inner = self.expression()
         self.leave()
@@ -517,8 +502,8 @@ class FilterParser(TermParser, ABC):
     # -- operators, from the loosest to the tightest
 
     def _chain(
-        self, operand: Callable[[], FilterExpression], symbol: str
-    ) -> tuple[FilterExpression, ...]:
+        self, operand: Callable[[], sparql.FilterExpression], symbol: str
+    ) -> tuple[sparql.FilterExpression, ...]:
         parts = [operand()]
         while self.takes(symbol):
             parts.append(operand())
@@ -526,65 +511,67 @@ class FilterParser(TermParser, ABC):
             raise self.refusal("too-long", f"too many '{symbol}' in a row", self.peek().offset)
         return tuple(parts)
 
-    def _conjunction(self) -> FilterExpression:
+    def _conjunction(self) -> sparql.FilterExpression:
         parts = self._chain(self.relation, "&&")
-        return parts[0] if len(parts) == 1 else AllOf(flat(parts, AllOf))
+        return parts[0] if len(parts) == 1 else sparql.AllOf(flat(parts, sparql.AllOf))
 
-    def relation(self) -> FilterExpression:
+    def relation(self) -> sparql.FilterExpression:
         left = self.sum()
         token = self.peek()
         if token.kind is TokenKind.SYMBOL and token.text in GENERAL:
             self.take()
-            return FilterComparison(left, GENERAL[token.text], self.sum())
+            return sparql.FilterComparison(left, GENERAL[token.text], self.sum())
         if token.is_word("IN"):
             self.take()
-            return Membership(left, self._arguments())
+            return sparql.Membership(left, self._arguments())
         if token.is_word("NOT"):
             self.take()
             self.expect_word("IN")
-            return Membership(left, self._arguments(), is_negated=True)
+            return sparql.Membership(left, self._arguments(), is_negated=True)
         return left
 
-    def sum(self) -> FilterExpression:
+    def sum(self) -> sparql.FilterExpression:
         left = self._product(self._unary())
         for _ in range(self.limits.depth_max):
             token = self.peek()
             if token.is_symbol("+", "-"):
                 self.take()
-                left = Arithmetic(token.text, (left, self._product(self._unary())))
+                left = sparql.Arithmetic(token.text, (left, self._product(self._unary())))
             elif token.kind is TokenKind.NUMBER and token.text[0] in "+-":
                 self.take()  # ?x -1
-                left = Arithmetic(token.text[0], (left, self._product(number(token.text[1:]))))
+                left = sparql.Arithmetic(
+                    token.text[0], (left, self._product(number(token.text[1:])))
+                )
             else:
                 return left
         raise self._too_many()
 
-    def _product(self, left: FilterExpression) -> FilterExpression:
+    def _product(self, left: sparql.FilterExpression) -> sparql.FilterExpression:
         for _ in range(self.limits.depth_max):
             token = self.peek()
             if not token.is_symbol("*", "/"):
                 return left
             self.take()
-            left = Arithmetic(token.text, (left, self._unary()))
+            left = sparql.Arithmetic(token.text, (left, self._unary()))
         raise self._too_many()
 
     def _too_many(self) -> ProfileRefused:
         return self.refusal("too-deep", "too many operators in a row", self.peek().offset)
 
-    def _unary(self) -> FilterExpression:
+    def _unary(self) -> sparql.FilterExpression:
         token = self.peek()
         if token.is_symbol("!", "-", "+"):
             self.enter(self.take())
             operand = self._unary() if token.text == "!" else self._primary()
             self.leave()
             if token.text == "!":
-                return Not(operand)
+                return sparql.Not(operand)
             if token.text == "-":
-                return Arithmetic("negate", (operand,))
-            return Arithmetic("+", (LiteralTerm("0", INTEGER), operand))
+                return sparql.Arithmetic("negate", (operand,))
+            return sparql.Arithmetic("+", (sparql.LiteralTerm("0", INTEGER), operand))
         return self._primary()
 
-    def _primary(self) -> FilterExpression:
+    def _primary(self) -> sparql.FilterExpression:
         token = self.peek()
         match token.kind:
             case TokenKind.VARIABLE:
@@ -601,7 +588,7 @@ class FilterParser(TermParser, ABC):
             raise self.refusal("syntax", "a blank node in a filter", token.offset, "a variable")
         return self._built_in(token, _VALUE)
 
-    def _asked_variable(self) -> FilterExpression:
+    def _asked_variable(self) -> sparql.FilterExpression:
         token = self.peek()
         variable = self.variable()
         if not variable.is_blank:
@@ -612,16 +599,16 @@ class FilterParser(TermParser, ABC):
 
     # -- calls
 
-    def _arguments(self, expected: str = ", or ','") -> tuple[FilterExpression, ...]:
+    def _arguments(self, expected: str = ", or ','") -> tuple[sparql.FilterExpression, ...]:
         self.enter(self.expect("("))
-        arguments: list[FilterExpression] = []
+        arguments: list[sparql.FilterExpression] = []
         if not self.peek().is_symbol(")"):
             arguments.extend(self._chain(self.expression, ","))
         self.leave()
         self.expect(")", expected)
         return tuple(arguments)
 
-    def _call(self, token: Token, iri: Iri) -> FilterExpression:
+    def _call(self, token: Token, iri: sparql.Iri) -> sparql.FilterExpression:
         """A cast; ``token`` names it."""
         arguments = self._arguments()
         if iri.value not in CASTS:
@@ -630,9 +617,9 @@ class FilterParser(TermParser, ABC):
             raise self.refusal("unknown-function", what, token.offset, wanted)
         if len(arguments) != 1:
             raise self.refusal("arguments", "a cast takes one argument", token.offset)
-        return FilterCall(iri.value, arguments)
+        return sparql.FilterCall(iri.value, arguments)
 
-    def _built_in(self, token: Token, expected: str) -> FilterExpression:
+    def _built_in(self, token: Token, expected: str) -> sparql.FilterExpression:
         """A call, which begins with ``token``; ``expected``: what else could stand there."""
         is_call = self.is_built_in(token) or (
             token.kind is TokenKind.WORD and self.lexer.peek_second().is_symbol("(")
@@ -655,26 +642,26 @@ class FilterParser(TermParser, ABC):
             wanted = str(least) if least == most else f"{least} to {most}"
             what = f"{token.text}() takes {wanted} arguments, not {len(arguments)}"
             raise self.refusal("arguments", what, token.offset)
-        if name == "BOUND" and not isinstance(arguments[0], Variable):
+        if name == "BOUND" and not isinstance(arguments[0], sparql.Variable):
             raise self.refusal("syntax", "bound() takes a variable", token.offset, "bound(?x)")
-        call = FilterCall(_SAME.get(name, name.lower()), arguments)
+        call = sparql.FilterCall(_SAME.get(name, name.lower()), arguments)
         if name in ("REGEX", "REPLACE"):
             self.check_pattern(call, token)
         if not is_said(call):
             self.is_whole = True
         return call
 
-    def _exists(self) -> FilterExpression:
+    def _exists(self) -> sparql.FilterExpression:
         is_negated = self.takes_word("NOT")
         self.expect_word("EXISTS")
-        return Exists(self.unseen_group(), is_negated)
+        return sparql.Exists(self.unseen_group(), is_negated)
 
-    def check_pattern(self, call: FilterCall, token: Token) -> None:
+    def check_pattern(self, call: sparql.FilterCall, token: Token) -> None:
         """Refuses a regular expression that nobody could search for."""
         constants = call.arguments[1:2] + call.arguments[len(call.arguments) - 1 :]
         flagged = len(call.arguments) == (3 if call.name == "regex" else 4)
-        pattern, flags = constants[0], constants[1] if flagged else LiteralTerm("")
-        if not isinstance(pattern, LiteralTerm) or not isinstance(flags, LiteralTerm):
+        pattern, flags = constants[0], constants[1] if flagged else sparql.LiteralTerm("")
+        if not isinstance(pattern, sparql.LiteralTerm) or not isinstance(flags, sparql.LiteralTerm):
             return
         try:
             self._pattern_ranges += check_pattern(
@@ -685,7 +672,7 @@ class FilterParser(TermParser, ABC):
         if self._pattern_ranges > self.limits.ranges_max:
             raise self.refusal("too-long", "too large regular expressions", token.offset)
 
-    def _aggregate(self, token: Token) -> FilterExpression:
+    def _aggregate(self, token: Token) -> sparql.FilterExpression:
         if self._in_aggregate or not self._may_aggregate:
             what = f"{token.text}() cannot stand here"
             wanted = "an aggregate in SELECT, HAVING or ORDER BY, and in no other"
@@ -695,7 +682,7 @@ class FilterParser(TermParser, ABC):
         self.aggregates += 1
         self.enter(self.expect("("))
         self.takes_word("DISTINCT")
-        arguments: tuple[FilterExpression, ...] = ()
+        arguments: tuple[sparql.FilterExpression, ...] = ()
         if not (token.is_word("COUNT") and self.takes("*")):
             arguments = (self.expression(),)
         if token.is_word("GROUP_CONCAT") and self.takes(";"):
@@ -707,4 +694,4 @@ class FilterParser(TermParser, ABC):
         self.leave()
         self.expect(")")
         self._in_aggregate = False
-        return FilterCall(token.text.lower(), arguments)
+        return sparql.FilterCall(token.text.lower(), arguments)

@@ -14,6 +14,7 @@ from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
 from formats.graph.vocabulary import RDF_TYPE
+from yfilter.graph import query_ast as sparql
 from yfilter.graph.filter_functions import FUNCTIONS
 from yfilter.graph.group_variables import (
     NONE,
@@ -59,32 +60,6 @@ from yfilter.graph.join import (
     WithoutTable,
     key_of,
 )
-from yfilter.graph.query_ast import (
-    AllOf,
-    Alternatives,
-    AnyOf,
-    Arithmetic,
-    Bind,
-    Closure,
-    Exists,
-    Filter,
-    FilterCall,
-    FilterComparison,
-    FilterExpression,
-    Group,
-    GroupElement,
-    InGraph,
-    Iri,
-    LiteralTerm,
-    Membership,
-    Minus,
-    Not,
-    Term,
-    TriplePattern,
-    Values,
-    Variable,
-)
-from yfilter.graph.query_ast import Optionally as OptionalGroup
 from yfilter.graph.term_values import TermValue, value_of
 from yfilter.graph.value_operators import (
     arithmetic,
@@ -110,63 +85,63 @@ class FilterCompiler:
     """``slot_of`` gives the slot of a variable, ``exists`` the chain of a group in EXISTS."""
 
     def __init__(
-        self, slot_of: Callable[[Variable], int], exists: Callable[[Group], Operator]
+        self, slot_of: Callable[[sparql.Variable], int], exists: Callable[[sparql.Group], Operator]
     ) -> None:
         self._slot_of = slot_of
         self._exists = exists
 
-    def condition(self, expression: FilterExpression) -> Condition:
+    def condition(self, expression: sparql.FilterExpression) -> Condition:
         """The effective boolean value of an expression."""
         match expression:
-            case AllOf(parts):
+            case sparql.AllOf(parts):
                 return _joined([self.condition(part) for part in parts], decisive=False)
-            case AnyOf(parts):
+            case sparql.AnyOf(parts):
                 return _joined([self.condition(part) for part in parts], decisive=True)
-            case Not(operand):
+            case sparql.Not(operand):
                 inner = self.condition(operand)
                 return lambda run: negated(inner(run))
-            case FilterComparison(left, operator, right):
+            case sparql.FilterComparison(left, operator, right):
                 return _comparison(self.expression(left), operator, self.expression(right))
-            case Membership(operand, choices, is_negated):
+            case sparql.Membership(operand, choices, is_negated):
                 found = _membership(self.expression(operand), [*map(self.expression, choices)])
                 return (lambda run: negated(found(run))) if is_negated else found
-            case Exists(group, is_negated):
+            case sparql.Exists(group, is_negated):
                 head = self._exists(group)
                 return lambda run: run.exists(head) is not is_negated
-            case FilterCall("bound", (Variable() as variable,)):
+            case sparql.FilterCall("bound", (sparql.Variable() as variable,)):
                 slot = self._slot_of(variable)
                 return lambda run: bool(run.is_bound(slot))
             case _:
                 value = self.expression(expression)
                 return lambda run: effective_truth(value(run))
 
-    def expression(self, expression: FilterExpression) -> Expression:
+    def expression(self, expression: sparql.FilterExpression) -> Expression:
         """The value of an expression."""
         match expression:
-            case Variable():
+            case sparql.Variable():
                 slot = self._slot_of(expression)
                 return lambda run: run.value(slot)
-            case Iri() | LiteralTerm():
+            case sparql.Iri() | sparql.LiteralTerm():
                 constant = value_of(expression)
                 return lambda _run: constant
-            case Arithmetic("negate", (operand,)):
+            case sparql.Arithmetic("negate", (operand,)):
                 inner = self.expression(operand)
                 return lambda run: negative(inner(run))
-            case Arithmetic(operator, operands):
+            case sparql.Arithmetic(operator, operands):
                 return _arithmetic(operator, [*map(self.expression, operands)])
-            case FilterCall("bound"):
+            case sparql.FilterCall("bound"):
                 return self._truth(expression)
-            case FilterCall("if", (condition, one, other)):
+            case sparql.FilterCall("if", (condition, one, other)):
                 test = self.condition(condition)
                 return _choice(test, self.expression(one), self.expression(other))
-            case FilterCall("coalesce", arguments):
+            case sparql.FilterCall("coalesce", arguments):
                 return _first_of([*map(self.expression, arguments)])
-            case FilterCall(name, arguments):
+            case sparql.FilterCall(name, arguments):
                 return _call(name, [*map(self.expression, arguments)])
             case _:
                 return self._truth(expression)
 
-    def _truth(self, expression: FilterExpression) -> Expression:
+    def _truth(self, expression: sparql.FilterExpression) -> Expression:
         condition = self.condition(expression)
         return lambda run: of_truth(condition(run))
 
@@ -289,9 +264,9 @@ class _Place:
 class JoinProgram:
     """Solutions are rows of term numbers, one a column; see Run for numbers below 0."""
 
-    def __init__(self, where: Group, columns: Sequence[Variable]) -> None:
-        self._slots: dict[Variable, int] = {}
-        self._constants: dict[Iri | LiteralTerm, int] = {}
+    def __init__(self, where: sparql.Group, columns: Sequence[sparql.Variable]) -> None:
+        self._slots: dict[sparql.Variable, int] = {}
+        self._constants: dict[sparql.Iri | sparql.LiteralTerm, int] = {}
         self._made: set[int] = set()  # slots of constants that solutions may have
         self._slot_count = SLOTS_FIRST
         self._sources = 0
@@ -323,14 +298,14 @@ class JoinProgram:
             run.set_slot(slot, number)
         return run
 
-    def _group(self, group: Group, place: _Place, following: Operator) -> Operator:
+    def _group(self, group: sparql.Group, place: _Place, following: Operator) -> Operator:
         """The chain of a group that may begin with what is bound."""
         return _chain(self._steps(group.elements, filters_of(group), place), following)
 
     def _steps(
         self,
-        elements: Sequence[GroupElement],
-        conditions: Sequence[FilterExpression],
+        elements: Sequence[sparql.GroupElement],
+        conditions: Sequence[sparql.FilterExpression],
         place: _Place,
         seen: Variables = NONE,
         before: Variables = NONE,
@@ -345,14 +320,14 @@ class JoinProgram:
         }
         sure: Variables = NONE  # what the group itself has bound
         maybe: Variables = NONE
-        patterns: list[TriplePattern] = []
+        patterns: list[sparql.TriplePattern] = []
 
         def here() -> _Place:
             return replace(
                 place, bound=place.bound | sure, outside=(place.outside | maybe) - place.given
             )
 
-        def test(condition: FilterExpression) -> Step:
+        def test(condition: sparql.FilterExpression) -> Step:
             visible = place.given | maybe | seen
             within = replace(here(), given=visible, outside=place.outside - visible)
             compiler = FilterCompiler(self._slot, lambda group: self._exists(group, within))
@@ -367,10 +342,10 @@ class JoinProgram:
 
         test_what_is_bound()
         for element in (*elements, None):
-            if isinstance(element, TriplePattern):
+            if isinstance(element, sparql.TriplePattern):
                 patterns.append(element)
                 continue
-            if isinstance(element, Filter):
+            if isinstance(element, sparql.Filter):
                 continue
             for pattern in in_order(patterns, place.bound | sure):
                 steps.append(self._pattern(pattern, place.graph))
@@ -391,38 +366,40 @@ class JoinProgram:
         return [*steps, *map(test, late)]
 
     def _element(
-        self, element: GroupElement, here: _Place, sure: Variables, maybe: Variables
+        self, element: sparql.GroupElement, here: _Place, sure: Variables, maybe: Variables
     ) -> list[Step]:
         match element:
-            case Group():
+            case sparql.Group():
                 return [self._joined(element, here)]
-            case Alternatives(groups):
+            case sparql.Alternatives(groups):
                 return [self._alternatives(groups, here)]
-            case OptionalGroup(group):
+            case sparql.Optionally(group):
                 return [self._optional(group, here, sure, maybe)]
-            case Minus(group):
+            case sparql.Minus(group):
                 return self._minus(group, here, sure, maybe)
-            case InGraph(graph, group):
+            case sparql.InGraph(graph, group):
                 return self._in_graph(graph, group, here)
-            case Values(variables, rows):
+            case sparql.Values(variables, rows):
                 return [self._values(variables, rows)]
-            case Bind(value, variable):
+            case sparql.Bind(value, variable):
                 return [self._bind(value, variable, here, maybe)]
             case _:
                 raise AssertionError(element)
 
-    def _joined(self, group: Group, here: _Place) -> Step:
+    def _joined(self, group: sparql.Group, here: _Place) -> Step:
         """A group within a group."""
         if is_inlinable(group, here.outside):
             return lambda following: self._group(group, here, following)
         table = self._table(group, here)
         return lambda following: JoinTable(table, following)
 
-    def _alternatives(self, groups: Sequence[Group], here: _Place) -> Step:
+    def _alternatives(self, groups: Sequence[sparql.Group], here: _Place) -> Step:
         branches = [self._joined(group, here) for group in groups]
         return lambda following: Branches([branch(following) for branch in branches])
 
-    def _optional(self, group: Group, here: _Place, sure: Variables, maybe: Variables) -> Step:
+    def _optional(
+        self, group: sparql.Group, here: _Place, sure: Variables, maybe: Variables
+    ) -> Step:
         """LeftJoin: the conditions of the group see what is bound before it, too."""
         flag = self._new_slot()
         conditions = filters_of(group)
@@ -434,7 +411,9 @@ class JoinProgram:
             inner += self._steps((), conditions, here, maybe | possible(bare))
         return lambda following: Optionally(_chain(inner, Raise(flag, following)), flag, following)
 
-    def _minus(self, group: Group, here: _Place, sure: Variables, maybe: Variables) -> list[Step]:
+    def _minus(
+        self, group: sparql.Group, here: _Place, sure: Variables, maybe: Variables
+    ) -> list[Step]:
         if not possible(group) & maybe:
             return []  # no variable in common: nothing is taken away
         if certain(group) & sure and is_inlinable(group, here.outside):
@@ -443,8 +422,10 @@ class JoinProgram:
         table = self._table(group, here)
         return [lambda following: WithoutTable(table, following)]
 
-    def _in_graph(self, graph: Iri | Variable, group: Group, here: _Place) -> list[Step]:
-        if isinstance(graph, Iri):
+    def _in_graph(
+        self, graph: sparql.Iri | sparql.Variable, group: sparql.Group, here: _Place
+    ) -> list[Step]:
+        if isinstance(graph, sparql.Iri):
             slot = self._constant(graph)
             inner = replace(here, graph=slot)
             return [
@@ -466,8 +447,8 @@ class JoinProgram:
 
     def _values(
         self,
-        variables: Sequence[Variable],
-        rows: Sequence[tuple[Iri | LiteralTerm | None, ...]],
+        variables: Sequence[sparql.Variable],
+        rows: Sequence[tuple[sparql.Iri | sparql.LiteralTerm | None, ...]],
     ) -> Step:
         slots = [self._slot(variable) for variable in variables]
         placed = []
@@ -478,7 +459,11 @@ class JoinProgram:
         return lambda following: EachRow(slots, placed, following)
 
     def _bind(
-        self, value: FilterExpression, variable: Variable, here: _Place, maybe: Variables
+        self,
+        value: sparql.FilterExpression,
+        variable: sparql.Variable,
+        here: _Place,
+        maybe: Variables,
     ) -> Step:
         within = replace(here, given=here.given | maybe, outside=here.outside - maybe)
         compiler = FilterCompiler(self._slot, lambda group: self._exists(group, within))
@@ -486,10 +471,10 @@ class JoinProgram:
         slot = self._slot(variable)
         return lambda following: Assign(made, slot, following)
 
-    def _exists(self, group: Group, within: _Place) -> Operator:
+    def _exists(self, group: sparql.Group, within: _Place) -> Operator:
         return self._joined(group, within)(Found())
 
-    def _table(self, group: Group, here: _Place) -> Table:
+    def _table(self, group: sparql.Group, here: _Place) -> Table:
         """The group for itself: nothing is bound but what EXISTS gives."""
         columns = [self._slot(variable) for variable in sorted(possible(group), key=_by_name)]
         hidden = [self._slot(variable) for variable in here.outside]
@@ -497,37 +482,39 @@ class JoinProgram:
         inner = self._group(group, place, Collect(columns))
         return Table(inner, columns, hidden, here.graph, bool(here.given))
 
-    def _pattern(self, pattern: TriplePattern, graph: int) -> Step:
+    def _pattern(self, pattern: sparql.TriplePattern, graph: int) -> Step:
         below = SLOT_UNBOUND
         prop = self._slot(pattern.property)
         source = SOURCE_STATED
-        if pattern.closure is Closure.INSTANCE:
+        if pattern.closure is sparql.Closure.INSTANCE:
             source, prop = SOURCE_CLASSES, SLOT_ANY
-        elif pattern.closure is Closure.PROPERTY:
-            source, below, prop = SOURCE_ABOVE, prop, self._constant(Iri(pattern.above))
-        elif pattern.closure is Closure.INSTANCE_ABOVE:
+        elif pattern.closure is sparql.Closure.PROPERTY:
+            source, below, prop = SOURCE_ABOVE, prop, self._constant(sparql.Iri(pattern.above))
+        elif pattern.closure is sparql.Closure.INSTANCE_ABOVE:
             return self._of_class(pattern, graph)
         self._sources |= 1 << source
         places = (self._slot(pattern.subject), prop, self._slot(pattern.object))
         return lambda following: MatchTriple(source, graph, places, below, following)
 
-    def _of_class(self, pattern: TriplePattern, graph: int) -> Step:
+    def _of_class(self, pattern: sparql.TriplePattern, graph: int) -> Step:
         """Of a class, or of one above it."""
         self._sources |= 1 << SOURCE_OWN_CLASSES
         subject = self._slot(pattern.subject)
-        assert isinstance(pattern.object, Iri)
-        classes = [self._constant(one) for one in (pattern.object, *map(Iri, pattern.classes))]
+        assert isinstance(pattern.object, sparql.Iri)
+        classes = [
+            self._constant(one) for one in (pattern.object, *map(sparql.Iri, pattern.classes))
+        ]
         return lambda following: MatchClass(graph, subject, classes, following)
 
-    def _slot(self, term: Term) -> int:
-        if not isinstance(term, Variable):
+    def _slot(self, term: sparql.Term) -> int:
+        if not isinstance(term, sparql.Variable):
             return self._constant(term)
         found = self._slots.get(term)
         if found is None:
             found = self._slots[term] = self._new_slot()
         return found
 
-    def _constant(self, term: Iri | LiteralTerm) -> int:
+    def _constant(self, term: sparql.Iri | sparql.LiteralTerm) -> int:
         found = self._constants.get(term)
         if found is None:
             found = self._constants[term] = self._new_slot()
@@ -538,16 +525,18 @@ class JoinProgram:
         return self._slot_count - 1
 
 
-def in_order(patterns: Sequence[TriplePattern], bound: Variables) -> list[TriplePattern]:
+def in_order(
+    patterns: Sequence[sparql.TriplePattern], bound: Variables
+) -> list[sparql.TriplePattern]:
     """The patterns of a basic graph pattern, the next always the one of which most is given."""
     given = set(bound)
-    of_variable: dict[Variable, list[int]] = {}
+    of_variable: dict[sparql.Variable, list[int]] = {}
     for place, pattern in enumerate(patterns):
         for variable in pattern_variables(pattern):
             of_variable.setdefault(variable, []).append(place)
     waiting = [(*_cost(pattern, given), place) for place, pattern in enumerate(patterns)]
     heapify(waiting)
-    ordered: dict[int, TriplePattern] = {}
+    ordered: dict[int, sparql.TriplePattern] = {}
     while waiting:
         *_, place = heappop(waiting)
         if place in ordered:  # costs fall, and stand there as often
@@ -561,15 +550,15 @@ def in_order(patterns: Sequence[TriplePattern], bound: Variables) -> list[Triple
     return list(ordered.values())
 
 
-def _cost(pattern: TriplePattern, bound: Set[Variable]) -> tuple[int, int]:
+def _cost(pattern: sparql.TriplePattern, bound: Set[sparql.Variable]) -> tuple[int, int]:
     """How much a pattern is thought to find, less by what is given of it; what hangs together with
     what is bound comes before what does not."""
     given = [
-        not isinstance(each, Variable) or each in bound
+        not isinstance(each, sparql.Variable) or each in bound
         for each in (pattern.subject, pattern.property, pattern.object)
     ]
     cost = _COSTS[given[0], given[1], given[2]]
-    is_type = pattern.property == Iri(RDF_TYPE) or pattern.closure is Closure.INSTANCE
+    is_type = pattern.property == sparql.Iri(RDF_TYPE) or pattern.closure is sparql.Closure.INSTANCE
     if is_type and not given[0]:
         cost += 3  # a class has many instances
     return cost, int(bound.isdisjoint(pattern_variables(pattern)))
@@ -593,5 +582,5 @@ def _chain(steps: Sequence[Step], following: Operator) -> Operator:
     return following
 
 
-def _by_name(variable: Variable) -> str:
+def _by_name(variable: sparql.Variable) -> str:
     return variable.name

@@ -15,25 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
+from yfilter.graph import query_ast as sparql
 from yfilter.graph.filter_functions import FUNCTIONS
 from yfilter.graph.group_variables import variables_of
-from yfilter.graph.query_ast import (
-    AllOf,
-    Alternatives,
-    Bind,
-    Filter,
-    FilterCall,
-    FilterExpression,
-    Group,
-    GroupElement,
-    InGraph,
-    LiteralTerm,
-    Minus,
-    Optionally,
-    TriplePattern,
-    Values,
-    Variable,
-)
 from yfilter.language.trees import nodes_of, split
 
 _OF_UNKNOWN = frozenset(("bound", "if", "coalesce"))  # which are no functions of values
@@ -46,79 +30,81 @@ CASTS = frozenset(FUNCTIONS) - SAID_FUNCTIONS
 class Weakened:
     """``group`` is a necessary part of what was written; ``lost``: see above."""
 
-    group: Group
-    lost: tuple[Variable, ...] = ()
+    group: sparql.Group
+    lost: tuple[sparql.Variable, ...] = ()
 
 
-def weakened(group: Group, lost: Iterable[Variable] = ()) -> GroupElement:
+def weakened(group: sparql.Group, lost: Iterable[sparql.Variable] = ()) -> sparql.GroupElement:
     """A member of a draft; no tree that leaves the parser has one."""
-    return cast(GroupElement, Weakened(group, tuple(lost)))
+    return cast(sparql.GroupElement, Weakened(group, tuple(lost)))
 
 
-def is_said(call: FilterCall) -> bool:
+def is_said(call: sparql.FilterCall) -> bool:
     """Whether the tree has this function, for what it is called with."""
     if call.name in ("regex", "replace"):
-        return all(isinstance(argument, LiteralTerm) for argument in call.arguments[1:])
+        return all(isinstance(argument, sparql.LiteralTerm) for argument in call.arguments[1:])
     return call.name in SAID_FUNCTIONS or call.name in CASTS
 
 
-def necessary_part(draft: Group) -> Group:
+def necessary_part(draft: sparql.Group) -> sparql.Group:
     """The part of a draft that a tree can say."""
     return _necessary(draft)[0]
 
 
-def _necessary(draft: Group) -> tuple[Group, set[Variable]]:
+def _necessary(draft: sparql.Group) -> tuple[sparql.Group, set[sparql.Variable]]:
     """What is left of a group, and the variables that are lost in it."""
-    kept: list[GroupElement] = []
-    lost: set[Variable] = set()
-    bound: set[Variable] = set()  # by a triple of the group itself
-    for element in cast("tuple[GroupElement | Weakened, ...]", draft.elements):
+    kept: list[sparql.GroupElement] = []
+    lost: set[sparql.Variable] = set()
+    bound: set[sparql.Variable] = set()  # by a triple of the group itself
+    for element in cast("tuple[sparql.GroupElement | Weakened, ...]", draft.elements):
         match element:
-            case TriplePattern():
+            case sparql.TriplePattern():
                 kept.append(element)
                 bound.update(variables_of(element))
             case Weakened(group, more):
                 part, lost_there = _necessary(group)
                 kept += part.elements
                 lost |= lost_there | set(more)
-            case Group():
+            case sparql.Group():
                 part, lost_there = _necessary(element)
                 if part.elements:
                     kept.append(part)
                 lost |= lost_there
-            case Alternatives(groups):
+            case sparql.Alternatives(groups):
                 parts = [_necessary(group) for group in groups]
-                kept.append(Alternatives(tuple(part for part, _ in parts)))
+                kept.append(sparql.Alternatives(tuple(part for part, _ in parts)))
                 lost |= {variable for _, lost_there in parts for variable in lost_there}
-            case InGraph(graph, group):
+            case sparql.InGraph(graph, group):
                 part, lost_there = _necessary(group)
-                kept.append(InGraph(graph, part))
+                kept.append(sparql.InGraph(graph, part))
                 lost |= lost_there
-            case Values():
+            case sparql.Values():
                 kept.append(element)
-            case Filter():
+            case sparql.Filter():
                 pass
-            case Optionally() | Bind() | Minus():
+            case sparql.Optionally() | sparql.Bind() | sparql.Minus():
                 if _is_all_said(element) and lost.isdisjoint(variables_of(element)):
                     kept.append(element)
-                elif not isinstance(element, Minus):
+                elif not isinstance(element, sparql.Minus):
                     lost.update(variables_of(element))
     lost -= bound
     for element in draft.elements:
-        if isinstance(element, Filter):
-            conditions = [part for part in split(element.condition, AllOf) if _is_kept(part, lost)]
+        if isinstance(element, sparql.Filter):
+            conditions = [
+                part for part in split(element.condition, sparql.AllOf) if _is_kept(part, lost)
+            ]
             if conditions:
-                whole = conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
-                kept.append(Filter(whole))
-    return Group(tuple(kept)), lost
+                whole = conditions[0] if len(conditions) == 1 else sparql.AllOf(tuple(conditions))
+                kept.append(sparql.Filter(whole))
+    return sparql.Group(tuple(kept)), lost
 
 
-def _is_kept(condition: FilterExpression, lost: set[Variable]) -> bool:
+def _is_kept(condition: sparql.FilterExpression, lost: set[sparql.Variable]) -> bool:
     return _is_all_said(condition) and lost.isdisjoint(variables_of(condition))
 
 
 def _is_all_said(tree: object) -> bool:
     return not any(
-        isinstance(node, Weakened) or (isinstance(node, FilterCall) and not is_said(node))
+        isinstance(node, Weakened) or (isinstance(node, sparql.FilterCall) and not is_said(node))
         for node in nodes_of(tree)
     )

@@ -17,42 +17,14 @@ from functools import lru_cache
 
 from formats.graph.vocabulary import RDF_TYPE, RDFS, XSD
 from yfilter.errors import MatchLimitExceeded
+from yfilter.graph import query_ast as sparql
 from yfilter.graph.classes_above import above_text, asked_above
-from yfilter.graph.query_ast import (
-    AllOf,
-    Alternatives,
-    AnyOf,
-    Arithmetic,
-    Bind,
-    Closure,
-    Exists,
-    Filter,
-    FilterCall,
-    FilterComparison,
-    FilterExpression,
-    GraphQuery,
-    Group,
-    GroupElement,
-    InGraph,
-    Iri,
-    LiteralTerm,
-    Membership,
-    Minus,
-    Not,
-    Optionally,
-    QueryForm,
-    ResultSyntax,
-    Term,
-    TriplePattern,
-    Values,
-    Variable,
-)
 from yfilter.language.temporal import moment_at
 
 DEFAULT_RESULTS = {
-    QueryForm.SELECT: ResultSyntax.JSON,
-    QueryForm.CONSTRUCT: ResultSyntax.N_TRIPLES,
-    QueryForm.ASK: ResultSyntax.AS_PUBLISHED,
+    sparql.QueryForm.SELECT: sparql.ResultSyntax.JSON,
+    sparql.QueryForm.CONSTRUCT: sparql.ResultSyntax.N_TRIPLES,
+    sparql.QueryForm.ASK: sparql.ResultSyntax.AS_PUBLISHED,
 }
 _WRITTEN_BLANK = re.compile("__[0-9]+")
 ESCAPED = re.compile(r'[\\"\n\r\t]')
@@ -92,7 +64,7 @@ def _around_now(whole: str) -> tuple[str, ...]:
     return (*parts, whole[start:])
 
 
-def unparse(query: GraphQuery) -> str:
+def unparse(query: sparql.GraphQuery) -> str:
     """The canonical text of a query."""
     results = ""
     if query.results is not DEFAULT_RESULTS[query.form]:
@@ -101,14 +73,14 @@ def unparse(query: GraphQuery) -> str:
         return results + query.whole
     results = above_text(asked_above(query.where).items()) + results
     match query.form:
-        case QueryForm.SELECT:
+        case sparql.QueryForm.SELECT:
             distinct = "DISTINCT " if query.is_distinct else ""
             variables = " ".join(map(term_text, query.variables)) or "*"
             head = f"SELECT {distinct}{variables}"
-        case QueryForm.CONSTRUCT:
+        case sparql.QueryForm.CONSTRUCT:
             template = "".join(f" {_template_text(triple)} ." for triple in query.template)
             head = f"CONSTRUCT {{{template} }}"
-        case QueryForm.ASK:
+        case sparql.QueryForm.ASK:
             head = "ASK"
     return f"{results}{head} WHERE {group_text(query.where)}"
 
@@ -123,13 +95,13 @@ def quoted(text: str) -> str:
     return f'"{ESCAPED.sub(lambda found: _ESCAPES[found[0]], text)}"'
 
 
-def term_text(term: Term) -> str:
+def term_text(term: sparql.Term) -> str:
     match term:
-        case Iri(value):
+        case sparql.Iri(value):
             return f"<{value}>"
-        case Variable(name):
+        case sparql.Variable(name):
             return f"?__{name[2:]}" if term.is_blank else f"?{name}"
-        case LiteralTerm(lexical, datatype, language):
+        case sparql.LiteralTerm(lexical, datatype, language):
             if language:
                 return f"{quoted(lexical)}@{language}"
             suffix = "" if datatype == _STRING else f"^^<{datatype}>"
@@ -139,88 +111,90 @@ def term_text(term: Term) -> str:
 _STRING = XSD + "string"
 
 
-def group_text(group: Group) -> str:
+def group_text(group: sparql.Group) -> str:
     return "{" + "".join(f" {element_text(element)} ." for element in group.elements) + " }"
 
 
-def element_text(element: GroupElement) -> str:
+def element_text(element: sparql.GroupElement) -> str:
     match element:
-        case TriplePattern():
+        case sparql.TriplePattern():
             return _triple_text(element)
-        case Filter(condition):
+        case sparql.Filter(condition):
             return f"FILTER({expression_text(condition)})"
-        case Bind(value, variable):
+        case sparql.Bind(value, variable):
             return f"BIND({expression_text(value)} AS {term_text(variable)})"
-        case Alternatives(groups):
+        case sparql.Alternatives(groups):
             return " UNION ".join(map(group_text, groups))
-        case Optionally(group):
+        case sparql.Optionally(group):
             return f"OPTIONAL {group_text(group)}"
-        case Minus(group):
+        case sparql.Minus(group):
             return f"MINUS {group_text(group)}"
-        case InGraph(graph, group):
+        case sparql.InGraph(graph, group):
             return f"GRAPH {term_text(graph)} {group_text(group)}"
-        case Values(variables, rows):
+        case sparql.Values(variables, rows):
             names = " ".join(map(term_text, variables))
             return f"VALUES ({names}) {{{''.join(map(_row_text, rows))} }}"
-        case Group():
+        case sparql.Group():
             return group_text(element)
 
 
-def _row_text(row: tuple[Iri | LiteralTerm | None, ...]) -> str:
+def _row_text(row: tuple[sparql.Iri | sparql.LiteralTerm | None, ...]) -> str:
     return f" ({' '.join('UNDEF' if term is None else term_text(term) for term in row)})"
 
 
-def _triple_text(triple: TriplePattern) -> str:
+def _triple_text(triple: sparql.TriplePattern) -> str:
     subject, value = term_text(triple.subject), term_text(triple.object)
     match triple.closure:
-        case Closure.NONE:
+        case sparql.Closure.NONE:
             return f"{subject} {term_text(triple.property)} {value}"
-        case Closure.INSTANCE:
+        case sparql.Closure.INSTANCE:
             return f"{subject} <{RDF_TYPE}>/<{RDFS}subClassOf>* {value}"
-        case Closure.PROPERTY:
+        case sparql.Closure.PROPERTY:
             above = term_text(triple.property)
             return f"{subject} {above} {value} . {above} <{RDFS}subPropertyOf>* <{triple.above}>"
-        case Closure.INSTANCE_ABOVE:
+        case sparql.Closure.INSTANCE_ABOVE:
             return f"{subject} <{RDF_TYPE}>/^<{RDFS}subClassOf>* {value}"
 
 
-def _template_text(triple: TriplePattern) -> str:
+def _template_text(triple: sparql.TriplePattern) -> str:
     terms = (triple.subject, triple.property, triple.object)
     return " ".join(
-        term.name if isinstance(term, Variable) and term.is_blank else term_text(term)
+        term.name if isinstance(term, sparql.Variable) and term.is_blank else term_text(term)
         for term in terms
     )
 
 
-def expression_text(expression: FilterExpression) -> str:
+def expression_text(expression: sparql.FilterExpression) -> str:
     """Parts are in parentheses wherever they might be needed."""
     match expression:
-        case FilterComparison(left, operator, right):
+        case sparql.FilterComparison(left, operator, right):
             return f"{_part_text(left)} {operator.value} {_part_text(right)}"
-        case AllOf(parts):
+        case sparql.AllOf(parts):
             return " && ".join(map(_part_text, parts))
-        case AnyOf(parts):
+        case sparql.AnyOf(parts):
             return " || ".join(map(_part_text, parts))
-        case Not(operand):
+        case sparql.Not(operand):
             return f"!{_part_text(operand)}"
-        case Membership(operand, choices, is_negated):
+        case sparql.Membership(operand, choices, is_negated):
             word = "NOT IN" if is_negated else "IN"
             return f"{_part_text(operand)} {word} ({', '.join(map(expression_text, choices))})"
-        case Arithmetic(operator, operands):
+        case sparql.Arithmetic(operator, operands):
             if operator == "negate":
                 return f"- {_part_text(operands[0])}"
             return f" {operator} ".join(map(_part_text, operands))
-        case FilterCall(name, arguments):
+        case sparql.FilterCall(name, arguments):
             called = f"<{name}>" if ":" in name else name
             return f"{called}({', '.join(map(expression_text, arguments))})"
-        case Exists(group, is_negated):
+        case sparql.Exists(group, is_negated):
             return f"{'NOT ' if is_negated else ''}EXISTS {group_text(group)}"
-        case Iri() | LiteralTerm() | Variable():
+        case sparql.Iri() | sparql.LiteralTerm() | sparql.Variable():
             return term_text(expression)
 
 
-def _part_text(expression: FilterExpression) -> str:
+def _part_text(expression: sparql.FilterExpression) -> str:
     text = expression_text(expression)
-    if isinstance(expression, Iri | LiteralTerm | Variable | FilterCall):
+    if isinstance(
+        expression, sparql.Iri | sparql.LiteralTerm | sparql.Variable | sparql.FilterCall
+    ):
         return text
     return f"({text})"

@@ -24,26 +24,8 @@ from __future__ import annotations
 import re
 
 from formats.graph.vocabulary import RDF_TYPE
+from yfilter.graph import query_ast as sparql
 from yfilter.graph.filter_parser import FilterParser
-from yfilter.graph.query_ast import (
-    AllOf,
-    Closure,
-    Exists,
-    Filter,
-    FilterCall,
-    FilterComparison,
-    FilterExpression,
-    GraphQuery,
-    Group,
-    GroupElement,
-    Iri,
-    LiteralTerm,
-    Not,
-    QueryForm,
-    Term,
-    TriplePattern,
-    Variable,
-)
 from yfilter.graph.sparql_lexer import SparqlLexer, SparqlToken
 from yfilter.language.comparison import GENERAL, Operator
 from yfilter.language.profile_limits import ProfileLimits
@@ -61,8 +43,12 @@ _OWN_TOKEN = re.compile(
 )
 _NODES = (TokenKind.VARIABLE, TokenKind.IRI, TokenKind.NAME)
 _WORDS = {"EQ": Operator.EQ, "NE": Operator.NE}
-_IS_A = {"<=": Closure.INSTANCE, "=": Closure.NONE, ">=": Closure.INSTANCE_ABOVE}
-_TYPE = Iri(RDF_TYPE)
+_IS_A = {
+    "<=": sparql.Closure.INSTANCE,
+    "=": sparql.Closure.NONE,
+    ">=": sparql.Closure.INSTANCE_ABOVE,
+}
+_TYPE = sparql.Iri(RDF_TYPE)
 
 
 def is_rdql(text: str, start: int) -> bool:
@@ -90,10 +76,10 @@ class RdqlParser(FilterParser):
 
     def __init__(self, text: str, limits: ProfileLimits) -> None:
         super().__init__(text, limits)
-        self._elements: list[GroupElement] = []
-        self._visible: dict[Variable, None] = {}
+        self._elements: list[sparql.GroupElement] = []
+        self._visible: dict[sparql.Variable, None] = {}
 
-    def query(self) -> GraphQuery:
+    def query(self) -> sparql.GraphQuery:
         self._declarations()
         self.expect_word("SELECT")
         chosen = self._chosen()
@@ -107,13 +93,13 @@ class RdqlParser(FilterParser):
             raise self.unexpected("',', AND, USING, or the end of the profile")
         for refusal in self.unbound():
             raise refusal
-        where = Group(tuple(self._elements))
-        return GraphQuery(QueryForm.SELECT, where, chosen or tuple(self._visible))
+        where = sparql.Group(tuple(self._elements))
+        return sparql.GraphQuery(sparql.QueryForm.SELECT, where, chosen or tuple(self._visible))
 
-    def group(self) -> Group:
+    def group(self) -> sparql.Group:
         raise self.unsupported("a group is", self.peek(), "SPARQL: SELECT … WHERE { … }")
 
-    def unseen_group(self) -> Group:
+    def unseen_group(self) -> sparql.Group:
         return self.group()
 
     # -- around the patterns
@@ -140,7 +126,7 @@ class RdqlParser(FilterParser):
         self.expect_word("FOR")
         self.prefixes[prefix] = self.iri().value
 
-    def _chosen(self) -> tuple[Variable, ...]:
+    def _chosen(self) -> tuple[sparql.Variable, ...]:
         if self.takes("*"):
             return ()
         chosen = [self.chosen_variable()]
@@ -189,28 +175,28 @@ class RdqlParser(FilterParser):
         self.takes(",")
         place = self.peek()
         verb = self._node()
-        if not isinstance(verb, Iri | Variable):
+        if not isinstance(verb, sparql.Iri | sparql.Variable):
             raise self.refusal("syntax", f"{place} is no property", place.offset, "an IRI")
         self.takes(",")
         value = self._node()
         self.expect(")")
-        self._elements.append(TriplePattern(subject, verb, value))
+        self._elements.append(sparql.TriplePattern(subject, verb, value))
         if len(self._elements) > self.limits.steps_max:
             raise self.refusal(
                 "too-long", f"more than {self.limits.steps_max} patterns", token.offset
             )
 
-    def _node(self) -> Term:
+    def _node(self) -> sparql.Term:
         token = self.peek()
         if token.kind is TokenKind.IRI:
             prefix, _, local = token.text.partition(":")
             if prefix in self.prefixes and not local.startswith("//"):
                 self.take()
-                return Iri(self.prefixes[prefix] + local)  # <dc:title>
+                return sparql.Iri(self.prefixes[prefix] + local)  # <dc:title>
         if token.kind in (TokenKind.WORD, TokenKind.BLANK):
             raise self.unexpected("a variable, an IRI in < >, a name with a prefix, or a literal")
         term = self.term()
-        if isinstance(term, Variable):
+        if isinstance(term, sparql.Variable):
             self._visible.setdefault(term)
             self.given.add(term.name)
         return term
@@ -218,57 +204,63 @@ class RdqlParser(FilterParser):
     def _condition(self) -> None:
         """What is asked of the taxonomies is a triple where it is a condition by itself."""
         condition = self.expression()
-        for part in split(condition, AllOf):
+        for part in split(condition, sparql.AllOf):
             match part:
-                case Exists(Group((TriplePattern() as triple,))):
+                case sparql.Exists(sparql.Group((sparql.TriplePattern() as triple,))):
                     self._elements.append(triple)
                 case _:
-                    self._elements.append(Filter(part))
+                    self._elements.append(sparql.Filter(part))
 
-    def relation(self) -> FilterExpression:
+    def relation(self) -> sparql.FilterExpression:
         left = self.sum()
         token = self.peek()
         if token.kind is TokenKind.SYMBOL and token.text in ("=~", "!~"):
             return self._search(left, self.take())
         if token.is_word("ISA"):
             self.take()
-            if not isinstance(left, Variable):
+            if not isinstance(left, sparql.Variable):
                 raise self.refusal("syntax", "isa behind no variable", token.offset, "?x isa C")
-            return _is_a(left, Closure.INSTANCE, self._class())
+            return _is_a(left, sparql.Closure.INSTANCE, self._class())
         if token.is_word(*_WORDS):
             self.take()
-            return FilterComparison(left, _WORDS[token.text.upper()], self.sum())
+            return sparql.FilterComparison(left, _WORDS[token.text.upper()], self.sum())
         if token.is_symbol("=="):
             self.take()
-            return FilterComparison(left, Operator.EQ, self.sum())
+            return sparql.FilterComparison(left, Operator.EQ, self.sum())
         if token.kind is not TokenKind.SYMBOL or token.text not in GENERAL:
             return left
         self.take()
         right = self.sum()
-        if isinstance(left, Variable) and isinstance(right, Iri) and token.text in _IS_A:
+        if (
+            isinstance(left, sparql.Variable)
+            and isinstance(right, sparql.Iri)
+            and token.text in _IS_A
+        ):
             return _is_a(left, _IS_A[token.text], right)
-        return FilterComparison(left, GENERAL[token.text], right)
+        return sparql.FilterComparison(left, GENERAL[token.text], right)
 
-    def _class(self) -> Iri:
+    def _class(self) -> sparql.Iri:
         node = self._node()
-        if not isinstance(node, Iri):
+        if not isinstance(node, sparql.Iri):
             raise self.unexpected("the IRI of a class")
         return node
 
-    def _search(self, left: FilterExpression, token: Token) -> FilterExpression:
+    def _search(self, left: sparql.FilterExpression, token: Token) -> sparql.FilterExpression:
         """``?x =~ /pattern/i``."""
         found = _OWN_TOKEN.match(self.lexer.text, token.offset)
         assert found is not None
-        arguments: list[FilterExpression] = [
-            FilterCall("str", (left,)),
-            LiteralTerm(found[2].replace("\\/", "/")),
+        arguments: list[sparql.FilterExpression] = [
+            sparql.FilterCall("str", (left,)),
+            sparql.LiteralTerm(found[2].replace("\\/", "/")),
         ]
         if found[3]:
-            arguments.append(LiteralTerm(found[3]))
-        call = FilterCall("regex", tuple(arguments))
+            arguments.append(sparql.LiteralTerm(found[3]))
+        call = sparql.FilterCall("regex", tuple(arguments))
         self.check_pattern(call, token)
-        return call if token.text == "=~" else Not(call)
+        return call if token.text == "=~" else sparql.Not(call)
 
 
-def _is_a(left: Variable, closure: Closure, right: Iri) -> FilterExpression:
-    return Exists(Group((TriplePattern(left, _TYPE, right, closure),)))
+def _is_a(
+    left: sparql.Variable, closure: sparql.Closure, right: sparql.Iri
+) -> sparql.FilterExpression:
+    return sparql.Exists(sparql.Group((sparql.TriplePattern(left, _TYPE, right, closure),)))

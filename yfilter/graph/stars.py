@@ -27,29 +27,8 @@ from typing import NamedTuple, Protocol, TypeAlias, cast
 from formats.graph import striped
 from formats.graph.property_names import property_name
 from formats.graph.vocabulary import RDF_TYPE
+from yfilter.graph import query_ast as sparql
 from yfilter.graph.group_variables import has_exists, variables_of
-from yfilter.graph.query_ast import (
-    AllOf,
-    Alternatives,
-    AnyOf,
-    Bind,
-    Closure,
-    Exists,
-    Filter,
-    FilterExpression,
-    GraphQuery,
-    Group,
-    GroupElement,
-    InGraph,
-    Iri,
-    LiteralTerm,
-    Minus,
-    Optionally,
-    Term,
-    TriplePattern,
-    Values,
-    Variable,
-)
 from yfilter.graph.term_conditions import (
     GRAPH_NAME,
     NEVER,
@@ -64,25 +43,13 @@ from yfilter.graph.term_conditions import (
     term_condition,
     terms_condition,
 )
-from yfilter.language.query_ast import (
-    ANY_NAME,
-    And,
-    Comparison,
-    Expression,
-    LocationStep,
-    NameTest,
-    NodeKind,
-    Operator,
-    Or,
-    Origin,
-    PathExpression,
-)
+from yfilter.language import query_ast as ast
 from yfilter.language.trees import split
 
 ALTERNATIVES_MAX = 32  # paths of a query; a routing query has no more disjuncts
 VALUES_MAX = 256  # terms of VALUES that stand in a path
 
-GraphOf: TypeAlias = "Iri | Variable | None"
+GraphOf: TypeAlias = "sparql.Iri | sparql.Variable | None"
 """Of which graph a triple is: a named one, any named one, the default one."""
 
 
@@ -90,7 +57,7 @@ class GraphPart(NamedTuple):
     """``paths``: a graph with a solution is selected by one of them.  ``is_exact``: and each
     graph that one selects has a solution."""
 
-    paths: tuple[PathExpression, ...]
+    paths: tuple[ast.PathExpression, ...]
     is_exact: bool
 
 
@@ -98,12 +65,12 @@ class _Origin(Protocol):
     """How a query was made, and its part can be."""
 
     @property
-    def where(self) -> Group: ...
+    def where(self) -> sparql.Group: ...
 
     def part(self) -> GraphPart: ...
 
 
-def graph_part(query: GraphQuery) -> GraphPart:
+def graph_part(query: sparql.GraphQuery) -> GraphPart:
     """What the engine looks for to find the graphs that have a solution."""
     origin = cast("_Origin | None", query.origin)
     if origin is not None and origin.where is query.where and not query.whole:
@@ -127,23 +94,23 @@ class _Branch:
     """One alternative.  ``filters`` are of one variable each, which some triple gives a value;
     ``values``: one of these terms is that of the variable."""
 
-    triples: tuple[tuple[TriplePattern, GraphOf], ...] = ()
-    filters: tuple[FilterExpression, ...] = ()
-    values: tuple[tuple[Variable, tuple[Iri | LiteralTerm, ...]], ...] = ()
+    triples: tuple[tuple[sparql.TriplePattern, GraphOf], ...] = ()
+    filters: tuple[sparql.FilterExpression, ...] = ()
+    values: tuple[tuple[sparql.Variable, tuple[sparql.Iri | sparql.LiteralTerm, ...]], ...] = ()
     is_exact: bool = True
 
     @property
-    def certain(self) -> set[Variable]:
+    def certain(self) -> set[sparql.Variable]:
         """The variables that a triple gives a value."""
         return {
             term
             for triple, graph in self.triples
             for term in (triple.subject, triple.property, triple.object, graph)
-            if isinstance(term, Variable)
+            if isinstance(term, sparql.Variable)
         }
 
     @property
-    def variables(self) -> set[Variable]:
+    def variables(self) -> set[sparql.Variable]:
         return self.certain | {variable for variable, _ in self.values}
 
     def with_other(self, other: _Branch) -> _Branch:
@@ -160,7 +127,7 @@ class _Found:
     """Alternatives; ``uncertain``: variables that what is left out may give a value."""
 
     branches: list[_Branch] = field(default_factory=lambda: [_Branch()])
-    uncertain: set[Variable] = field(default_factory=set)
+    uncertain: set[sparql.Variable] = field(default_factory=set)
     is_exact: bool = True
 
     def add(self, others: list[_Branch]) -> None:
@@ -171,7 +138,7 @@ class _Found:
             pairs = product(self.branches, others)
             self.branches = [branch.with_other(other) for branch, other in pairs]
 
-    def add_groups(self, groups: tuple[Group, ...], graph: GraphOf) -> None:
+    def add_groups(self, groups: tuple[sparql.Group, ...], graph: GraphOf) -> None:
         """One of some groups, too."""
         others: list[_Branch] = []
         for group in groups:
@@ -181,7 +148,7 @@ class _Found:
             self.is_exact &= found.is_exact
         self.add(others)
 
-    def add_values(self, values: Values) -> None:
+    def add_values(self, values: sparql.Values) -> None:
         branch = _Branch(is_exact=len(values.variables) < 2 or len(values.rows) < 2)
         for place, variable in enumerate(values.variables):
             column = [row[place] for row in values.rows]
@@ -192,13 +159,13 @@ class _Found:
                 branch = replace(branch, values=(*branch.values, (variable, terms)))
         self.add([branch] if values.rows else [])
 
-    def add_filter(self, condition: FilterExpression, graph: GraphOf) -> None:
+    def add_filter(self, condition: sparql.FilterExpression, graph: GraphOf) -> None:
         """A conjunct of a filter of the group, when all else of it is there."""
         match condition:
-            case AllOf(parts):
+            case sparql.AllOf(parts):
                 for part in parts:
                     self.add_filter(part, graph)
-            case Exists(group, False):
+            case sparql.Exists(group, False):
                 self.add_groups((group,), graph)
                 self.is_exact = False
             case _:
@@ -209,63 +176,65 @@ class _Found:
                     self.is_exact = False
 
 
-def _alternatives(group: Group, graph: GraphOf) -> _Found:
+def _alternatives(group: sparql.Group, graph: GraphOf) -> _Found:
     found = _Found()
-    triples = tuple((one, graph) for one in group.elements if isinstance(one, TriplePattern))
+    triples = tuple((one, graph) for one in group.elements if isinstance(one, sparql.TriplePattern))
     if triples:
         found.branches = [_Branch(triples)]
     for element in group.elements:
         match element:
-            case TriplePattern():
+            case sparql.TriplePattern():
                 pass
-            case Group():
+            case sparql.Group():
                 found.add_groups((element,), graph)
-            case Alternatives(groups):
+            case sparql.Alternatives(groups):
                 found.add_groups(groups, graph)
-            case InGraph(named, inner):
-                if not any(isinstance(part, TriplePattern) for part in inner.elements):
+            case sparql.InGraph(named, inner):
+                if not any(isinstance(part, sparql.TriplePattern) for part in inner.elements):
                     found.is_exact = False  # there has to be such a graph
                 found.add_groups((inner,), named)
-            case Values():
+            case sparql.Values():
                 found.add_values(element)
-            case Optionally(inner):
+            case sparql.Optionally(inner):
                 found.uncertain.update(set(variables_of(inner)) - _given_before(group, element))
-            case Bind(_, variable):
+            case sparql.Bind(_, variable):
                 found.uncertain.add(variable)
-            case Minus():
+            case sparql.Minus():
                 found.is_exact = False
-            case Filter():
+            case sparql.Filter():
                 pass
     for element in group.elements:
-        if isinstance(element, Filter):
+        if isinstance(element, sparql.Filter):
             found.add_filter(element.condition, graph)
     return found
 
 
-def _given_before(group: Group, element: GroupElement) -> set[Variable]:
+def _given_before(group: sparql.Group, element: sparql.GroupElement) -> set[sparql.Variable]:
     """The variables that triples in front of an element give a value."""
     before = group.elements[: group.elements.index(element)]
-    return _Branch(tuple((one, None) for one in before if isinstance(one, TriplePattern))).certain
+    return _Branch(
+        tuple((one, None) for one in before if isinstance(one, sparql.TriplePattern))
+    ).certain
 
 
-def _filtered(branch: _Branch, condition: FilterExpression) -> list[_Branch]:
+def _filtered(branch: _Branch, condition: sparql.FilterExpression) -> list[_Branch]:
     """The branch with a filter: several of them for what is said of one variable or another."""
     variables = set(variables_of(condition))
     if len(variables) == 1 and variables <= branch.certain and not has_exists(condition):
         return [replace(branch, filters=(*branch.filters, condition))]
-    if isinstance(condition, AnyOf) and not has_exists(condition):
+    if isinstance(condition, sparql.AnyOf) and not has_exists(condition):
         ways = []
         for part in condition.parts:
             way = branch
-            for conjunct in split(part, AllOf):
+            for conjunct in split(part, sparql.AllOf):
                 (way,) = _filtered(way, conjunct) if not _is_choice(conjunct) else (_vague(way),)
             ways.append(way)
         return ways if any(way.filters != branch.filters for way in ways) else [_vague(branch)]
     return [_vague(branch)]
 
 
-def _is_choice(condition: FilterExpression) -> bool:
-    return isinstance(condition, AnyOf) and len(set(variables_of(condition))) > 1
+def _is_choice(condition: sparql.FilterExpression) -> bool:
+    return isinstance(condition, sparql.AnyOf) and len(set(variables_of(condition))) > 1
 
 
 def _vague(branch: _Branch) -> _Branch:
@@ -275,15 +244,17 @@ def _vague(branch: _Branch) -> _Branch:
 # -- the path of one alternative
 
 
-def _step(name: str, *predicates: Expression) -> LocationStep:
+def _step(name: str, *predicates: ast.Expression) -> ast.LocationStep:
     """A child of striped graphs themselves."""
-    test = NameTest(striped.GRAPH_NAMESPACE, name)
-    return LocationStep(False, NodeKind.ELEMENT, test, predicates)
+    test = ast.NameTest(striped.GRAPH_NAMESPACE, name)
+    return ast.LocationStep(False, ast.NodeKind.ELEMENT, test, predicates)
 
 
 _ROOT = _step(striped.GRAPH)
-_NO_GRAPH = PathExpression(Origin.MESSAGE, (_step(striped.GRAPH, attribute(striped.BLANK)),))
-_TYPE = Iri(RDF_TYPE)
+_NO_GRAPH = ast.PathExpression(
+    ast.Origin.MESSAGE, (_step(striped.GRAPH, attribute(striped.BLANK)),)
+)
+_TYPE = sparql.Iri(RDF_TYPE)
 _CLASS = OBJECT._replace(is_object=False)  # no literal is a class
 # What a condition is thought to save: a part of all messages with the star.
 _EQUAL, _OF_TYPE, _OTHER, _THERE = 8, 3, 2, 1
@@ -297,18 +268,18 @@ class _Slot:
     ``conditions`` are of that element."""
 
     place: Place
-    ways: tuple[tuple[LocationStep, ...], ...]
-    conditions: list[Expression] = field(default_factory=list)
+    ways: tuple[tuple[ast.LocationStep, ...], ...]
+    conditions: list[ast.Expression] = field(default_factory=list)
     is_any_property: bool = False
 
-    def predicates(self) -> Iterator[Expression]:
+    def predicates(self) -> Iterator[ast.Expression]:
         """What the star's element has to have."""
         known = _conjuncts(all_of(self.conditions))
         if not self.ways:
             yield from known
         elif known or not self.is_any_property:
             yield any_of(
-                PathExpression(Origin.CONTEXT, (*steps[:-1], _asked(steps[-1], known)))
+                ast.PathExpression(ast.Origin.CONTEXT, (*steps[:-1], _asked(steps[-1], known)))
                 for steps in self.ways
             )
 
@@ -319,9 +290,9 @@ class _Compiler:
     def __init__(self, branch: _Branch, ways_max: int) -> None:
         self.is_exact = branch.is_exact
         self._ways_max = max(1, ways_max)
-        self._stars: dict[tuple[GraphOf, Term], list[_Slot]] = {}
-        self._slots: dict[Variable, list[_Slot]] = {}
-        self._places: Counter[Variable] = Counter()
+        self._stars: dict[tuple[GraphOf, sparql.Term], list[_Slot]] = {}
+        self._slots: dict[sparql.Variable, list[_Slot]] = {}
+        self._places: Counter[sparql.Variable] = Counter()
         for triple, graph in branch.triples:
             self._add(triple, graph)
         if any(count > 1 for count in self._places.values()):
@@ -336,7 +307,7 @@ class _Compiler:
             for slot in self._slots.get(variable, ()):
                 slot.conditions.append(terms_condition(terms, slot.place))
 
-    def paths(self) -> list[PathExpression]:
+    def paths(self) -> list[ast.PathExpression]:
         """None where nothing has a solution."""
         stars = [
             (key[0], [predicate for slot in slots for predicate in slot.predicates()])
@@ -346,7 +317,7 @@ class _Compiler:
             self.is_exact = True
             return []
         if not stars:
-            return [PathExpression(Origin.MESSAGE, (_ROOT,))]
+            return [ast.PathExpression(ast.Origin.MESSAGE, (_ROOT,))]
         choices = [[[one] for one in predicates] for _, predicates in stars]
         names = [striped.SUBJECT if graph is None else striped.NAMED_SUBJECT for graph, _ in stars]
         if any(_has_choice(one) for _, predicates in stars for one in predicates):
@@ -363,40 +334,42 @@ class _Compiler:
             for chosen in product(*(product(*star) for star in choices))
         ]
 
-    def _add(self, triple: TriplePattern, graph: GraphOf) -> None:
+    def _add(self, triple: sparql.TriplePattern, graph: GraphOf) -> None:
         slots = self._star(graph, triple.subject)
         place = OBJECT
-        ways: tuple[tuple[LocationStep, ...], ...] = (_property_steps(triple.property),)
+        ways: tuple[tuple[ast.LocationStep, ...], ...] = (_property_steps(triple.property),)
         match triple.closure:
-            case Closure.INSTANCE:
+            case sparql.Closure.INSTANCE:
                 place, ways = _CLASS, ((_step(striped.CLOSURE), _step(striped.CLASS)),)
-            case Closure.PROPERTY:
-                above = compared(striped.PROPERTY_IRI, Operator.EQ, triple.above)
+            case sparql.Closure.PROPERTY:
+                above = compared(striped.PROPERTY_IRI, ast.Operator.EQ, triple.above)
                 closed = (_step(striped.CLOSURE), _step(striped.PROPERTY_ABOVE, above))
-                ways = (_property_steps(Iri(triple.above)), closed)
-            case Closure.INSTANCE_ABOVE:
+                ways = (_property_steps(sparql.Iri(triple.above)), closed)
+            case sparql.Closure.INSTANCE_ABOVE:
                 slots.append(self._of_class(triple))
                 return
-        if isinstance(triple.property, Variable):
+        if isinstance(triple.property, sparql.Variable):
             self._places[triple.property] += 1
-        is_any = isinstance(triple.property, Variable) and triple.closure is Closure.NONE
+        is_any = (
+            isinstance(triple.property, sparql.Variable) and triple.closure is sparql.Closure.NONE
+        )
         slot = _Slot(place, ways, is_any_property=is_any)
         self._fill(slot, triple.object)
         slots.append(slot)
 
-    def _of_class(self, triple: TriplePattern) -> _Slot:
+    def _of_class(self, triple: sparql.TriplePattern) -> _Slot:
         """Of a class, or of one above it."""
-        assert isinstance(triple.object, Iri)
+        assert isinstance(triple.object, sparql.Iri)
         own = _step(striped.CLASS, attribute(striped.OWN))
         slot = _Slot(_CLASS, ((_step(striped.CLOSURE), own),))
         if len(triple.classes) < VALUES_MAX:
-            terms = (triple.object, *map(Iri, triple.classes))
+            terms = (triple.object, *map(sparql.Iri, triple.classes))
             slot.conditions.append(terms_condition(terms, _CLASS))
         else:
             self.is_exact = False
         return slot
 
-    def _star(self, graph: GraphOf, subject: Term) -> list[_Slot]:
+    def _star(self, graph: GraphOf, subject: sparql.Term) -> list[_Slot]:
         slots = self._stars.get((graph, subject))
         if slots is None:
             slots = self._stars[graph, subject] = []
@@ -407,16 +380,16 @@ class _Compiler:
                     slots.append(slot)
         return slots
 
-    def _fill(self, slot: _Slot, term: Term) -> None:
-        if isinstance(term, Variable):
+    def _fill(self, slot: _Slot, term: sparql.Term) -> None:
+        if isinstance(term, sparql.Variable):
             self._places[term] += 1
             self._slots.setdefault(term, []).append(slot)
-        elif isinstance(term, LiteralTerm) and not slot.place.is_object:
+        elif isinstance(term, sparql.LiteralTerm) and not slot.place.is_object:
             slot.conditions.append(NEVER)
         else:
             slot.conditions.append(term_condition(term, slot.place))
 
-    def _filter(self, condition: FilterExpression) -> None:
+    def _filter(self, condition: sparql.FilterExpression) -> None:
         variable = next(variables_of(condition))
         slots = self._slots.get(variable, [])
         if not slots:  # a property
@@ -430,20 +403,20 @@ class _Compiler:
 
 
 @lru_cache(maxsize=4096)
-def _property_steps(verb: Iri | Variable) -> tuple[LocationStep, ...]:
-    if isinstance(verb, Variable):
-        return (LocationStep(False, NodeKind.ELEMENT, ANY_NAME),)
+def _property_steps(verb: sparql.Iri | sparql.Variable) -> tuple[ast.LocationStep, ...]:
+    if isinstance(verb, sparql.Variable):
+        return (ast.LocationStep(False, ast.NodeKind.ELEMENT, ast.ANY_NAME),)
     name = property_name(verb.value)
     if name is None:
-        iri = compared(striped.PROPERTY_IRI, Operator.EQ, verb.value)
+        iri = compared(striped.PROPERTY_IRI, ast.Operator.EQ, verb.value)
         return (_step(striped.OTHER_PROPERTY, iri),)
-    return (LocationStep(False, NodeKind.ELEMENT, NameTest(*name)),)
+    return (ast.LocationStep(False, ast.NodeKind.ELEMENT, ast.NameTest(*name)),)
 
 
-def _asked(step: LocationStep, conditions: tuple[Expression, ...]) -> LocationStep:
+def _asked(step: ast.LocationStep, conditions: tuple[ast.Expression, ...]) -> ast.LocationStep:
     """A step that asks for more."""
     predicates = step.predicates + conditions
-    return LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
+    return ast.LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
 
 
 def _may_be_closed_only(star: list[_Slot]) -> bool:
@@ -455,32 +428,34 @@ def _may_be_closed_only(star: list[_Slot]) -> bool:
     return bool(loose) and is_asked and len(loose) + len(own) == len(star)
 
 
-def _path(stars: list[LocationStep]) -> PathExpression:
+def _path(stars: list[ast.LocationStep]) -> ast.PathExpression:
     """The star that selects most is the last step, the others are conditions of the root."""
     if len(stars) == 1:
-        return PathExpression(Origin.MESSAGE, (_ROOT, stars[0]))
+        return ast.PathExpression(ast.Origin.MESSAGE, (_ROOT, stars[0]))
     best = max(range(len(stars)), key=lambda place: _weight(stars[place]))
     others = dict.fromkeys(
-        PathExpression(Origin.CONTEXT, (star,))
+        ast.PathExpression(ast.Origin.CONTEXT, (star,))
         for place, star in enumerate(stars)
         if place != best and (star.predicates or star.test != stars[best].test)
     )
-    return PathExpression(Origin.MESSAGE, (_step(striped.GRAPH, *others), stars[best]))
+    return ast.PathExpression(ast.Origin.MESSAGE, (_step(striped.GRAPH, *others), stars[best]))
 
 
-def _weight(star: LocationStep) -> int:
+def _weight(star: ast.LocationStep) -> int:
     return sum(map(_weight_of, star.predicates))
 
 
-def _weight_of(predicate: Expression) -> int:
+def _weight_of(predicate: ast.Expression) -> int:
     match predicate:
-        case PathExpression(Origin.CONTEXT, (*_, step)) if step.kind is NodeKind.ELEMENT:
+        case ast.PathExpression(ast.Origin.CONTEXT, (*_, step)) if (
+            step.kind is ast.NodeKind.ELEMENT
+        ):
             is_type = step.test in (_TYPE_TEST, _CLASS_TEST)
             return _THERE + sum(_OF_TYPE if is_type else _weight_of(one) for one in step.predicates)
-        case Comparison(PathExpression(_, (step,)), Operator.EQ):
-            is_subject = step.test == NameTest("", striped.IRI_SUBJECT)
+        case ast.Comparison(ast.PathExpression(_, (step,)), ast.Operator.EQ):
+            is_subject = step.test == ast.NameTest("", striped.IRI_SUBJECT)
             return _ONE_SUBJECT if is_subject else _EQUAL
-        case Or(parts):
+        case ast.Or(parts):
             return min(map(_weight_of, parts))
     return _OTHER
 
@@ -489,25 +464,27 @@ _TYPE_TEST = _property_steps(_TYPE)[0].test
 _CLASS_TEST = _step(striped.CLASS).test
 
 
-def _conjuncts(condition: Expression | None) -> tuple[Expression, ...]:
-    return () if condition is None else split(condition, And)
+def _conjuncts(condition: ast.Expression | None) -> tuple[ast.Expression, ...]:
+    return () if condition is None else split(condition, ast.And)
 
 
-def _ways(predicate: Expression) -> Iterator[Expression]:
+def _ways(predicate: ast.Expression) -> Iterator[ast.Expression]:
     """Predicates of which one holds where this one does, without "or" in them."""
     if not _has_choice(predicate):
         yield predicate
         return
     match predicate:
-        case Or(parts):
+        case ast.Or(parts):
             for part in parts:
                 yield from _ways(part)
-        case And(parts):
+        case ast.And(parts):
             for chosen in product(*map(_ways, parts)):
                 known = all_of(chosen)
                 assert known is not None
                 yield known
-        case PathExpression(Origin.CONTEXT, (*front, step)) if step.kind is NodeKind.ELEMENT:
+        case ast.PathExpression(ast.Origin.CONTEXT, (*front, step)) if (
+            step.kind is ast.NodeKind.ELEMENT
+        ):
             for chosen in product(*map(_ways, step.predicates)):
                 parts = tuple(part for one in chosen for part in _conjuncts(one))
                 yield replace(predicate, steps=(*front, replace(step, predicates=parts)))
@@ -515,20 +492,20 @@ def _ways(predicate: Expression) -> Iterator[Expression]:
             yield predicate
 
 
-def _has_choice(predicate: Expression) -> bool:
+def _has_choice(predicate: ast.Expression) -> bool:
     match predicate:
-        case Or():
+        case ast.Or():
             return True
-        case And(parts):
+        case ast.And(parts):
             return any(map(_has_choice, parts))
-        case PathExpression(Origin.CONTEXT, (*_, step)):
+        case ast.PathExpression(ast.Origin.CONTEXT, (*_, step)):
             return any(map(_has_choice, step.predicates))
     return False
 
 
-def _all_parts(predicates: Iterable[Expression]) -> Iterator[Expression]:
+def _all_parts(predicates: Iterable[ast.Expression]) -> Iterator[ast.Expression]:
     """The predicates, and those of the elements that they lead to."""
     for predicate in predicates:
         yield predicate
-        if isinstance(predicate, PathExpression):
+        if isinstance(predicate, ast.PathExpression):
             yield from (one for step in predicate.steps for one in step.predicates)

@@ -9,20 +9,10 @@ from decimal import Decimal
 from math import isnan, nan
 from typing import NamedTuple
 
+from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
-from yfilter.language.query_ast import (
-    ANY,
-    Comparison,
-    Expression,
-    Literal,
-    NameTest,
-    NodeKind,
-    Operator,
-    Origin,
-    PathExpression,
-)
 
-_RANGES = (Operator.LT, Operator.LE, Operator.GT, Operator.GE)
+_RANGES = (ast.Operator.LT, ast.Operator.LE, ast.Operator.GT, ast.Operator.GE)
 
 
 class Condition(NamedTuple):
@@ -32,9 +22,9 @@ class Condition(NamedTuple):
     ``operator`` None: that there is one.  A ``value`` that is bytes is the key of a text test.
     """
 
-    kind: NodeKind
-    test: NameTest | None
-    operator: Operator | None = None
+    kind: ast.NodeKind
+    test: ast.NameTest | None
+    operator: ast.Operator | None = None
     value: str | int | Decimal | float | bytes = ""
 
     @property
@@ -43,34 +33,34 @@ class Condition(NamedTuple):
         return float(self.value)
 
 
-def condition_of(selection: Expression) -> Condition | None:
+def condition_of(selection: ast.Expression) -> Condition | None:
     """An attribute by its full name, a text node, or the string value of the element.
 
     Compared with a literal, in any order; ``!=`` with a string only.  None for anything else.
     """
     match selection:
-        case PathExpression():
+        case ast.PathExpression():
             leaf = leaf_of(selection)
-            return None if leaf is None or leaf.kind is NodeKind.SELF else leaf
-        case Comparison(PathExpression() as path, operator, Literal(value)):
+            return None if leaf is None or leaf.kind is ast.NodeKind.SELF else leaf
+        case ast.Comparison(ast.PathExpression() as path, operator, ast.Literal(value)):
             return _comparison(path, operator, value)
-        case Comparison(Literal(value), operator, PathExpression() as path):
+        case ast.Comparison(ast.Literal(value), operator, ast.PathExpression() as path):
             return _comparison(path, MIRRORED[operator], value)
         case _:
             return None
 
 
 def _comparison(
-    path: PathExpression, operator: Operator, value: str | int | Decimal | float
+    path: ast.PathExpression, operator: ast.Operator, value: str | int | Decimal | float
 ) -> Condition | None:
     leaf = leaf_of(path)
     if leaf is None:
         return None
     if isinstance(value, str):
-        if operator not in (Operator.EQ, Operator.NE):
+        if operator not in (ast.Operator.EQ, ast.Operator.NE):
             return None
         return leaf._replace(operator=operator, value=value)
-    if operator not in (Operator.EQ, *_RANGES) or isnan(_double(value)):
+    if operator not in (ast.Operator.EQ, *_RANGES) or isnan(_double(value)):
         return None
     return leaf._replace(operator=operator, value=value)
 
@@ -83,19 +73,19 @@ def _double(value: int | Decimal | float) -> float:
         return nan
 
 
-def leaf_of(path: PathExpression) -> Condition | None:
+def leaf_of(path: ast.PathExpression) -> Condition | None:
     """An attribute by its full name, a text node or the element itself, without a comparison."""
-    if path.origin is not Origin.CONTEXT or len(path.steps) > 1:
+    if path.origin is not ast.Origin.CONTEXT or len(path.steps) > 1:
         return None
     if not path.steps:
-        return Condition(NodeKind.SELF, None)
+        return Condition(ast.NodeKind.SELF, None)
     (step,) = path.steps
     if step.descendant or step.predicates or step.axis is not None:
         return None
-    if step.kind is NodeKind.TEXT:
-        return Condition(NodeKind.TEXT, None)
-    if step.kind is NodeKind.ATTRIBUTE and step.test is not None:
-        if ANY in (step.test.namespace, step.test.local):
+    if step.kind is ast.NodeKind.TEXT:
+        return Condition(ast.NodeKind.TEXT, None)
+    if step.kind is ast.NodeKind.ATTRIBUTE and step.test is not None:
+        if ast.ANY in (step.test.namespace, step.test.local):
             return None
-        return Condition(NodeKind.ATTRIBUTE, step.test)
+        return Condition(ast.NodeKind.ATTRIBUTE, step.test)
     return None

@@ -24,37 +24,27 @@ from typing import NamedTuple
 from formats.element_stream import ElementStream
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language import query_ast as ast
 from yfilter.language.dependence import bound_by, free_variables, uses_context
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.functions import CURRENT
 from yfilter.language.nodes import DynamicError, Focus
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import (
-    And,
-    Cast,
-    Comparison,
-    Conditional,
-    Expression,
-    Flwor,
-    FunctionCall,
-    FunctionDeclaration,
-    LetClause,
-    Literal,
-    Operation,
-    Or,
-    Origin,
-    PathExpression,
-    Sequence,
-    TryCatch,
-    Typed,
-    Typeswitch,
-    UserCall,
-)
 from yfilter.language.subexpressions import new_focus, same_focus
 
 # Of all constants of a profile together.  What costs more is left to the messages.
 LIMITS = EvaluationLimits(visits_max=4_096, bytes_max=65_536, memory_max=262_144, calls_max=1)
-_KINDS = (Literal, Sequence, Comparison, And, Or, Operation, Cast, Typed, FunctionCall)
+_KINDS = (
+    ast.Literal,
+    ast.Sequence,
+    ast.Comparison,
+    ast.And,
+    ast.Or,
+    ast.Operation,
+    ast.Cast,
+    ast.Typed,
+    ast.FunctionCall,
+)
 _SAFE = frozenset(("true", "false"))
 _EXACT = frozenset(("+", "-", "*"))  # of two numbers that can be written down
 _NOWHERE = Focus(None, 1, 1, {})
@@ -64,38 +54,38 @@ class Constant(NamedTuple):
     """``value``, to be evaluated, is of the expression ``of`` in the tree: the same, or of a call
     the conversion of one argument; with ``let`` around it for its variables."""
 
-    value: Expression
-    of: Expression
+    value: ast.Expression
+    of: ast.Expression
 
 
 class FaultyConstant(NamedTuple):
     """A constant that raises an error, and what is in it, down to the part that does."""
 
-    parts: tuple[Expression, ...]
+    parts: tuple[ast.Expression, ...]
     code: str
     reason: str
 
 
-def constants_in(body: Expression) -> tuple[Constant, ...]:
+def constants_in(body: ast.Expression) -> tuple[Constant, ...]:
     """The largest constants of a tree that can be errors and are not guarded."""
     finder = _Finder()
     finder.look_into(body)
     return tuple(finder.found)
 
 
-def may_be_fault(expression: Expression, lets: Container[str]) -> bool:
+def may_be_fault(expression: ast.Expression, lets: Container[str]) -> bool:
     """Whether an expression may be a constant that can only be an error; ``lets``: the variables
     that ``let`` binds.  A tree without such an expression has no fault.
 
     PERF: a quick look, as most parts of a profile are about the message."""
 
-    def may_be_constant(part: Expression) -> bool:
+    def may_be_constant(part: ast.Expression) -> bool:
         match part:
-            case UserCall():
+            case ast.UserCall():
                 return True
-            case PathExpression(origin, steps, name):
-                return origin is Origin.VARIABLE and not steps and name in lets
-            case FunctionCall(_, parts) | Operation(_, parts):
+            case ast.PathExpression(origin, steps, name):
+                return origin is ast.Origin.VARIABLE and not steps and name in lets
+            case ast.FunctionCall(_, parts) | ast.Operation(_, parts):
                 pass
             case _ if isinstance(part, _KINDS):
                 parts = tuple(same_focus(part))
@@ -121,22 +111,22 @@ def first_fault(constants: Iterable[Constant]) -> FaultyConstant | None:
     return None
 
 
-def _bound(evaluator: MessageEvaluator, value: Expression) -> tuple[Expression, Focus]:
+def _bound(evaluator: MessageEvaluator, value: ast.Expression) -> tuple[ast.Expression, Focus]:
     """A constant without its variables, and what these are."""
-    if not isinstance(value, Flwor):
+    if not isinstance(value, ast.Flwor):
         return value, _NOWHERE
     variables = {}
     for clause in value.clauses:
-        assert isinstance(clause, LetClause)
+        assert isinstance(clause, ast.LetClause)
         variables[clause.variable] = evaluator.value(*_bound(evaluator, clause.value))
     return value.result, Focus(None, 1, 1, variables)
 
 
 def _innermost(
     evaluator: MessageEvaluator,
-    value: Expression,
+    value: ast.Expression,
     focus: Focus,
-    parts: tuple[Expression, ...],
+    parts: tuple[ast.Expression, ...],
     error: DynamicError,
 ) -> FaultyConstant:
     for part in same_focus(value):
@@ -158,30 +148,30 @@ class _Finder:
 
     def __init__(self) -> None:
         self.found: list[Constant] = []
-        self._library: tuple[FunctionDeclaration, ...] = ()
+        self._library: tuple[ast.FunctionDeclaration, ...] = ()
         self._entered: set[tuple[str, int]] = set()
-        self._values: dict[str, Expression] = {}  # of variables that are constants here
+        self._values: dict[str, ast.Expression] = {}  # of variables that are constants here
 
-    def look_into(self, expression: Expression) -> None:
+    def look_into(self, expression: ast.Expression) -> None:
         if self._is_constant(expression):
             self._add(expression, expression)
 
-    def _is_constant(self, expression: Expression) -> bool:
+    def _is_constant(self, expression: ast.Expression) -> bool:
         """Whether it is; the constants in one that is not are found."""
         match expression:
-            case TryCatch():
+            case ast.TryCatch():
                 return False
-            case FunctionCall(name) if name in CURRENT:
+            case ast.FunctionCall(name) if name in CURRENT:
                 return False
-            case Conditional(asked) | Typeswitch(asked):
+            case ast.Conditional(asked) | ast.Typeswitch(asked):
                 self.look_into(asked)
                 return False
-            case UserCall():
+            case ast.UserCall():
                 self._look_into_call(expression)
                 return False
-            case Sequence(parts) if parts and all(type(part) is Literal for part in parts):
+            case ast.Sequence(parts) if parts and all(type(part) is ast.Literal for part in parts):
                 return True
-            case PathExpression(Origin.VARIABLE, (), name):
+            case ast.PathExpression(ast.Origin.VARIABLE, (), name):
                 return name in self._values
         lets = self._lets(expression)
         parts = tuple(same_focus(expression))
@@ -199,17 +189,17 @@ class _Finder:
             self.look_into(part)
         return False
 
-    def _lets(self, expression: Expression) -> dict[int, str]:
+    def _lets(self, expression: ast.Expression) -> dict[int, str]:
         """Variables by the identity of their values.  What is bound here has another value than
         where the same name was bound before."""
         for name in bound_by(expression):
             self._values.pop(name, None)
-        if not isinstance(expression, Flwor) or expression.group is not None:
+        if not isinstance(expression, ast.Flwor) or expression.group is not None:
             return {}
-        lets = [clause for clause in expression.clauses if isinstance(clause, LetClause)]
+        lets = [clause for clause in expression.clauses if isinstance(clause, ast.LetClause)]
         return {id(let.value): let.variable for let in lets}
 
-    def _look_into_call(self, call: UserCall) -> None:
+    def _look_into_call(self, call: ast.UserCall) -> None:
         """Its arguments, and what it calls, once."""
         library = call.library or self._library
         key = call.name, len(call.arguments)
@@ -218,8 +208,10 @@ class _Finder:
             if self._is_constant(argument):
                 self._add(argument, argument)
                 if type_ is not None:
-                    takes = FunctionDeclaration(call.name, ((name, type_),), None, Sequence(()))
-                    self._add(UserCall(call.name, (argument,), (takes,)), call)
+                    takes = ast.FunctionDeclaration(
+                        call.name, ((name, type_),), None, ast.Sequence(())
+                    )
+                    self._add(ast.UserCall(call.name, (argument,), (takes,)), call)
         if key in self._entered:
             return
         self._entered.add(key)
@@ -228,29 +220,29 @@ class _Finder:
         if self._is_constant(called.body):
             self._add(called.body, called.body)
             if called.result is not None:
-                gives = FunctionDeclaration(call.name, (), called.result, called.body)
-                self._add(UserCall(call.name, (), (gives,)), call)
+                gives = ast.FunctionDeclaration(call.name, (), called.result, called.body)
+                self._add(ast.UserCall(call.name, (), (gives,)), call)
         self._library, self._values = outer, values
 
-    def _add(self, value: Expression, of: Expression) -> None:
+    def _add(self, value: ast.Expression, of: ast.Expression) -> None:
         if _is_fallible(value):
             self.found.append(Constant(self._closed(value), of))
 
-    def _closed(self, value: Expression) -> Expression:
+    def _closed(self, value: ast.Expression) -> ast.Expression:
         """With the values of its variables."""
         if not self._values:
             return value
         names = free_variables(value)
-        lets = [LetClause(name, one) for name, one in self._values.items() if name in names]
-        return Flwor(tuple(lets), None, value) if lets else value
+        lets = [ast.LetClause(name, one) for name, one in self._values.items() if name in names]
+        return ast.Flwor(tuple(lets), None, value) if lets else value
 
 
-def _is_fallible(constant: Expression) -> bool:
+def _is_fallible(constant: ast.Expression) -> bool:
     match constant:
-        case FunctionCall(name):
+        case ast.FunctionCall(name):
             return name not in _SAFE
-        case Operation(name, (Literal(one), Literal(other))) if name in _EXACT:
+        case ast.Operation(name, (ast.Literal(one), ast.Literal(other))) if name in _EXACT:
             return isinstance(one, str) or isinstance(other, str)
-        case Operation() | Cast() | Typed() | UserCall():
+        case ast.Operation() | ast.Cast() | ast.Typed() | ast.UserCall():
             return True
     return any(map(_is_fallible, same_focus(constant)))

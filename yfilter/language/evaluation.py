@@ -30,6 +30,7 @@ from formats.names import QualifiedName
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
+from yfilter.language import query_ast as ast
 from yfilter.language.atoms import (
     arithmetic,
     cast,
@@ -80,43 +81,6 @@ from yfilter.language.nodes import (
 )
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.language.query_ast import (
-    ERROR_VARIABLES,
-    PART_VARIABLE,
-    VALUE_COMPARISONS,
-    And,
-    Axis,
-    Cast,
-    Comparison,
-    Computed,
-    Conditional,
-    Constructor,
-    Expression,
-    Flwor,
-    FunctionCall,
-    Literal,
-    LocationStep,
-    Mapped,
-    Markup,
-    NodeKind,
-    Operation,
-    Operator,
-    Or,
-    Origin,
-    Part,
-    PathExpression,
-    Quantified,
-    Sequence,
-    SequenceType,
-    SimpleMap,
-    Transform,
-    TryCatch,
-    Typed,
-    Typeswitch,
-    Update,
-    UpdateKind,
-    UserCall,
-)
 from yfilter.language.recursion import deep_recursion
 from yfilter.language.temporal import Temporal
 
@@ -127,7 +91,7 @@ from yfilter.language.temporal import Temporal
 _LEAST_MOST = {"": (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
-def typed(evaluator: Evaluator, expression: Typed, focus: Focus) -> Value:
+def typed(evaluator: Evaluator, expression: ast.Typed, focus: Focus) -> Value:
     value = evaluator.value(expression.operand, focus)
     matches = is_of_type(evaluator, value, expression.type)
     if not expression.treat:
@@ -138,7 +102,7 @@ def typed(evaluator: Evaluator, expression: Typed, focus: Focus) -> Value:
     return value
 
 
-def as_declared(evaluator: Evaluator, value: Value, wanted: SequenceType | None) -> Value:
+def as_declared(evaluator: Evaluator, value: Value, wanted: ast.SequenceType | None) -> Value:
     """A value as an argument or a result of a function: atomic where that is declared."""
     if wanted is None:
         return value
@@ -161,7 +125,7 @@ def _promoted(atom: Atom, wanted: str) -> Atom:
     return atom
 
 
-def is_of_type(evaluator: Evaluator, value: Value, wanted: SequenceType) -> bool:
+def is_of_type(evaluator: Evaluator, value: Value, wanted: ast.SequenceType) -> bool:
     if wanted.name == "empty-sequence":
         return not value
     least, most = _LEAST_MOST[wanted.occurrence]
@@ -170,24 +134,24 @@ def is_of_type(evaluator: Evaluator, value: Value, wanted: SequenceType) -> bool
     return wanted.name == "item" or all(_item_matches(evaluator, item, wanted) for item in value)
 
 
-def _item_matches(evaluator: Evaluator, item: Item, wanted: SequenceType) -> bool:
+def _item_matches(evaluator: Evaluator, item: Item, wanted: ast.SequenceType) -> bool:
     if isinstance(item, Detached):
         name = item.name
-        return wanted.kind is NodeKind.NODE or (
+        return wanted.kind is ast.NodeKind.NODE or (
             item.kind is wanted.kind
             and (wanted.test is None or name is None or wanted.test.accepts(name[1], name[2]))
         )
     if isinstance(item, Construction):  # still to be written; its name is all that is asked
         test, constructed = wanted.test, item.constructor.name
-        return wanted.kind is NodeKind.NODE or (
-            wanted.kind is NodeKind.ELEMENT
+        return wanted.kind is ast.NodeKind.NODE or (
+            wanted.kind is ast.NodeKind.ELEMENT
             and test is not None
             and test.accepts(constructed.namespace, constructed.local)
         )
     if isinstance(item, Node):
         if wanted.kind is None:
             return False
-        step = LocationStep(False, wanted.kind, wanted.test, (), Axis.SELF)
+        step = ast.LocationStep(False, wanted.kind, wanted.test, (), ast.Axis.SELF)
         return bool(list(evaluator.axes.step(item, step)))
     name_ = type_name(item)
     return wanted.name in (name_, "xs:anyAtomicType") or (
@@ -206,7 +170,7 @@ def _item_matches(evaluator: Evaluator, item: Item, wanted: SequenceType) -> boo
 # function constructs are written after it has returned; they know how deep they are by their focus.
 
 
-def user_call(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
+def user_call(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -> Value:
     if call.is_variable:
         return _declared_variable(evaluator, call, focus)
     depth = focus.functions.depth + 1 if focus.functions else 1
@@ -222,7 +186,7 @@ def user_call(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
     return _called(evaluator, call, focus, depth)
 
 
-def _called(evaluator: Evaluator, call: UserCall, focus: Focus, depth: int) -> Value:
+def _called(evaluator: Evaluator, call: ast.UserCall, focus: Focus, depth: int) -> Value:
     table = _table(evaluator, call, focus)
     function = table[call.name, len(call.arguments)]
     variables = {
@@ -233,7 +197,7 @@ def _called(evaluator: Evaluator, call: UserCall, focus: Focus, depth: int) -> V
     return as_declared(evaluator, evaluator.value(function.body, inside), function.result)
 
 
-def _table(evaluator: Evaluator, call: UserCall, focus: Focus) -> Library:
+def _table(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -> Library:
     """The declared functions and variables that a call sees."""
     if call.library:
         return evaluator.declared.table(call.library)
@@ -241,7 +205,7 @@ def _table(evaluator: Evaluator, call: UserCall, focus: Focus) -> Library:
     return focus.functions.table
 
 
-def _declared_variable(evaluator: Evaluator, call: UserCall, focus: Focus) -> Value:
+def _declared_variable(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -> Value:
     """Its value, which is found when it is first asked for; an error once found is, too."""
     table = _table(evaluator, call, focus)
     declaration = table[call.name, 0]
@@ -260,7 +224,7 @@ def _declared_variable(evaluator: Evaluator, call: UserCall, focus: Focus) -> Va
     return known
 
 
-def typeswitch(evaluator: Evaluator, expression: Typeswitch, focus: Focus) -> Value:
+def typeswitch(evaluator: Evaluator, expression: ast.Typeswitch, focus: Focus) -> Value:
     value = evaluator.value(expression.operand, focus)
     for case in expression.cases:
         if not case.types or any(is_of_type(evaluator, value, type_) for type_ in case.types):
@@ -271,7 +235,7 @@ def typeswitch(evaluator: Evaluator, expression: Typeswitch, focus: Focus) -> Va
     raise AssertionError("a typeswitch without a default")
 
 
-def try_catch(evaluator: Evaluator, expression: TryCatch, focus: Focus) -> Value:
+def try_catch(evaluator: Evaluator, expression: ast.TryCatch, focus: Focus) -> Value:
     """Within ``try`` errors are raised as in XQuery, whatever becomes of them elsewhere."""
     outer, evaluator.strict = evaluator.strict, True
     try:
@@ -289,7 +253,7 @@ def try_catch(evaluator: Evaluator, expression: TryCatch, focus: Focus) -> Value
             prefix = "err:" if raised.namespace == ERROR_NAMESPACE else ""
             name = qname(raised.namespace, prefix + raised.local)
             bound: tuple[Value, ...] = ([name], [raised.reason], raised.value)
-            scope = {**focus.variables, **dict(zip(ERROR_VARIABLES, bound, strict=True))}
+            scope = {**focus.variables, **dict(zip(ast.ERROR_VARIABLES, bound, strict=True))}
             return evaluator.value(clause.result, focus._replace(variables=scope))
     raise raised
 
@@ -298,7 +262,7 @@ def try_catch(evaluator: Evaluator, expression: TryCatch, focus: Focus) -> Value
 # Evaluates operators, casts and quantified expressions.
 
 
-def operation(evaluator: Evaluator, operation: Operation, focus: Focus) -> Value:
+def operation(evaluator: Evaluator, operation: ast.Operation, focus: Focus) -> Value:
     name = operation.name
     values = [evaluator.value(operand, focus) for operand in operation.operands]
     if name in ("|", "intersect", "except"):
@@ -313,8 +277,8 @@ def operation(evaluator: Evaluator, operation: Operation, focus: Focus) -> Value
         operands.append(atom)
     if name == "negate":
         return [negate(operands[0])]
-    if name in VALUE_COMPARISONS:
-        return [compare(operands[0], VALUE_COMPARISONS[name], operands[1])]
+    if name in ast.VALUE_COMPARISONS:
+        return [compare(operands[0], ast.VALUE_COMPARISONS[name], operands[1])]
     if name == "to":
         return _range(evaluator, *operands)
     if any(isinstance(operand, Temporal | Opaque) for operand in operands):
@@ -349,7 +313,7 @@ def _range(evaluator: Evaluator, first: Atom, last: Atom) -> Value:
     return list(range(bounds[0], bounds[1] + 1))
 
 
-def cast_value(evaluator: Evaluator, expression: Cast, focus: Focus) -> Value:
+def cast_value(evaluator: Evaluator, expression: ast.Cast, focus: Focus) -> Value:
     value = evaluator.value(expression.operand, focus)
     try:
         atom = evaluator.one_atom(value)
@@ -368,7 +332,7 @@ def cast_value(evaluator: Evaluator, expression: Cast, focus: Focus) -> Value:
     return [True] if expression.castable else found
 
 
-def quantified(evaluator: Evaluator, expression: Quantified, focus: Focus) -> Value:
+def quantified(evaluator: Evaluator, expression: ast.Quantified, focus: Focus) -> Value:
     wanted = not expression.every
     for variables in _assignments(evaluator, expression, 0, focus):
         inner = focus._replace(variables=variables)
@@ -378,7 +342,7 @@ def quantified(evaluator: Evaluator, expression: Quantified, focus: Focus) -> Va
 
 
 def _assignments(
-    evaluator: Evaluator, expression: Quantified, index: int, focus: Focus
+    evaluator: Evaluator, expression: ast.Quantified, index: int, focus: Focus
 ) -> Iterator[Variables]:
     if index == len(expression.bindings):
         yield focus.variables
@@ -406,15 +370,15 @@ def _assignments(
 # takes with it what was said below it; what is inserted beside it stays.
 
 
-_BESIDE = (UpdateKind.INSERT_BEFORE, UpdateKind.INSERT_AFTER)
+_BESIDE = (ast.UpdateKind.INSERT_BEFORE, ast.UpdateKind.INSERT_AFTER)
 _KINDS = {
-    ContentKind.TEXT: NodeKind.TEXT,
-    ContentKind.COMMENT: NodeKind.COMMENT,
-    ContentKind.PROCESSING_INSTRUCTION: NodeKind.PROCESSING_INSTRUCTION,
+    ContentKind.TEXT: ast.NodeKind.TEXT,
+    ContentKind.COMMENT: ast.NodeKind.COMMENT,
+    ContentKind.PROCESSING_INSTRUCTION: ast.NodeKind.PROCESSING_INSTRUCTION,
 }
 
 
-def transform(evaluator: Evaluator, expression: Transform, focus: Focus) -> Value:
+def transform(evaluator: Evaluator, expression: ast.Transform, focus: Focus) -> Value:
     copies: list[tuple[str, Node]] = []
     for clause in expression.copies:
         nodes = evaluator.nodes(evaluator.value(clause.value, focus))
@@ -435,12 +399,12 @@ def transform(evaluator: Evaluator, expression: Transform, focus: Focus) -> Valu
     return evaluator.value(expression.result, focus)
 
 
-def update(evaluator: Evaluator, expression: Update, focus: Focus) -> Value:
+def update(evaluator: Evaluator, expression: ast.Update, focus: Focus) -> Value:
     """Nothing: what is said is added to what is pending."""
     pending = evaluator.pending
     assert isinstance(pending, PendingUpdates)  # the parser lets it stand in ``modify`` only
     targets = evaluator.nodes(evaluator.value(expression.target, focus))
-    if expression.kind is UpdateKind.DELETE:
+    if expression.kind is ast.UpdateKind.DELETE:
         for target in targets:
             pending.delete(target)
         return []
@@ -448,16 +412,16 @@ def update(evaluator: Evaluator, expression: Update, focus: Focus) -> Value:
         code = "XUTY0008" if targets else "XUDY0027"
         raise DynamicError(code, f"'{expression.kind.value[0]}' takes one node")
     target, source = targets[0], expression.source
-    if expression.kind is UpdateKind.RENAME:
+    if expression.kind is ast.UpdateKind.RENAME:
         if not isinstance(source, QualifiedName):
             source = _name(evaluator, source, focus)
         pending.rename(target, source)
         return []
     assert not isinstance(source, QualifiedName)
     value = evaluator.value(source, focus)
-    if expression.kind is UpdateKind.REPLACE_VALUE:
+    if expression.kind is ast.UpdateKind.REPLACE_VALUE:
         pending.replace_value(target, " ".join(map(evaluator.string, value)))
-    elif expression.kind is UpdateKind.REPLACE:
+    elif expression.kind is ast.UpdateKind.REPLACE:
         pending.replace(target, value)
     else:
         pending.insert(target, expression.kind, value)
@@ -473,7 +437,7 @@ class PendingUpdates:
         self.values: dict[Node, str] = {}
         self.names: dict[Node, QualifiedName] = {}
         self.attributes: dict[Node, list[Item]] = {}  # inserted, by the element
-        self._inserted: dict[tuple[UpdateKind, Node], list[Item]] = {}
+        self._inserted: dict[tuple[ast.UpdateKind, Node], list[Item]] = {}
         self._targets: set[Node] = set()
         self._evaluator = evaluator
         self._trees = trees
@@ -517,17 +481,19 @@ class PendingUpdates:
         if is_target and (name.namespace or name.prefix):
             raise DynamicError("XUDY0025", "a processing instruction has a name without prefix")
         if is_target:
-            fault = lexical_fault(name.local, NodeKind.PROCESSING_INSTRUCTION)
+            fault = lexical_fault(name.local, ast.NodeKind.PROCESSING_INSTRUCTION)
         else:
             is_element = target.type is NodeType.ELEMENT
-            fault = namespace_fault(name, NodeKind.ELEMENT if is_element else NodeKind.ATTRIBUTE)
+            fault = namespace_fault(
+                name, ast.NodeKind.ELEMENT if is_element else ast.NodeKind.ATTRIBUTE
+            )
         if fault:
             raise DynamicError(fault, f"{name} is no name of this node")
         if target in self.names:
             raise DynamicError("XUDY0015", "a node is renamed twice")
         self.names[target] = name
 
-    def insert(self, target: Node, kind: UpdateKind, value: Value) -> None:
+    def insert(self, target: Node, kind: ast.UpdateKind, value: Value) -> None:
         self._add(target)
         attributes, content = self._split(value)
         owner: Node | None = target
@@ -546,7 +512,7 @@ class PendingUpdates:
             self.attributes.setdefault(owner, []).extend(attributes)
         self._inserted.setdefault((kind, target), []).extend(content)
 
-    def inserted(self, kind: UpdateKind, target: Node) -> Value:
+    def inserted(self, kind: ast.UpdateKind, target: Node) -> Value:
         return self._inserted.get((kind, target), ())
 
     def applied(self, copy: Node) -> Node | Detached:
@@ -590,7 +556,7 @@ class PendingUpdates:
         is_attribute = [
             item.type is NodeType.ATTRIBUTE
             if isinstance(item, Node)
-            else isinstance(item, Detached) and item.kind is NodeKind.ATTRIBUTE
+            else isinstance(item, Detached) and item.kind is ast.NodeKind.ATTRIBUTE
             for item in value
         ]
         count = is_attribute.index(False) if False in is_attribute else len(value)
@@ -620,7 +586,7 @@ class PendingUpdates:
         value = self.values.get(copy, self._evaluator.string_value(copy))
         name = self.names.get(copy, self._evaluator.name_of(copy))
         kind = self._content_kind(copy)
-        return Detached(NodeKind.ATTRIBUTE if kind is None else _KINDS[kind], name, value)
+        return Detached(ast.NodeKind.ATTRIBUTE if kind is None else _KINDS[kind], name, value)
 
 
 class _CopyWriter(ContentWriter):
@@ -645,7 +611,7 @@ class _CopyWriter(ContentWriter):
     def _place(self, node: Node) -> None:
         """A node below the top, with what was inserted beside it."""
         pending = self._pending
-        self.items(pending.inserted(UpdateKind.INSERT_BEFORE, node))
+        self.items(pending.inserted(ast.UpdateKind.INSERT_BEFORE, node))
         if node in pending.replaced:
             self.items(pending.replaced[node])
         elif node not in pending.deleted:
@@ -653,7 +619,7 @@ class _CopyWriter(ContentWriter):
                 self._element(node)
             else:
                 self._content(node)
-        self.items(pending.inserted(UpdateKind.INSERT_AFTER, node))
+        self.items(pending.inserted(ast.UpdateKind.INSERT_AFTER, node))
 
     def _element(self, node: Node) -> None:
         if node.number not in self._touched:
@@ -669,7 +635,7 @@ class _CopyWriter(ContentWriter):
             if name.namespace:
                 raise DynamicError("XUDY0023", f"a prefix would mean two things on <{name}>")
             declared[""] = ""
-        tag = StartTag(Constructor(name, (), tuple(declared.items())))
+        tag = StartTag(ast.Constructor(name, (), tuple(declared.items())))
         for number in stream.attributes_of(element):
             self._old_attribute(tag, Node(element, NodeType.ATTRIBUTE, number, self._tree))
         for item in pending.attributes.get(node, ()):
@@ -698,11 +664,11 @@ class _CopyWriter(ContentWriter):
 
     def _children(self, node: Node) -> None:
         pending = self._pending
-        self.items(pending.inserted(UpdateKind.INSERT_FIRST, node))
+        self.items(pending.inserted(ast.UpdateKind.INSERT_FIRST, node))
         for child in self._old_children(node):
             self._place(child)
-        self.items(pending.inserted(UpdateKind.INSERT_INTO, node))
-        self.items(pending.inserted(UpdateKind.INSERT_LAST, node))
+        self.items(pending.inserted(ast.UpdateKind.INSERT_INTO, node))
+        self.items(pending.inserted(ast.UpdateKind.INSERT_LAST, node))
 
     def _old_children(self, node: Node) -> Iterator[Node]:
         """In document order; an element's number is its own, the document's is -1."""
@@ -745,7 +711,7 @@ def _bound(focus: Focus, variable: str, item: Item) -> Focus:
     return focus._replace(variables={**focus.variables, variable: [item]})
 
 
-def _name(evaluator: Evaluator, source: Expression, focus: Focus) -> QualifiedName:
+def _name(evaluator: Evaluator, source: ast.Expression, focus: Focus) -> QualifiedName:
     """A computed name, an xs:QName or a string without a prefix that needs declaring."""
     atom = evaluator.one_atom(evaluator.value(source, focus))
     if isinstance(atom, Opaque) and atom.type == "xs:QName":
@@ -771,21 +737,21 @@ class MessageEvaluator(Evaluator):
         strict: bool = False,
     ) -> None:
         super().__init__(stream, limits, strict=strict)
-        self._positional: dict[int, tuple[LocationStep, bool]] = {}
-        self._literals: dict[int, tuple[Sequence, Value]] = {}
+        self._positional: dict[int, tuple[ast.LocationStep, bool]] = {}
+        self._literals: dict[int, tuple[ast.Sequence, Value]] = {}
         self.memo = None if strict else Memo(self)
 
-    def evaluate(self, expression: Expression, context: Node, variables: Variables) -> Value:
+    def evaluate(self, expression: ast.Expression, context: Node, variables: Variables) -> Value:
         return self.value(expression, Focus(context, 1, 1, variables))
 
-    def holds(self, condition: Expression, context: Node, variables: Variables) -> bool:
+    def holds(self, condition: ast.Expression, context: Node, variables: Variables) -> bool:
         return self.condition(condition, Focus(context, 1, 1, variables))
 
-    def select(self, path: PathExpression, context: Node, variables: Variables) -> list[Node]:
+    def select(self, path: ast.PathExpression, context: Node, variables: Variables) -> list[Node]:
         """The nodes that ``path`` selects, in document order, each once."""
         return self.nodes(self.evaluate(path, context, variables))
 
-    def value(self, expression: Expression, focus: Focus) -> Value:
+    def value(self, expression: ast.Expression, focus: Focus) -> Value:
         return _HANDLERS[type(expression)](self, expression, focus)
 
     def materialised(self, item: Construction) -> Node:
@@ -816,11 +782,11 @@ class MessageEvaluator(Evaluator):
 
     # -- paths
 
-    def shared(self, expression: Expression, focus: Focus) -> Value:
+    def shared(self, expression: ast.Expression, focus: Focus) -> Value:
         """As ``value``, for those who do not look at every item: what is known costs nothing."""
         if self.memo is None:
             return self.value(expression, focus)
-        if isinstance(expression, PathExpression):
+        if isinstance(expression, ast.PathExpression):
             return self.path(expression, focus, is_free=True)
         known = self.memo.constant(expression, focus)
         return self.value(expression, focus) if known is None else known
@@ -830,7 +796,7 @@ class MessageEvaluator(Evaluator):
         clause: object,
         variable: str,
         value: Value,
-        conditions: Iterable[Expression],
+        conditions: Iterable[ast.Expression],
         focus: Focus,
     ) -> Iterator[tuple[int, Item]] | None:
         """The items of a value for which equalities among conditions hold, with their positions."""
@@ -838,7 +804,7 @@ class MessageEvaluator(Evaluator):
             return None
         return self.memo.joined(clause, variable, value, conditions, focus)
 
-    def path(self, path: PathExpression, focus: Focus, *, is_free: bool = False) -> Value:
+    def path(self, path: ast.PathExpression, focus: Focus, *, is_free: bool = False) -> Value:
         value = self._origin(path, focus)
         if not path.steps:
             return value
@@ -848,8 +814,8 @@ class MessageEvaluator(Evaluator):
                 return known
         return self._follow(value, path.steps, focus)
 
-    def _follow(self, value: Value, steps: tuple[LocationStep, ...], focus: Focus) -> Value:
-        if steps and steps[0].kind is NodeKind.SELF and steps[0].axis is None:
+    def _follow(self, value: Value, steps: tuple[ast.LocationStep, ...], focus: Focus) -> Value:
+        if steps and steps[0].kind is ast.NodeKind.SELF and steps[0].axis is None:
             value = self._filtered(list(value), steps[0].predicates, focus)
             steps = steps[1:]
         if not steps:
@@ -861,9 +827,9 @@ class MessageEvaluator(Evaluator):
             is_ordered = True
         return nodes
 
-    def _origin(self, path: PathExpression, focus: Focus) -> Value:
+    def _origin(self, path: ast.PathExpression, focus: Focus) -> Value:
         match path.origin:
-            case Origin.MESSAGE:
+            case ast.Origin.MESSAGE:
                 item = focus.item
                 inside = isinstance(item, Construction) or (
                     isinstance(item, Node) and item.tree > 0
@@ -873,29 +839,29 @@ class MessageEvaluator(Evaluator):
                 if self.strict and item is None and focus.functions is None:
                     raise DynamicError("XPDY0002", "no context item")
                 return _DOCUMENTS
-            case Origin.VARIABLE:
+            case ast.Origin.VARIABLE:
                 return focus.variables[path.variable]
-            case Origin.CONTEXT:
+            case ast.Origin.CONTEXT:
                 if focus.item is None:
                     raise DynamicError("XPDY0002", "no context item")
                 if path.steps and not isinstance(focus.item, NODES):
                     first = path.steps[0]
-                    if first.kind is not NodeKind.SELF or first.axis is not None:
+                    if first.kind is not ast.NodeKind.SELF or first.axis is not None:
                         raise DynamicError("XPTY0020", "a step from what is no node")
                 return [focus.item]
-            case Origin.EXPRESSION:
+            case ast.Origin.EXPRESSION:
                 assert path.start is not None
                 return self.value(path.start, focus)
 
     def _after_step(
-        self, nodes: list[Node], step: LocationStep, focus: Focus, *, is_ordered: bool
+        self, nodes: list[Node], step: ast.LocationStep, focus: Focus, *, is_ordered: bool
     ) -> list[Node]:
         if is_ordered and step.axis is None and not step.predicates:
             # PERF: what is found is in order, of one node and of the attributes of many.
-            is_element = step.kind is NodeKind.ELEMENT
+            is_element = step.kind is ast.NodeKind.ELEMENT
             if len(nodes) == 1 and (is_element or not step.descendant):
                 return list(self.axes.step(nodes[0], step))
-            if step.kind is NodeKind.ATTRIBUTE and not step.descendant:
+            if step.kind is ast.NodeKind.ATTRIBUTE and not step.descendant:
                 return [found for start in nodes for found in self.axes.own(start, step)]
         if not self._is_positional(step):
             found = {node for start in nodes for node in self.axes.step(start, step)}
@@ -915,14 +881,14 @@ class MessageEvaluator(Evaluator):
             )
         return sorted(selected, key=document_order)
 
-    def _is_positional(self, step: LocationStep) -> bool:
+    def _is_positional(self, step: ast.LocationStep) -> bool:
         known = self._positional.get(id(step))
         if known is None or known[0] is not step:
             known = self._positional[id(step)] = (step, any(map(is_positional, step.predicates)))
         return known[1]
 
     def _filtered(
-        self, items: list[Any], predicates: tuple[Expression, ...], focus: Focus
+        self, items: list[Any], predicates: tuple[ast.Expression, ...], focus: Focus
     ) -> list[Any]:
         for predicate in predicates:
             size = len(items)
@@ -935,7 +901,7 @@ class MessageEvaluator(Evaluator):
             ]
         return items
 
-    def _accepts(self, predicate: Expression, focus: Focus) -> bool:
+    def _accepts(self, predicate: ast.Expression, focus: Focus) -> bool:
         """A number in brackets is a position, anything else a condition."""
         try:
             value = self.shared(predicate, focus)
@@ -947,7 +913,7 @@ class MessageEvaluator(Evaluator):
                 raise
             return False
 
-    def mapped(self, mapped: Mapped, focus: Focus) -> Value:
+    def mapped(self, mapped: ast.Mapped, focus: Focus) -> Value:
         found = self._each(self.nodes(self.value(mapped.left, focus)), mapped.right, focus)
         is_node = [isinstance(item, NODES) for item in found]
         if not any(is_node):
@@ -956,10 +922,10 @@ class MessageEvaluator(Evaluator):
             raise DynamicError("XPTY0018", "a step yields both nodes and values")
         return sorted(set(self.nodes(found)), key=document_order)
 
-    def simple_map(self, mapped: SimpleMap, focus: Focus) -> Value:
+    def simple_map(self, mapped: ast.SimpleMap, focus: Focus) -> Value:
         return self._each(self.value(mapped.left, focus), mapped.right, focus)
 
-    def _each(self, items: Value, expression: Expression, focus: Focus) -> list[Item]:
+    def _each(self, items: Value, expression: ast.Expression, focus: Focus) -> list[Item]:
         """The values of an expression with each of some items as its context."""
         found: list[Item] = []
         for position, item in enumerate(items, 1):
@@ -972,7 +938,7 @@ class MessageEvaluator(Evaluator):
 
     # -- operators
 
-    def decided(self, parts: tuple[Expression, ...], focus: Focus, *, by: bool) -> bool:
+    def decided(self, parts: tuple[ast.Expression, ...], focus: Focus, *, by: bool) -> bool:
         """Whether a part is ``by``, whatever is an error in the others."""
         error: DynamicError | None = None
         for part in parts:
@@ -987,8 +953,8 @@ class MessageEvaluator(Evaluator):
             raise error
         return False
 
-    def comparison(self, expression: Comparison, focus: Focus) -> Value:
-        if expression.operator is Operator.EQ and self.memo is not None:
+    def comparison(self, expression: ast.Comparison, focus: Focus) -> Value:
+        if expression.operator is ast.Operator.EQ and self.memo is not None:
             left = self.shared(expression.left, focus)
             right = self.shared(expression.right, focus)
             if len(left) > FEW or len(right) > FEW:
@@ -1000,10 +966,10 @@ class MessageEvaluator(Evaluator):
             right = self.value(expression.right, focus)
         return [some_pair(self, left, expression.operator, right)]
 
-    def call(self, call: FunctionCall, focus: Focus) -> Value:
+    def call(self, call: ast.FunctionCall, focus: Focus) -> Value:
         if self._is_lazy and call.name in _OF_EXISTENCE and call.arguments:
             argument = call.arguments[0]
-            if isinstance(argument, PathExpression) and argument.steps:
+            if isinstance(argument, ast.PathExpression) and argument.steps:
                 return [self.truth(argument, focus) is _OF_EXISTENCE[call.name]]
         return function_library.call(self, call, focus)
 
@@ -1012,20 +978,20 @@ class MessageEvaluator(Evaluator):
         """Whether it is within ``try``: there an error behind what decides is none."""
         return self.strict and self.memo is not None
 
-    def truth(self, condition: Expression, focus: Focus) -> bool:
-        if not (self._is_lazy and isinstance(condition, PathExpression) and condition.steps):
+    def truth(self, condition: ast.Expression, focus: Focus) -> bool:
+        if not (self._is_lazy and isinstance(condition, ast.PathExpression) and condition.steps):
             return super().truth(condition, focus)
         value = self._origin(condition, focus)
         return self._leads_on(value, condition.steps, focus, set())
 
     def _leads_on(
-        self, value: Value, steps: tuple[LocationStep, ...], focus: Focus, seen: set[Any]
+        self, value: Value, steps: tuple[ast.LocationStep, ...], focus: Focus, seen: set[Any]
     ) -> bool:
         """Whether steps select anything, node by node up to the first."""
         if not steps:
             return bool(value)
         step = steps[0]
-        if self._is_positional(step) or (step.kind is NodeKind.SELF and step.axis is None):
+        if self._is_positional(step) or (step.kind is ast.NodeKind.SELF and step.axis is None):
             return self._leads_on(self._follow(value, steps[:1], focus), steps[1:], focus, seen)
         for start in self.nodes(value):
             for node in self.axes.step(start, step):
@@ -1039,7 +1005,7 @@ class MessageEvaluator(Evaluator):
                     return True
         return False
 
-    def sequence(self, sequence: Sequence, focus: Focus) -> Value:
+    def sequence(self, sequence: ast.Sequence, focus: Focus) -> Value:
         known = self._literals.get(id(sequence))
         if known is not None and known[0] is sequence:
             return known[1]
@@ -1049,11 +1015,11 @@ class MessageEvaluator(Evaluator):
             self.charge_memory(POINTER_BYTES * len(value))
             self.charge(len(value))
             found += value
-        if len(found) > FEW and all(isinstance(part, Literal) for part in sequence.parts):
+        if len(found) > FEW and all(isinstance(part, ast.Literal) for part in sequence.parts):
             self._literals[id(sequence)] = sequence, found
         return found
 
-    def conditional(self, expression: Conditional, focus: Focus) -> Value:
+    def conditional(self, expression: ast.Conditional, focus: Focus) -> Value:
         chosen = (
             expression.consequence
             if self.truth(expression.condition, focus)
@@ -1061,47 +1027,47 @@ class MessageEvaluator(Evaluator):
         )
         return self.value(chosen, focus)
 
-    def part(self, part: Part, focus: Focus) -> Value:
+    def part(self, part: ast.Part, focus: Focus) -> Value:
         """As it came with the message, if it did."""
         (bound,) = value = focus.variables[part.variable]
         if isinstance(bound, Node) and bound.tree == 0 and bound.type is NodeType.ELEMENT:
             piece = self.stream.pieces.get((bound.number, part.digest))
             if piece is not None:
-                return [Written(NodeKind.NODE, None, "", markup=piece)] if piece else []
-        return self.value(part.expression, Focus(DOCUMENT, 1, 1, {PART_VARIABLE: value}))
+                return [Written(ast.NodeKind.NODE, None, "", markup=piece)] if piece else []
+        return self.value(part.expression, Focus(DOCUMENT, 1, 1, {ast.PART_VARIABLE: value}))
 
 
 _DOCUMENTS: Value = [DOCUMENT]
 _OF_EXISTENCE = {"not": False, "empty": False, "exists": True, "boolean": True}
 
 
-def _without_descendant(step: LocationStep) -> LocationStep:
-    return LocationStep(False, step.kind, step.test, step.predicates)
+def _without_descendant(step: ast.LocationStep) -> ast.LocationStep:
+    return ast.LocationStep(False, step.kind, step.test, step.predicates)
 
 
 _HANDLERS: dict[type, Callable[[MessageEvaluator, Any, Focus], Value]] = {
-    PathExpression: MessageEvaluator.path,
-    Mapped: MessageEvaluator.mapped,
-    SimpleMap: MessageEvaluator.simple_map,
-    Literal: lambda _, literal, __: [literal.value],
-    Comparison: MessageEvaluator.comparison,
-    And: lambda self, node, focus: [not self.decided(node.parts, focus, by=False)],
-    Or: lambda self, node, focus: [self.decided(node.parts, focus, by=True)],
-    Operation: operation,
-    Sequence: MessageEvaluator.sequence,
-    Conditional: MessageEvaluator.conditional,
-    Quantified: quantified,
-    Cast: cast_value,
-    Typed: typed,
-    FunctionCall: MessageEvaluator.call,
-    Constructor: lambda _, constructor, focus: [Construction(constructor, focus)],
-    Markup: detached,
-    Computed: detached,
-    Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
-    Part: MessageEvaluator.part,
-    Typeswitch: typeswitch,
-    TryCatch: try_catch,
-    UserCall: user_call,
-    Transform: transform,
-    Update: update,
+    ast.PathExpression: MessageEvaluator.path,
+    ast.Mapped: MessageEvaluator.mapped,
+    ast.SimpleMap: MessageEvaluator.simple_map,
+    ast.Literal: lambda _, literal, __: [literal.value],
+    ast.Comparison: MessageEvaluator.comparison,
+    ast.And: lambda self, node, focus: [not self.decided(node.parts, focus, by=False)],
+    ast.Or: lambda self, node, focus: [self.decided(node.parts, focus, by=True)],
+    ast.Operation: operation,
+    ast.Sequence: MessageEvaluator.sequence,
+    ast.Conditional: MessageEvaluator.conditional,
+    ast.Quantified: quantified,
+    ast.Cast: cast_value,
+    ast.Typed: typed,
+    ast.FunctionCall: MessageEvaluator.call,
+    ast.Constructor: lambda _, constructor, focus: [Construction(constructor, focus)],
+    ast.Markup: detached,
+    ast.Computed: detached,
+    ast.Flwor: lambda self, flwor, focus: list(flwor_items(self, flwor, focus)),
+    ast.Part: MessageEvaluator.part,
+    ast.Typeswitch: typeswitch,
+    ast.TryCatch: try_catch,
+    ast.UserCall: user_call,
+    ast.Transform: transform,
+    ast.Update: update,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
 
+from yfilter.language import query_ast as ast
 from yfilter.language.atoms import check_order, comparable
 from yfilter.language.budget import POINTER_BYTES
 from yfilter.language.comparison import Operator
@@ -22,20 +23,10 @@ from yfilter.language.nodes import (
     Value,
     Variables,
 )
-from yfilter.language.query_ast import (
-    Clause,
-    Expression,
-    Flwor,
-    ForClause,
-    Grouping,
-    LetClause,
-    OrderKey,
-    WhereClause,
-)
 
 
 def flwor_items(
-    evaluator: Evaluator, flwor: Flwor, focus: Focus, first: Value | None = None
+    evaluator: Evaluator, flwor: ast.Flwor, focus: Focus, first: Value | None = None
 ) -> Iterator[Item]:
     """The items; ``first``: what the first clause binds, where that is known already."""
     tuples = _kept(evaluator, flwor.clauses, flwor.where, focus, first)
@@ -62,8 +53,8 @@ def flwor_items(
 
 def _kept(
     evaluator: Evaluator,
-    clauses: tuple[Clause, ...],
-    where: Expression | None,
+    clauses: tuple[ast.Clause, ...],
+    where: ast.Expression | None,
     focus: Focus,
     first: Value | None,
 ) -> Iterator[Focus]:
@@ -76,14 +67,14 @@ def _kept(
 
 def _groups(
     evaluator: Evaluator,
-    clauses: tuple[Clause, ...],
-    group: Grouping,
+    clauses: tuple[ast.Clause, ...],
+    group: ast.Grouping,
     tuples: Iterable[Focus],
 ) -> Iterator[Focus]:
     """A tuple for each group: keys are what they are, other variables all their items."""
     found: dict[tuple[object, ...], tuple[Focus, dict[str, list[Item]]]] = {}
-    names = {clause.variable for clause in clauses if not isinstance(clause, WhereClause)}
-    names |= {clause.position for clause in clauses if isinstance(clause, ForClause)} - {""}
+    names = {clause.variable for clause in clauses if not isinstance(clause, ast.WhereClause)}
+    names |= {clause.position for clause in clauses if isinstance(clause, ast.ForClause)} - {""}
     for inner in tuples:
         try:
             keys = _keys(evaluator, group, inner)
@@ -105,7 +96,7 @@ def _groups(
         yield _with(outer, {**outer.variables, **values})
 
 
-def _keys(evaluator: Evaluator, group: Grouping, focus: Focus) -> dict[str, Atom | None]:
+def _keys(evaluator: Evaluator, group: ast.Grouping, focus: Focus) -> dict[str, Atom | None]:
     """The grouping keys of a tuple; those bound first can be used in the others."""
     keys: dict[str, Atom | None] = {}
     for name, value in group.keys:
@@ -118,8 +109,8 @@ def _keys(evaluator: Evaluator, group: Grouping, focus: Focus) -> dict[str, Atom
 
 def _tuples(
     evaluator: Evaluator,
-    clauses: tuple[Clause, ...],
-    where: Expression | None,
+    clauses: tuple[ast.Clause, ...],
+    where: ast.Expression | None,
     index: int,
     focus: Focus,
     first: Value | None,
@@ -127,10 +118,10 @@ def _tuples(
     """The tuples that the clauses from ``index`` on make of one."""
     while index < len(clauses):
         clause = clauses[index]
-        if isinstance(clause, ForClause):
+        if isinstance(clause, ast.ForClause):
             break
         index += 1
-        if isinstance(clause, LetClause):
+        if isinstance(clause, ast.LetClause):
             value = _clause_value(evaluator, clause.value, focus)
             if value is None:
                 return
@@ -161,7 +152,7 @@ def _tuples(
             yield from _tuples(evaluator, clauses, where, index + 1, inner, None)
 
 
-def _clause_value(evaluator: Evaluator, source: Expression, focus: Focus) -> Value | None:
+def _clause_value(evaluator: Evaluator, source: ast.Expression, focus: Focus) -> Value | None:
     """None for one that raises an error."""
     try:
         return evaluator.shared(source, focus)
@@ -176,18 +167,18 @@ def _with(focus: Focus, variables: Variables) -> Focus:
 
 
 def _behind(
-    clauses: tuple[Clause, ...], where: Expression | None, index: int
-) -> Iterator[Expression]:
+    clauses: tuple[ast.Clause, ...], where: ast.Expression | None, index: int
+) -> Iterator[ast.Expression]:
     """The conditions behind a clause."""
     for clause in clauses[index:]:
-        if isinstance(clause, WhereClause):
+        if isinstance(clause, ast.WhereClause):
             yield clause.condition
     if where is not None:
         yield where
 
 
 def _ordered(
-    evaluator: Evaluator, keys: tuple[OrderKey, ...], tuples: Iterable[Focus]
+    evaluator: Evaluator, keys: tuple[ast.OrderKey, ...], tuples: Iterable[Focus]
 ) -> list[Focus]:
     """The tuples sorted, equal ones as they came; one whose key raises an error is left out."""
     keyed: list[tuple[Focus, list[Atom | None]]] = []
@@ -211,7 +202,7 @@ def _ordered(
     return [inner for inner, _ in sorted(keyed, key=cmp_to_key(order))]
 
 
-def _sign(key: OrderKey, one: Atom | None, other: Atom | None) -> int:
+def _sign(key: ast.OrderKey, one: Atom | None, other: Atom | None) -> int:
     """-1, 0 or 1; an empty key, and then NaN, is less than all others unless it is greatest."""
     ranks = (_rank(one), _rank(other))
     if ranks != (2, 2):

@@ -19,37 +19,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from yfilter.language import query_ast as ast
 from yfilter.language.comparison import Operator
 from yfilter.language.dependence import free_variables
 from yfilter.language.functions import FUNCTIONS, TYPES, ResultKind
 from yfilter.language.namespaces import WRITTEN_OUT, braced
-from yfilter.language.query_ast import (
-    And,
-    Cast,
-    Comparison,
-    Conditional,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionCall,
-    LetClause,
-    Literal,
-    NodeKind,
-    Operation,
-    Or,
-    OrderKey,
-    Origin,
-    PathExpression,
-    Quantified,
-    Sequence,
-    SequenceType,
-    SimpleMap,
-    TypeCase,
-    Typed,
-    Typeswitch,
-    UserCall,
-)
 from yfilter.language.subexpressions import same_focus
 
 # How many arguments the function takes that each of them takes, as its last argument.
@@ -64,12 +38,16 @@ KEYS_MAX = 8  # values of a key of sort() whose number the text does not tell
 NESTING = 6  # the most levels of nesting that a written out call has around a function's body
 
 # An expression, and the type that its value is converted to as an argument is.
-Convert: TypeAlias = Callable[[Expression, SequenceType], Expression]
+Convert: TypeAlias = Callable[[ast.Expression, ast.SequenceType], ast.Expression]
 # A call of a function that is declared so, made of its name: the parameters, the body, and
 # the arguments.
 Declare: TypeAlias = Callable[
-    [tuple[str, ...], Callable[[Callable[..., Expression]], Expression], tuple[Expression, ...]],
-    Expression,
+    [
+        tuple[str, ...],
+        Callable[[Callable[..., ast.Expression]], ast.Expression],
+        tuple[ast.Expression, ...],
+    ],
+    ast.Expression,
 ]
 
 
@@ -81,10 +59,10 @@ class Means(NamedTuple):
     declare: Declare
 
 
-_DOT = PathExpression(Origin.CONTEXT, ())
-_ANY_ITEMS = SequenceType("item", None, None, "*")
-_TRUTH = SequenceType("xs:boolean", None, None)
-_NOTHING = Sequence(())
+_DOT = ast.PathExpression(ast.Origin.CONTEXT, ())
+_ANY_ITEMS = ast.SequenceType("item", None, None, "*")
+_TRUTH = ast.SequenceType("xs:boolean", None, None)
+_NOTHING = ast.Sequence(())
 _CONDITIONS = frozenset(
     (
         *("not", "boolean", "exists", "empty", "true", "false", "deep-equal"),
@@ -111,8 +89,8 @@ class Inline:
     what it yields by its declared type already."""
 
     parameters: tuple[str, ...]
-    types: tuple[SequenceType | None, ...]
-    body: Expression
+    types: tuple[ast.SequenceType | None, ...]
+    body: ast.Expression
     takes_nodes: bool = False
 
     @property
@@ -127,17 +105,17 @@ class Inline:
         return not any(self.types) and is_sure(self.body, nodes)
 
 
-def variable(name: str) -> PathExpression:
-    return PathExpression(Origin.VARIABLE, (), name)
+def variable(name: str) -> ast.PathExpression:
+    return ast.PathExpression(ast.Origin.VARIABLE, (), name)
 
 
-def bound(name: str, value: Expression, body: Expression) -> Expression:
+def bound(name: str, value: ast.Expression, body: ast.Expression) -> ast.Expression:
     """``body`` with a variable; an error of the value is one of the whole."""
-    case = TypeCase(name, (_ANY_ITEMS,), body)
-    return Typeswitch(value, (case, TypeCase("", (), _NOTHING)))
+    case = ast.TypeCase(name, (_ANY_ITEMS,), body)
+    return ast.Typeswitch(value, (case, ast.TypeCase("", (), _NOTHING)))
 
 
-def applied(function: Inline, values: Iterable[Expression], convert: Convert) -> Expression:
+def applied(function: Inline, values: Iterable[ast.Expression], convert: Convert) -> ast.Expression:
     """A call of it."""
     arguments = zip(function.parameters, function.types, values, strict=True)
     body = function.body
@@ -146,35 +124,35 @@ def applied(function: Inline, values: Iterable[Expression], convert: Convert) ->
     return body
 
 
-def for_each(items: Expression, function: Inline, means: Means) -> Expression:
+def for_each(items: ast.Expression, function: Inline, means: Means) -> ast.Expression:
     if function.is_sure and is_sure(items):
-        return Flwor((ForClause(function.parameters[0], items),), None, function.body)
-    return SimpleMap(items, applied(function, (_DOT,), means.convert))
+        return ast.Flwor((ast.ForClause(function.parameters[0], items),), None, function.body)
+    return ast.SimpleMap(items, applied(function, (_DOT,), means.convert))
 
 
-def filtered(items: Expression, function: Inline, means: Means) -> Expression:
+def filtered(items: ast.Expression, function: Inline, means: Means) -> ast.Expression:
     condition = function.body
     is_condition = _is_condition(condition)
     if is_condition and function.is_sure and is_sure(items):
         (name,) = function.parameters
-        return Flwor((ForClause(name, items),), condition, variable(name))
+        return ast.Flwor((ast.ForClause(name, items),), condition, variable(name))
     is_bare = not any(function.types)
     item = function.parameters[0] if is_bare else means.fresh("item")
     truth = condition if is_bare else applied(function, (variable(item),), means.convert)
     if not is_condition:
         truth = means.convert(truth, _TRUTH)
-    chosen = Conditional(truth, variable(item), _NOTHING)
-    return SimpleMap(items, bound(item, _DOT, chosen))
+    chosen = ast.Conditional(truth, variable(item), _NOTHING)
+    return ast.SimpleMap(items, bound(item, _DOT, chosen))
 
 
-def sorted_by(items: Expression, function: Inline | None, means: Means) -> Expression:
+def sorted_by(items: ast.Expression, function: Inline | None, means: Means) -> ast.Expression:
     """In the order of keys, which are sequences: the first values that differ decide."""
     if function is None:
         name = means.fresh("item")
         function = Inline((name,), (None,), variable(name))
     name = function.parameters[0]
     key = function.body
-    parts = key.parts if isinstance(key, Sequence) else (key,)
+    parts = key.parts if isinstance(key, ast.Sequence) else (key,)
     are_single = all(_is_single(part, name) for part in parts)
     count = len(parts) if are_single else KEYS_MAX
     name_of_items = "" if is_sure(items) else means.fresh("items")
@@ -182,56 +160,64 @@ def sorted_by(items: Expression, function: Inline | None, means: Means) -> Expre
     is_bare = not any(function.types)
     each = name if is_bare else means.fresh("item")
     value = key if is_bare else applied(function, (variable(each),), means.convert)
-    clauses: tuple[ForClause | LetClause, ...] = (ForClause(each, source),)
-    order = tuple(OrderKey(value) for _ in range(1) if count == 1)
+    clauses: tuple[ast.ForClause | ast.LetClause, ...] = (ast.ForClause(each, source),)
+    order = tuple(ast.OrderKey(value) for _ in range(1) if count == 1)
     if count != 1:
         known = means.fresh("key")
-        clauses += (LetClause(known, FunctionCall("data", (value,))),)
+        clauses += (ast.LetClause(known, ast.FunctionCall("data", (value,))),)
         parts = tuple(
-            FunctionCall("subsequence", (variable(known), Literal(place), Literal(1)))
+            ast.FunctionCall("subsequence", (variable(known), ast.Literal(place), ast.Literal(1)))
             for place in range(1, count + 1)
         )
-        order = tuple(map(OrderKey, parts))
-    found: Expression = Flwor(clauses, None, variable(each), order)
+        order = tuple(map(ast.OrderKey, parts))
+    found: ast.Expression = ast.Flwor(clauses, None, variable(each), order)
     if not (function.is_sure and are_single):
         asked = value
         if not are_single:
-            many = FunctionCall("count", (FunctionCall("data", (value,)),))
-            error = FunctionCall("error", ())
-            asked = Conditional(Comparison(many, Operator.GT, Literal(KEYS_MAX)), error, value)
-        keys = SimpleMap(source, bound(each, _DOT, FunctionCall("data", (asked,))))
+            many = ast.FunctionCall("count", (ast.FunctionCall("data", (value,)),))
+            error = ast.FunctionCall("error", ())
+            asked = ast.Conditional(
+                ast.Comparison(many, Operator.GT, ast.Literal(KEYS_MAX)), error, value
+            )
+        keys = ast.SimpleMap(source, bound(each, _DOT, ast.FunctionCall("data", (asked,))))
         found = bound("", keys, found)
     return bound(name_of_items, items, found) if name_of_items else found
 
 
-def for_each_pair(one: Expression, other: Expression, function: Inline, means: Means) -> Expression:
+def for_each_pair(
+    one: ast.Expression, other: ast.Expression, function: Inline, means: Means
+) -> ast.Expression:
     """The pairs of the first halves, then those of the second ones."""
     names = means.fresh("left"), means.fresh("right")
     left, right = map(variable, names)
     captured = function.captured
     outer = tuple(map(variable, captured))
 
-    def body(called: Callable[..., Expression]) -> Expression:
-        counts = tuple(FunctionCall("count", (each,)) for each in (left, right))
-        middle = Operation("idiv", (FunctionCall("min", (Sequence(counts),)), Literal(2)))
+    def body(called: Callable[..., ast.Expression]) -> ast.Expression:
+        counts = tuple(ast.FunctionCall("count", (each,)) for each in (left, right))
+        middle = ast.Operation(
+            "idiv", (ast.FunctionCall("min", (ast.Sequence(counts),)), ast.Literal(2))
+        )
         halves = (_halves(each, middle) for each in (left, right))
-        pairs = Sequence(tuple(called(*half, *outer) for half in zip(*halves, strict=True)))
-        heads = tuple(FunctionCall("head", (each,)) for each in (left, right))
-        is_there = And(tuple(FunctionCall("exists", (each,)) for each in (left, right)))
-        last = Conditional(is_there, applied(function, heads, means.convert), _NOTHING)
-        are_many = And(tuple(Comparison(each, Operator.GT, Literal(1)) for each in counts))
-        return Conditional(are_many, pairs, last)
+        pairs = ast.Sequence(tuple(called(*half, *outer) for half in zip(*halves, strict=True)))
+        heads = tuple(ast.FunctionCall("head", (each,)) for each in (left, right))
+        is_there = ast.And(tuple(ast.FunctionCall("exists", (each,)) for each in (left, right)))
+        last = ast.Conditional(is_there, applied(function, heads, means.convert), _NOTHING)
+        are_many = ast.And(
+            tuple(ast.Comparison(each, Operator.GT, ast.Literal(1)) for each in counts)
+        )
+        return ast.Conditional(are_many, pairs, last)
 
     return means.declare((*names, *captured), body, (one, other, *outer))
 
 
 def folded(
-    items: Expression,
-    zero: Expression,
+    items: ast.Expression,
+    zero: ast.Expression,
     is_left: bool,
     function: Inline,
     means: Means,
-) -> Expression:
+) -> ast.Expression:
     """The second half of what the first half comes to, or the other way round: so calls in
     each other are as few as the halves are."""
     names = means.fresh("items"), means.fresh("start")
@@ -239,76 +225,76 @@ def folded(
     captured = function.captured
     outer = tuple(map(variable, captured))
 
-    def body(called: Callable[..., Expression]) -> Expression:
-        count = FunctionCall("count", (whole,))
-        halves = _halves(whole, Operation("idiv", (count, Literal(2))))
+    def body(called: Callable[..., ast.Expression]) -> ast.Expression:
+        count = ast.FunctionCall("count", (whole,))
+        halves = _halves(whole, ast.Operation("idiv", (count, ast.Literal(2))))
         first, second = halves if is_left else halves[::-1]
         both = called(second, called(first, start, *outer), *outer)
         values = (start, whole) if is_left else (whole, start)
         one = applied(function, values, means.convert)
-        last = Conditional(FunctionCall("exists", (whole,)), one, start)
-        return Conditional(Comparison(count, Operator.GT, Literal(1)), both, last)
+        last = ast.Conditional(ast.FunctionCall("exists", (whole,)), one, start)
+        return ast.Conditional(ast.Comparison(count, Operator.GT, ast.Literal(1)), both, last)
 
     return means.declare((*names, *captured), body, (items, zero, *outer))
 
 
-def _halves(items: Expression, middle: Expression) -> tuple[Expression, Expression]:
-    behind = Operation("+", (middle, Literal(1)))
-    first = FunctionCall("subsequence", (items, Literal(1), middle))
-    return first, FunctionCall("subsequence", (items, behind))
+def _halves(items: ast.Expression, middle: ast.Expression) -> tuple[ast.Expression, ast.Expression]:
+    behind = ast.Operation("+", (middle, ast.Literal(1)))
+    first = ast.FunctionCall("subsequence", (items, ast.Literal(1), middle))
+    return first, ast.FunctionCall("subsequence", (items, behind))
 
 
-def is_sure(expression: Expression, nodes: tuple[str, ...] = ()) -> bool:
+def is_sure(expression: ast.Expression, nodes: tuple[str, ...] = ()) -> bool:
     """Whether it can be seen that no evaluation of it is an error, outside ``try``; ``nodes``:
     variables that are one node each."""
     match expression:
-        case FunctionCall(name, arguments):
+        case ast.FunctionCall(name, arguments):
             if name in ("not", "boolean"):
                 return _is_condition(arguments[0]) and is_sure(arguments[0], nodes)
             if name not in _SURE_CALLS:
                 return False
-        case And(parts) | Or(parts):
+        case ast.And(parts) | ast.Or(parts):
             if not all(_is_condition(part) or _selects(part) for part in parts):
                 return False
-        case Comparison(left, _, right):  # of values with values, some are errors
+        case ast.Comparison(left, _, right):  # of values with values, some are errors
             bare = [
                 side.variable
                 for side in (left, right)
-                if isinstance(side, PathExpression) and not side.steps
+                if isinstance(side, ast.PathExpression) and not side.steps
             ]
             if not {*nodes}.issuperset(bare):
                 return False
-        case PathExpression() | Literal() | Sequence() | Constructor():
+        case ast.PathExpression() | ast.Literal() | ast.Sequence() | ast.Constructor():
             pass
         case _:
             return False
     return all(is_sure(part, nodes) for part in same_focus(expression))
 
 
-def _selects(expression: Expression) -> bool:
-    return isinstance(expression, PathExpression) and bool(expression.steps)
+def _selects(expression: ast.Expression) -> bool:
+    return isinstance(expression, ast.PathExpression) and bool(expression.steps)
 
 
-def _is_condition(expression: Expression) -> bool:
+def _is_condition(expression: ast.Expression) -> bool:
     """Whether its value is one xs:boolean."""
     match expression:
-        case FunctionCall(name):
+        case ast.FunctionCall(name):
             return name in _CONDITIONS
-        case Cast():
+        case ast.Cast():
             return expression.castable
-        case Typed():
+        case ast.Typed():
             return not expression.treat
-    return isinstance(expression, Comparison | And | Or | Quantified)
+    return isinstance(expression, ast.Comparison | ast.And | ast.Or | ast.Quantified)
 
 
-def _is_single(expression: Expression, item: str) -> bool:
+def _is_single(expression: ast.Expression, item: str) -> bool:
     """Whether its value is one item at most; ``item`` is a variable of which that is known."""
     match expression:
-        case PathExpression(Origin.VARIABLE, steps, name):
+        case ast.PathExpression(ast.Origin.VARIABLE, steps, name):
             are_single = all(
-                step.kind is NodeKind.PARENT
+                step.kind is ast.NodeKind.PARENT
                 or (
-                    step.kind is NodeKind.ATTRIBUTE
+                    step.kind is ast.NodeKind.ATTRIBUTE
                     and step.axis is None
                     and not step.descendant
                     and step.test is not None
@@ -317,11 +303,11 @@ def _is_single(expression: Expression, item: str) -> bool:
                 for step in steps
             )
             return name == item and are_single
-        case FunctionCall(name):
+        case ast.FunctionCall(name):
             is_known = name in FUNCTIONS and FUNCTIONS[name].result in _ONE
             return (is_known or name in TYPES) and name not in _SEVERAL
-        case Operation(name):
+        case ast.Operation(name):
             return name not in ("|", "intersect", "except", "to")
-        case UserCall(name):
+        case ast.UserCall(name):
             return name.startswith(AS_ONE)
-    return isinstance(expression, Literal | Cast) or _is_condition(expression)
+    return isinstance(expression, ast.Literal | ast.Cast) or _is_condition(expression)

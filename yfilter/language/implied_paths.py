@@ -21,22 +21,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
+from yfilter.language import query_ast as ast
 from yfilter.language.comparison import HOLDS
 from yfilter.language.positions import downward
-from yfilter.language.query_ast import (
-    VALUE_COMPARISONS,
-    And,
-    Comparison,
-    Expression,
-    FunctionCall,
-    Literal,
-    Operation,
-    Operator,
-    Or,
-    Origin,
-    PathExpression,
-    Quantified,
-)
 from yfilter.language.shapes import Blank, NeedsWords
 
 _NODE_COMPARISONS = frozenset(("is", "<<", ">>"))
@@ -44,12 +31,12 @@ _STRINGS = frozenset(("string", "normalize-space", "lower-case", "upper-case"))
 _LOOKED_AT = _STRINGS | {"count", "number"}
 
 
-def with_implied(path: PathExpression) -> PathExpression:
+def with_implied(path: ast.PathExpression) -> ast.PathExpression:
     """The path, with what its conditions imply beside each of them, at any depth."""
     steps = []
     for step in path.steps:
         if step.predicates:
-            predicates: dict[Expression, None] = {}
+            predicates: dict[ast.Expression, None] = {}
             for predicate in step.predicates:
                 predicates[_deeper(predicate)] = None
                 predicates.update(dict.fromkeys(implied(predicate)))
@@ -58,60 +45,62 @@ def with_implied(path: PathExpression) -> PathExpression:
     return replace(path, steps=tuple(steps))
 
 
-def _deeper(condition: Expression) -> Expression:
+def _deeper(condition: ast.Expression) -> ast.Expression:
     match condition:
-        case PathExpression():
+        case ast.PathExpression():
             return with_implied(condition)
-        case And(parts):
-            return And(tuple(map(_deeper, parts)))
-        case Or(parts):
-            return Or(tuple(map(_with_own, parts)))
-        case Comparison(PathExpression() as path, comparison, Literal() as literal):
-            return Comparison(with_implied(path), comparison, literal)
+        case ast.And(parts):
+            return ast.And(tuple(map(_deeper, parts)))
+        case ast.Or(parts):
+            return ast.Or(tuple(map(_with_own, parts)))
+        case ast.Comparison(ast.PathExpression() as path, comparison, ast.Literal() as literal):
+            return ast.Comparison(with_implied(path), comparison, literal)
         case _:
             return condition
 
 
-def _with_own(alternative: Expression) -> Expression:
+def _with_own(alternative: ast.Expression) -> ast.Expression:
     """An alternative together with what it implies; the others need not hold."""
     parts = tuple(dict.fromkeys((_deeper(alternative), *implied(alternative))))
-    return parts[0] if len(parts) == 1 else And(parts)
+    return parts[0] if len(parts) == 1 else ast.And(parts)
 
 
-def implied(condition: Expression) -> Iterator[Expression]:
+def implied(condition: ast.Expression) -> Iterator[ast.Expression]:
     """Conditions of paths from the context item, or the message, that hold when this one does."""
     match condition:
-        case And(parts):
+        case ast.And(parts):
             for part in parts:
                 yield from implied(part)
-        case Operation(name, (left, right)) if name in VALUE_COMPARISONS:
-            yield from _of_pair(left, right, VALUE_COMPARISONS[name])
-        case Operation(name, (left, right)) if name in _NODE_COMPARISONS:
+        case ast.Operation(name, (left, right)) if name in ast.VALUE_COMPARISONS:
+            yield from _of_pair(left, right, ast.VALUE_COMPARISONS[name])
+        case ast.Operation(name, (left, right)) if name in _NODE_COMPARISONS:
             yield from (*_path(left), *_path(right))
-        case Comparison(PathExpression() as left, _, PathExpression() as right):
+        case ast.Comparison(ast.PathExpression() as left, _, ast.PathExpression() as right):
             yield from (*_path(left), *_path(right))
-        case Comparison(FunctionCall() as call, comparison, Literal(value)):
+        case ast.Comparison(ast.FunctionCall() as call, comparison, ast.Literal(value)):
             yield from _of_call(call, comparison, value)
-        case FunctionCall("boolean" | "exists", (PathExpression() as path,)):
+        case ast.FunctionCall("boolean" | "exists", (ast.PathExpression() as path,)):
             yield from _path(path)
-        case Quantified(False, ((_, PathExpression() as path), *_)):
+        case ast.Quantified(False, ((_, ast.PathExpression() as path), *_)):
             yield from _path(path)
 
 
-def _of_pair(left: Expression, right: Expression, comparison: Operator) -> Iterator[Expression]:
+def _of_pair(
+    left: ast.Expression, right: ast.Expression, comparison: ast.Operator
+) -> Iterator[ast.Expression]:
     """A value comparison: with a string it is the general one of a single value."""
-    if isinstance(right, Literal) and isinstance(right.value, str):
+    if isinstance(right, ast.Literal) and isinstance(right.value, str):
         for path in _path(left):
-            yield Comparison(path, comparison, right)
+            yield ast.Comparison(path, comparison, right)
     else:
         yield from (*_path(left), *_path(right))
-    if isinstance(left, FunctionCall) and isinstance(right, Literal):
+    if isinstance(left, ast.FunctionCall) and isinstance(right, ast.Literal):
         yield from _of_call(left, comparison, right.value)
 
 
 def _of_call(
-    call: FunctionCall, comparison: Operator, value: str | int | Decimal | float
-) -> Iterator[Expression]:
+    call: ast.FunctionCall, comparison: ast.Operator, value: str | int | Decimal | float
+) -> Iterator[ast.Expression]:
     """A function of one path compared with a literal, where that does not hold for no nodes."""
     if len(call.arguments) != 1:
         return
@@ -123,7 +112,7 @@ def _of_call(
     elif call.name == "number" and not isinstance(value, str):
         of_nothing = float("nan")
     elif call.name in _STRINGS and isinstance(value, str):
-        if comparison is Operator.EQ and value:
+        if comparison is ast.Operator.EQ and value:
             yield from _path(call.arguments[0])
         return
     else:
@@ -132,11 +121,11 @@ def _of_call(
         yield from _path(call.arguments[0])
 
 
-def _path(expression: Expression) -> Iterator[PathExpression]:
+def _path(expression: ast.Expression) -> Iterator[ast.PathExpression]:
     """The part of a path that leads down from the context item, or from the message."""
-    if not isinstance(expression, PathExpression) or expression.origin not in (
-        Origin.CONTEXT,
-        Origin.MESSAGE,
+    if not isinstance(expression, ast.PathExpression) or expression.origin not in (
+        ast.Origin.CONTEXT,
+        ast.Origin.MESSAGE,
     ):
         return
     path = downward(expression).path

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from formats.element_stream import ElementStream
 from formats.escapes import escaped_text, escaped_value
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language import query_ast as ast
 from yfilter.language.budget import NOT_BEGUN
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
@@ -31,16 +32,6 @@ from yfilter.language.nodes import (
 )
 from yfilter.language.positions import divided
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import (
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    Markup,
-    Origin,
-    PathExpression,
-    Profile,
-)
 
 _FOCUS = Focus(DOCUMENT, 1, 1, {})
 
@@ -49,7 +40,7 @@ class Planned(Protocol):
     """The profile of a result plan, and whether it is made of given bindings."""
 
     @property
-    def profile(self) -> Profile: ...
+    def profile(self) -> ast.Profile: ...
 
     @property
     def binds(self) -> bool: ...
@@ -58,7 +49,7 @@ class Planned(Protocol):
 class Unplanned(NamedTuple):
     """A profile for which nobody has made a plan."""
 
-    profile: Profile
+    profile: ast.Profile
     binds: bool = False
 
 
@@ -102,12 +93,12 @@ def _documents(
             return []
         return [whole_message()]
     first = [element_node(binding) for binding in bindings] if plan.binds else None
-    if isinstance(body, Constructor):
+    if isinstance(body, ast.Constructor):
         return _enclosing(body, evaluator, first)
     cut: MatchLimitExceeded | None = None
-    if isinstance(body, Flwor):
+    if isinstance(body, ast.Flwor):
         clause = body.clauses[0]
-        if first is None and _failure(body) is not None and isinstance(clause, ForClause):
+        if first is None and _failure(body) is not None and isinstance(clause, ast.ForClause):
             first, cut = _failing(evaluator, clause.path)
         items: Iterable[Item] = flwor_items(evaluator, body, _FOCUS, first)
     else:
@@ -129,12 +120,12 @@ def _documents(
 
 
 def _failing(
-    evaluator: MessageEvaluator, path: Expression
+    evaluator: MessageEvaluator, path: ast.Expression
 ) -> tuple[list[Node], MatchLimitExceeded | None]:
     """The nodes of which failures are told, one looked at behind the other, as far as a bound
     lets it."""
     base, condition = path, None
-    if isinstance(path, PathExpression) and path.steps:
+    if isinstance(path, ast.PathExpression) and path.steps:
         base, condition = divided(path)
     nodes = evaluator.nodes(evaluator.value(base, _FOCUS))
     if condition is None:
@@ -152,7 +143,7 @@ def _failing(
 
 
 def first_told(
-    profile: Profile, exceeded: MatchLimitExceeded, limits: EvaluationLimits
+    profile: ast.Profile, exceeded: MatchLimitExceeded, limits: EvaluationLimits
 ) -> list[bytes]:
     """What is told where a bound has cut the results: the failed assertions of before, and as one
     more of them how many there are beyond, and on how many nodes nobody has looked; of anything
@@ -167,7 +158,7 @@ def first_told(
     return [*exceeded.made, rest]
 
 
-def failure_more(profile: Profile, said: str) -> bytes:
+def failure_more(profile: ast.Profile, said: str) -> bytes:
     """One failed assertion more, which says something of others; b"" where the results of a
     profile are no failed assertions."""
     failure = _failure(profile.body)
@@ -182,33 +173,33 @@ def failure_more(profile: Profile, said: str) -> bytes:
     return f'<{tag} xmlns:svrl="{SVRL_NAMESPACE}"{given}>{text}</{tag}>'.encode()
 
 
-def tells_more(profile: Profile, result: bytes) -> bool:
+def tells_more(profile: ast.Profile, result: bytes) -> bool:
     """Whether ``failure_more`` made a result: it has no location."""
     start = failure_more(profile, "").partition(b"<svrl:text>")[0]
     return bool(start) and result.startswith(start)
 
 
-def tells_failures(profile: Profile) -> bool:
+def tells_failures(profile: ast.Profile) -> bool:
     """Whether the results of a profile are failed assertions."""
     return _failure(profile.body) is not None
 
 
-def _failure(body: object) -> Constructor | None:
+def _failure(body: object) -> ast.Constructor | None:
     """What SVRL says of an assertion, where the results of a profile are that."""
-    result = body.result if isinstance(body, Flwor) else None
-    if isinstance(result, Constructor) and result.name.namespace == SVRL_NAMESPACE:
+    result = body.result if isinstance(body, ast.Flwor) else None
+    if isinstance(result, ast.Constructor) and result.name.namespace == SVRL_NAMESPACE:
         return result
     return None
 
 
 def _enclosing(
-    body: Constructor, evaluator: MessageEvaluator, first: list[Node] | None
+    body: ast.Constructor, evaluator: MessageEvaluator, first: list[Node] | None
 ) -> list[bytes]:
     """The document, if a decisive part yields anything; each of them is evaluated once."""
     decisive, rewritten = _with_variables(body)
     values: dict[str, Value] = {}
     for name, part in decisive:
-        if isinstance(part, Flwor):
+        if isinstance(part, ast.Flwor):
             values[name] = list(flwor_items(evaluator, part, _FOCUS, first))
         else:
             values[name] = evaluator.value(part, _FOCUS)
@@ -218,12 +209,14 @@ def _enclosing(
 
 
 @lru_cache(maxsize=4096)
-def _with_variables(body: Constructor) -> tuple[tuple[tuple[str, Expression], ...], Constructor]:
+def _with_variables(
+    body: ast.Constructor,
+) -> tuple[tuple[tuple[str, ast.Expression], ...], ast.Constructor]:
     """The decisive parts by the variables that stand for them in the constructor."""
     decisive = {part: f"decisive {number}" for number, part in enumerate(decisive_parts(body))}
     content = tuple(
-        PathExpression(Origin.VARIABLE, (), decisive[part])
-        if not isinstance(part, str | Constructor | Markup) and part in decisive
+        ast.PathExpression(ast.Origin.VARIABLE, (), decisive[part])
+        if not isinstance(part, str | ast.Constructor | ast.Markup) and part in decisive
         else part
         for part in body.content
     )
@@ -244,14 +237,14 @@ def _document(evaluator: MessageEvaluator, item: Item, whole_message: Callable[[
     return written(evaluator, [item])
 
 
-def selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:
+def selected(profile: ast.Profile, stream: ElementStream) -> tuple[int, ...]:
     """The elements that a path of any kind, or the first for clause, selects, or in which it does
     so; of a profile without either the elements that its matching path selects."""
     body, flwor = profile.body, profile.flwor
-    source: Expression = matching_path(profile)
+    source: ast.Expression = matching_path(profile)
     if is_path(body):
         source = body
-    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
+    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ast.ForClause):
         source = flwor.clauses[0].path
     evaluator = MessageEvaluator(stream)
     try:

@@ -12,45 +12,9 @@ from operator import or_
 from typing import Final, TypeAlias
 
 from yfilter.graph.query_ast import GraphQuery
+from yfilter.language import query_ast as ast
 from yfilter.language.function_library import signature_of, type_result
 from yfilter.language.functions import ResultKind
-from yfilter.language.query_ast import (
-    ERROR_VARIABLES,
-    And,
-    Axis,
-    Cast,
-    Clause,
-    Comparison,
-    Computed,
-    Conditional,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionCall,
-    FunctionDeclaration,
-    LetClause,
-    Literal,
-    LocationStep,
-    Mapped,
-    Markup,
-    NodeKind,
-    Operation,
-    Or,
-    Origin,
-    Part,
-    PathExpression,
-    Quantified,
-    Sequence,
-    SequenceType,
-    SimpleMap,
-    Transform,
-    TryCatch,
-    Typed,
-    Typeswitch,
-    Update,
-    UserCall,
-)
 
 # A set of ItemKinds, one bit each.  PERF: numbers, not an enum.Flag, whose operators are calls of
 # Python (a third of the time of parsing a profile).
@@ -101,56 +65,56 @@ _OPERATIONS = {
     **dict.fromkeys(("|", "intersect", "except"), NODES),
 }
 _SELECTED = {
-    NodeKind.ELEMENT: ItemKind.ELEMENT,
-    NodeKind.ATTRIBUTE: ItemKind.ATTRIBUTE,
-    NodeKind.TEXT: ItemKind.TEXT,
-    NodeKind.COMMENT: ItemKind.COMMENT,
-    NodeKind.PROCESSING_INSTRUCTION: ItemKind.COMMENT,
-    NodeKind.DOCUMENT: ItemKind.DOCUMENT,
-    NodeKind.NODE: NODES,
+    ast.NodeKind.ELEMENT: ItemKind.ELEMENT,
+    ast.NodeKind.ATTRIBUTE: ItemKind.ATTRIBUTE,
+    ast.NodeKind.TEXT: ItemKind.TEXT,
+    ast.NodeKind.COMMENT: ItemKind.COMMENT,
+    ast.NodeKind.PROCESSING_INSTRUCTION: ItemKind.COMMENT,
+    ast.NodeKind.DOCUMENT: ItemKind.DOCUMENT,
+    ast.NodeKind.NODE: NODES,
 }
 
 
-def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
+def kinds_of(expression: ast.Expression, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
     """The kinds of items that ``expression`` can yield.
 
     ``context`` is what ``.`` can be; ``variables`` what the bound variables can be.
     """
     match expression:
-        case PathExpression():
+        case ast.PathExpression():
             kinds = origin_kinds(expression, variables, context)
             for step in expression.steps:
                 kinds = kinds_after_step(kinds, step)
             return kinds
-        case Mapped(left, right):
+        case ast.Mapped(left, right):
             return kinds_of(right, variables, kinds_of(left, variables, context) & NODES)
-        case SimpleMap(left, right):
+        case ast.SimpleMap(left, right):
             return kinds_of(right, variables, kinds_of(left, variables, context))
-        case TryCatch(body, clauses):
-            scope = {**variables, **dict.fromkeys(ERROR_VARIABLES, ANYTHING)}
+        case ast.TryCatch(body, clauses):
+            scope = {**variables, **dict.fromkeys(ast.ERROR_VARIABLES, ANYTHING)}
             handled = tuple(clause.result for clause in clauses)
             return kinds_of(body, variables, context) | _union(handled, scope, context)
-        case Literal(value):
+        case ast.Literal(value):
             return ItemKind.STRING if isinstance(value, str) else ItemKind.NUMBER
-        case Comparison() | And() | Or() | Quantified():
+        case ast.Comparison() | ast.And() | ast.Or() | ast.Quantified():
             return ItemKind.BOOLEAN
-        case Operation("|" | "intersect" | "except", operands):
+        case ast.Operation("|" | "intersect" | "except", operands):
             return _union(operands, variables, context)
-        case Operation("+" | "-" | "*" | "div", operands) if _union(
+        case ast.Operation("+" | "-" | "*" | "div", operands) if _union(
             operands, variables, context
         ) & (TEMPORAL | ItemKind.OTHER):
             return ATOMS
-        case Operation(name):
+        case ast.Operation(name):
             return _OPERATIONS.get(name, ItemKind.BOOLEAN)
-        case Cast():
+        case ast.Cast():
             result = type_result(expression.type)
             assert result is not None  # the parser looked it up
             return ItemKind.BOOLEAN if expression.castable else _RESULTS[result]
-        case Typed(operand):
+        case ast.Typed(operand):
             inner = kinds_of(operand, variables, context)
             let_through = inner & kinds_of_type(expression.type)
             return let_through if expression.treat else ItemKind.BOOLEAN
-        case Typeswitch(operand, cases):
+        case ast.Typeswitch(operand, cases):
             operand_kinds = kinds_of(operand, variables, context)
             found = NOTHING
             for case_ in cases:
@@ -158,47 +122,47 @@ def kinds_of(expression: Expression, variables: Mapping[str, Kinds], context: Ki
                 scope = {**variables, case_.variable: narrowed}
                 found |= kinds_of(case_.result, scope, context)
             return found
-        case UserCall(name, arguments, library):
+        case ast.UserCall(name, arguments, library):
             key = function_key(name, len(arguments))
             return _kinds_of_functions(library)[key] if library else variables.get(key, ANYTHING)
-        case FunctionCall(name, arguments) if name in _OF_ITS_ARGUMENT:
+        case ast.FunctionCall(name, arguments) if name in _OF_ITS_ARGUMENT:
             return kinds_of(arguments[0], variables, context)
-        case FunctionCall("root"):
+        case ast.FunctionCall("root"):
             return PARENTS
-        case FunctionCall("error"):
+        case ast.FunctionCall("error"):
             return NOTHING
-        case FunctionCall("insert-before", (items, _, inserted)):
+        case ast.FunctionCall("insert-before", (items, _, inserted)):
             return _union((items, inserted), variables, context)
-        case FunctionCall("min" | "max" | "distinct-values" | "data"):
+        case ast.FunctionCall("min" | "max" | "distinct-values" | "data"):
             return ATOMS
-        case FunctionCall(name):
+        case ast.FunctionCall(name):
             signature = signature_of(name)
             assert signature is not None  # the parser looked it up
             return _RESULTS[signature.result]
-        case Sequence(parts):
+        case ast.Sequence(parts):
             return _union(parts, variables, context)
-        case Conditional(_, consequence, alternative):
+        case ast.Conditional(_, consequence, alternative):
             return _union((consequence, alternative), variables, context)
-        case Part():
+        case ast.Part():
             return ANYTHING
-        case Constructor():
+        case ast.Constructor():
             return ItemKind.ELEMENT
-        case Markup():
+        case ast.Markup():
             return ItemKind.COMMENT
-        case Computed(kind):
+        case ast.Computed(kind):
             return _SELECTED[kind]
-        case Flwor():
+        case ast.Flwor():
             return _kinds_of_flwor(expression, variables, context)
-        case Update() | GraphQuery():  # the latter stands alone
+        case ast.Update() | GraphQuery():  # the latter stands alone
             return NOTHING
-        case Transform(copies, _, result):
+        case ast.Transform(copies, _, result):
             scope = dict(variables)
             for copy in copies:
                 scope[copy.variable] = kinds_of(copy.value, scope, context) & NODES
             return kinds_of(result, scope, context)
 
 
-def kinds_of_type(type_: SequenceType | None) -> Kinds:
+def kinds_of_type(type_: ast.SequenceType | None) -> Kinds:
     """What a declared type lets through; anything if there is none."""
     if type_ is None or type_.name == "item":
         return ANYTHING
@@ -210,7 +174,7 @@ def kinds_of_type(type_: SequenceType | None) -> Kinds:
     return ATOMS if result is None else _RESULTS[result]
 
 
-def kinds_of_case(types: tuple[SequenceType, ...], operand: Kinds) -> Kinds:
+def kinds_of_case(types: tuple[ast.SequenceType, ...], operand: Kinds) -> Kinds:
     """What is left of the kinds of an operand in a case of ``typeswitch``."""
     return operand & reduce(or_, map(kinds_of_type, types)) if types else operand
 
@@ -221,7 +185,7 @@ def function_key(name: str, arity: int) -> str:
 
 
 @lru_cache(maxsize=256)
-def _kinds_of_functions(library: tuple[FunctionDeclaration, ...]) -> Mapping[str, Kinds]:
+def _kinds_of_functions(library: tuple[ast.FunctionDeclaration, ...]) -> Mapping[str, Kinds]:
     """What each function yields: the least that agrees with all their bodies."""
     known = {function_key(one.name, len(one.parameters)): NOTHING for one in library}
     while True:
@@ -238,78 +202,82 @@ def _kinds_of_functions(library: tuple[FunctionDeclaration, ...]) -> Mapping[str
         known = found
 
 
-def origin_kinds(path: PathExpression, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
-    if path.origin is Origin.MESSAGE:
+def origin_kinds(path: ast.PathExpression, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
+    if path.origin is ast.Origin.MESSAGE:
         return ItemKind.DOCUMENT
-    if path.origin is Origin.VARIABLE:
+    if path.origin is ast.Origin.VARIABLE:
         return variables[path.variable]
     if path.start is not None:
         return kinds_of(path.start, variables, context)
     return context
 
 
-def kinds_after_step(kinds: Kinds, step: LocationStep) -> Kinds:
+def kinds_after_step(kinds: Kinds, step: ast.LocationStep) -> Kinds:
     if step.axis is None:
         return kinds_after(kinds, step.kind, step.descendant)
     return _kinds_on(kinds, step.axis) & _SELECTED[step.kind]
 
 
-def kinds_after(kinds: Kinds, step: NodeKind, descendant: bool) -> Kinds:
+def kinds_after(kinds: Kinds, step: ast.NodeKind, descendant: bool) -> Kinds:
     """What a step leads to from nodes of ``kinds``; NOTHING when it can lead nowhere."""
-    if step is NodeKind.ELEMENT:
+    if step is ast.NodeKind.ELEMENT:
         return ItemKind.ELEMENT if kinds & PARENTS else NOTHING
-    if step is NodeKind.SELF:
+    if step is ast.NodeKind.SELF:
         return kinds
-    if step is NodeKind.PARENT:
-        return _kinds_on(kinds, Axis.PARENT)
-    if step in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
+    if step is ast.NodeKind.PARENT:
+        return _kinds_on(kinds, ast.Axis.PARENT)
+    if step in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.TEXT):
         leads_on = kinds & PARENTS if descendant else kinds & ItemKind.ELEMENT
         return _SELECTED[step] if leads_on else NOTHING
     return CHILDREN & _SELECTED[step] if kinds & PARENTS else NOTHING
 
 
-def _kinds_on(kinds: Kinds, axis: Axis) -> Kinds:
+def _kinds_on(kinds: Kinds, axis: ast.Axis) -> Kinds:
     """What kinds of nodes are on an axis."""
     below = CHILDREN if kinds & PARENTS else NOTHING
     above = NOTHING
     if kinds & CHILDREN:
         above |= PARENTS
     if kinds & ItemKind.ATTRIBUTE:
-        above |= ItemKind.ELEMENT if axis is Axis.PARENT else PARENTS
+        above |= ItemKind.ELEMENT if axis is ast.Axis.PARENT else PARENTS
     match axis:
-        case Axis.SELF:
+        case ast.Axis.SELF:
             return kinds & NODES
-        case Axis.PARENT | Axis.ANCESTOR:
+        case ast.Axis.PARENT | ast.Axis.ANCESTOR:
             return above
-        case Axis.ANCESTOR_OR_SELF:
+        case ast.Axis.ANCESTOR_OR_SELF:
             return above | kinds & NODES
-        case Axis.DESCENDANT:
+        case ast.Axis.DESCENDANT:
             return below
-        case Axis.DESCENDANT_OR_SELF:
+        case ast.Axis.DESCENDANT_OR_SELF:
             return below | kinds & NODES
-        case Axis.FOLLOWING_SIBLING | Axis.PRECEDING_SIBLING:
+        case ast.Axis.FOLLOWING_SIBLING | ast.Axis.PRECEDING_SIBLING:
             return CHILDREN if kinds & CHILDREN else NOTHING
         case _:
             return CHILDREN if kinds & NODES else NOTHING
 
 
-def _union(parts: tuple[Expression, ...], variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
+def _union(
+    parts: tuple[ast.Expression, ...], variables: Mapping[str, Kinds], context: Kinds
+) -> Kinds:
     return reduce(or_, (kinds_of(part, variables, context) for part in parts), NOTHING)
 
 
-def _kinds_of_clauses(clauses: tuple[Clause, ...], scope: dict[str, Kinds], context: Kinds) -> None:
+def _kinds_of_clauses(
+    clauses: tuple[ast.Clause, ...], scope: dict[str, Kinds], context: Kinds
+) -> None:
     """Adds what clauses bind to ``scope``."""
     for clause in clauses:
         match clause:
-            case ForClause(variable, source, position):
+            case ast.ForClause(variable, source, position):
                 scope[variable] = kinds_of(source, scope, context)
                 if position:
                     scope[position] = ItemKind.NUMBER
-            case LetClause(variable, value):
+            case ast.LetClause(variable, value):
                 scope[variable] = kinds_of(value, scope, context)
 
 
-def _kinds_of_flwor(flwor: Flwor, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
+def _kinds_of_flwor(flwor: ast.Flwor, variables: Mapping[str, Kinds], context: Kinds) -> Kinds:
     scope = dict(variables)
     _kinds_of_clauses(flwor.clauses, scope, context)
     if flwor.group is not None:

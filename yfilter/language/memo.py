@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isnan
 from typing import Any
 
+from yfilter.language import query_ast as ast
 from yfilter.language.atoms import is_number, to_double
 from yfilter.language.dependence import free_variables, uses_context
 from yfilter.language.evaluator import Evaluator
@@ -26,17 +27,6 @@ from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Node, Untype
 from yfilter.language.numbers import parse_double
 from yfilter.language.path_assembly import constructs
 from yfilter.language.positions import is_positional
-from yfilter.language.query_ast import (
-    And,
-    Comparison,
-    Expression,
-    LocationStep,
-    NodeKind,
-    Operator,
-    Origin,
-    PathExpression,
-    UserCall,
-)
 from yfilter.language.trees import split
 
 # -------------------------------------------------------------------------------------------------
@@ -169,7 +159,7 @@ class _Known:
         self.expression = expression
         self.is_new = True
         self.is_hopeless = False  # nothing can be remembered of it
-        self.steps: tuple[LocationStep, ...] = ()  # of a path, before the join
+        self.steps: tuple[ast.LocationStep, ...] = ()  # of a path, before the join
         self.join: _Join | None = None
         self.restart(origin)
 
@@ -187,10 +177,10 @@ class _Join:
 
     def __init__(
         self,
-        key: Expression,
-        probe: Expression,
+        key: ast.Expression,
+        probe: ast.Expression,
         step: int = 0,
-        later: tuple[Expression, ...] = (),
+        later: tuple[ast.Expression, ...] = (),
     ) -> None:
         self.key = key
         self.probe = probe
@@ -207,10 +197,10 @@ class Memo:
 
     def path(
         self,
-        path: PathExpression,
+        path: ast.PathExpression,
         origin: Value,
         focus: Focus,
-        follow: Callable[[Value, tuple[LocationStep, ...], Focus], Value],
+        follow: Callable[[Value, tuple[ast.LocationStep, ...], Focus], Value],
         *,
         is_free: bool,
     ) -> Value | None:
@@ -245,12 +235,12 @@ class Memo:
         if places is None:
             return None
         items: Value = [known.items[place] for place in places]
-        rest: tuple[LocationStep, ...] = path.steps[join.step + 1 :]
+        rest: tuple[ast.LocationStep, ...] = path.steps[join.step + 1 :]
         if join.later:
-            rest = (LocationStep(False, NodeKind.SELF, None, join.later), *rest)
+            rest = (ast.LocationStep(False, ast.NodeKind.SELF, None, join.later), *rest)
         return follow(items, rest, focus) if rest else items
 
-    def some_equal(self, comparison: Comparison, left: Value, right: Value) -> bool | None:
+    def some_equal(self, comparison: ast.Comparison, left: Value, right: Value) -> bool | None:
         """Whether some item on the left equals one on the right."""
         few, many = (left, right) if len(left) < len(right) else (right, left)
         evaluator = self._evaluator
@@ -268,7 +258,7 @@ class Memo:
         clause: object,
         variable: str,
         value: Value,
-        conditions: Iterable[Expression],
+        conditions: Iterable[ast.Expression],
         focus: Focus,
     ) -> Iterator[tuple[int, Item]] | None:
         """The items of a value, with their positions, for which all conditions can hold."""
@@ -290,9 +280,9 @@ class Memo:
         places = self._look_up(known.places, join.probe, focus)
         return None if places is None else ((place + 1, value[place]) for place in places)
 
-    def constant(self, expression: Expression, focus: Focus) -> Value | None:
+    def constant(self, expression: ast.Expression, focus: Focus) -> Value | None:
         """The value of what depends on nothing but the message."""
-        if isinstance(expression, PathExpression):
+        if isinstance(expression, ast.PathExpression):
             return None  # which is remembered where it is followed
         known = self._again(expression, ())
         if known is None:
@@ -322,7 +312,7 @@ class Memo:
         return known if is_again and known is before and not known.is_hopeless else None
 
     def _index(
-        self, items: Value, key: Expression, focus_of: Callable[[Any], Focus]
+        self, items: Value, key: ast.Expression, focus_of: Callable[[Any], Focus]
     ) -> EqualityIndex:
         step = _attribute_step(key)
         nodes = [item for item in items if isinstance(item, Node)] if step is not None else []
@@ -344,7 +334,7 @@ class Memo:
         return EqualityIndex((place, atoms(item)) for place, item in enumerate(items))
 
     def _look_up(
-        self, index: EqualityIndex, probe: Expression, focus: Focus
+        self, index: EqualityIndex, probe: ast.Expression, focus: Focus
     ) -> Sequence[int] | None:
         try:
             value = self._evaluator.value(probe, focus)
@@ -355,19 +345,19 @@ class Memo:
         return found
 
 
-def is_worth(path: PathExpression) -> bool:
+def is_worth(path: ast.PathExpression) -> bool:
     """Whether following it again costs more than remembering it."""
-    if path.origin is Origin.MESSAGE:
+    if path.origin is ast.Origin.MESSAGE:
         return True
     first = path.steps[0]
     is_short = len(path.steps) == 1 and not first.descendant and not first.predicates
-    is_of_variable = path.origin is Origin.VARIABLE or (
-        isinstance(path.start, UserCall) and path.start.is_variable
+    is_of_variable = path.origin is ast.Origin.VARIABLE or (
+        isinstance(path.start, ast.UserCall) and path.start.is_variable
     )
-    return is_of_variable and not (is_short and first.kind is not NodeKind.ELEMENT)
+    return is_of_variable and not (is_short and first.kind is not ast.NodeKind.ELEMENT)
 
 
-def _split(path: PathExpression) -> tuple[tuple[LocationStep, ...], _Join | None] | None:
+def _split(path: ast.PathExpression) -> tuple[tuple[ast.LocationStep, ...], _Join | None] | None:
     """The steps before the first predicate with variables in it, and the join that this is.
 
     All steps if there is no such predicate; None if it is no join.
@@ -380,42 +370,42 @@ def _split(path: PathExpression) -> tuple[tuple[LocationStep, ...], _Join | None
         if join is None:
             return None
         before = tuple(part for part in step.predicates if part not in dependent)
-        is_whole = isinstance(dependent[0], Comparison)
+        is_whole = isinstance(dependent[0], ast.Comparison)
         later = tuple(dependent[1:] if is_whole else dependent)
-        bare = LocationStep(step.descendant, step.kind, step.test, before, step.axis)
-        is_filter = step.kind is NodeKind.SELF and step.axis is None and not before
+        bare = ast.LocationStep(step.descendant, step.kind, step.test, before, step.axis)
+        is_filter = step.kind is ast.NodeKind.SELF and step.axis is None and not before
         steps = path.steps[:number] if is_filter else (*path.steps[:number], bare)
         return steps, _Join(*join, number, later)
     return path.steps, None
 
 
-def _attribute_step(key: Expression) -> LocationStep | None:
+def _attribute_step(key: ast.Expression) -> ast.LocationStep | None:
     """The step of a key that is an attribute of the item, ``@k`` or ``$b/@k``."""
-    if not isinstance(key, PathExpression) or len(key.steps) != 1:
+    if not isinstance(key, ast.PathExpression) or len(key.steps) != 1:
         return None
     step = key.steps[0]
-    is_of_item = key.origin in (Origin.CONTEXT, Origin.VARIABLE)
+    is_of_item = key.origin in (ast.Origin.CONTEXT, ast.Origin.VARIABLE)
     is_plain = step.axis is None and not step.descendant and not step.predicates
-    return step if is_of_item and is_plain and step.kind is NodeKind.ATTRIBUTE else None
+    return step if is_of_item and is_plain and step.kind is ast.NodeKind.ATTRIBUTE else None
 
 
-def _join_in(predicate: Expression) -> tuple[Expression, Expression] | None:
+def _join_in(predicate: ast.Expression) -> tuple[ast.Expression, ast.Expression] | None:
     """Key and probe of an equality that a predicate is, or is a part of."""
-    for part in split(predicate, And):
+    for part in split(predicate, ast.And):
         match part:
-            case Comparison(left, Operator.EQ, right):
+            case ast.Comparison(left, ast.Operator.EQ, right):
                 for key, probe in ((left, right), (right, left)):
                     if not free_variables(key) and not uses_context(probe):
                         return key, probe
     return None
 
 
-def _join_of(conditions: Iterable[Expression], variable: str, focus: Focus) -> _Join | None:
+def _join_of(conditions: Iterable[ast.Expression], variable: str, focus: Focus) -> _Join | None:
     """Of what depends on the variable alone with what depends on others bound already."""
     for condition in conditions:
-        for part in split(condition, And):
+        for part in split(condition, ast.And):
             match part:
-                case Comparison(left, Operator.EQ, right):
+                case ast.Comparison(left, ast.Operator.EQ, right):
                     for key, probe in ((left, right), (right, left)):
                         if (
                             free_variables(key) == {variable}

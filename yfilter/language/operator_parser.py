@@ -9,27 +9,13 @@ from abc import abstractmethod
 from decimal import Decimal
 from typing import NoReturn
 
+from yfilter.language import query_ast as ast
 from yfilter.language.comparison import GENERAL
 from yfilter.language.constructed_names import lexical_fault
 from yfilter.language.function_library import OPAQUE_TYPES, type_result
 from yfilter.language.functions import TYPES
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser
-from yfilter.language.query_ast import (
-    VALUE_COMPARISONS,
-    And,
-    Cast,
-    Comparison,
-    Expression,
-    FunctionCall,
-    Literal,
-    NodeKind,
-    Operation,
-    Or,
-    SequenceType,
-    SimpleMap,
-    Typed,
-)
 from yfilter.language.suggestions import type_suggestion
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import flat
@@ -44,7 +30,7 @@ _ATOMIC = frozenset((*TYPES, *OPAQUE_TYPES, "xs:anyURI", "xs:float", "xs:anyAtom
 class TypeParser(PathParser):
     """Adds sequence types to names."""
 
-    def sequence_type(self) -> SequenceType:
+    def sequence_type(self) -> ast.SequenceType:
         token = self.lexer.peek()
         if token.kind is not TokenKind.NAME:
             raise self.unexpected("a type")
@@ -53,7 +39,7 @@ class TypeParser(PathParser):
                 self.lexer.take()
                 self.lexer.take()
                 self.expect(")")
-                found = SequenceType(token.text, None, None)
+                found = ast.SequenceType(token.text, None, None)
                 return found if token.text == "empty-sequence" else self._occurring(found)
             if token.text == "function":
                 raise self.no_value(token)
@@ -61,7 +47,7 @@ class TypeParser(PathParser):
                 what = f"there is no type {token.text}()"
                 raise self.refusal("syntax", what, token.offset, "node()")
             kind, test = self._kind_test(token)
-            return self._occurring(SequenceType("node", kind, test))
+            return self._occurring(ast.SequenceType("node", kind, test))
         self.lexer.take()
         local = self.schema_type(token)
         if f"xs:{local}" not in _ATOMIC:
@@ -70,14 +56,14 @@ class TypeParser(PathParser):
             code = "" if is_known or local == "NOTATION" else " (XPST0051)"
             expected = ", ".join(sorted(_ATOMIC))
             raise self.refusal("unsupported", what + code, token.offset, expected)
-        return self._occurring(SequenceType(f"xs:{local}", None, None))
+        return self._occurring(ast.SequenceType(f"xs:{local}", None, None))
 
-    def _occurring(self, item: SequenceType) -> SequenceType:
+    def _occurring(self, item: ast.SequenceType) -> ast.SequenceType:
         token = self.lexer.peek()
         if not token.is_symbol("?", "*", "+"):
             return item
         self.lexer.take()
-        return SequenceType(item.name, item.kind, item.test, token.text)
+        return ast.SequenceType(item.name, item.kind, item.test, token.text)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -87,7 +73,7 @@ class TypeParser(PathParser):
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset(("or",)),
     frozenset(("and",)),
-    frozenset((*GENERAL, *VALUE_COMPARISONS, "is", "<<", ">>")),
+    frozenset((*GENERAL, *ast.VALUE_COMPARISONS, "is", "<<", ">>")),
     frozenset(("||",)),
     frozenset(("to",)),
     frozenset(("+", "-")),
@@ -117,14 +103,14 @@ class OperatorParser(TypeParser):
     """Adds operators to paths and types."""
 
     @abstractmethod
-    def expression(self) -> Expression:
+    def expression(self) -> ast.Expression:
         """What may stand where one value is wanted: a condition, FLWOR, ``if``, ``some``."""
 
     @abstractmethod
-    def arrow_call(self, first: Expression) -> Expression:
+    def arrow_call(self, first: ast.Expression) -> ast.Expression:
         """The call behind ``=>``, with its first argument."""
 
-    def binary(self, least: int) -> Expression:
+    def binary(self, least: int) -> ast.Expression:
         """Operators of the level ``least`` and tighter ones (precedence climbing: one call for
         each operand, not one for each level, since profiles may be nested deeply)."""
         start = self.lexer.peek()
@@ -142,7 +128,7 @@ class OperatorParser(TypeParser):
                 while self._next_level() == level:
                     self._take_operator()
                     parts.append(self.binary(level + 1))
-                left = joined(And if level else Or, parts)
+                left = joined(ast.And if level else ast.Or, parts)
                 if not all(self.kinds_of(part) & _SURE for part in parts):
                     left = self.at(start, left)
                 continue
@@ -154,13 +140,13 @@ class OperatorParser(TypeParser):
     def _calls(self, token: Token) -> bool:
         return token.kind is TokenKind.NAME and self.lexer.after(token).is_symbol("(")
 
-    def _mapped(self) -> Expression:
+    def _mapped(self) -> ast.Expression:
         """A path, or several with ``!`` between them."""
         left = self.path()
         while self.takes("!"):
             outer = self.scope
             self.scope = outer.with_context(self.kinds_of(left) or ANYTHING)
-            left = SimpleMap(left, self.path())
+            left = ast.SimpleMap(left, self.path())
             self.scope = outer
         return left
 
@@ -175,15 +161,15 @@ class OperatorParser(TypeParser):
         return self.lexer.take()
 
     def _joined(
-        self, start: Token, left: Expression, token: Token, right: Expression
-    ) -> Expression:
+        self, start: Token, left: ast.Expression, token: Token, right: ast.Expression
+    ) -> ast.Expression:
         if token.text == "||":
-            return self.at(token, FunctionCall("concat", (left, right)))
+            return self.at(token, ast.FunctionCall("concat", (left, right)))
         self._check_operands(start, left, token, right)
         if token.text in GENERAL:
-            return Comparison(left, GENERAL[token.text], right)
+            return ast.Comparison(left, GENERAL[token.text], right)
         name = "|" if token.text == "union" else token.text
-        return self.at(token, Operation(name, (left, right)))
+        return self.at(token, ast.Operation(name, (left, right)))
 
     def _refuse_another(self, level: int) -> None:
         following = self.lexer.peek()
@@ -206,7 +192,7 @@ class OperatorParser(TypeParser):
     # -- what operators can join
 
     def _check_operands(
-        self, start: Token, left: Expression, operator: Token, right: Expression
+        self, start: Token, left: ast.Expression, operator: Token, right: ast.Expression
     ) -> None:
         one, other = self.kinds_of(left), self.kinds_of(right)
         text = operator.text
@@ -254,13 +240,13 @@ class OperatorParser(TypeParser):
 
     # -- casts and signs
 
-    def _cast(self, operand: Expression) -> Expression:
+    def _cast(self, operand: ast.Expression) -> ast.Expression:
         while self.lexer.peek().is_word(*_TYPE_OPERATORS):
             place = self.lexer.take()
             word = place.text
             if word in ("instance", "treat"):
                 self.expect_word("as" if word == "treat" else "of")
-                operand = self.at(place, Typed(operand, self.sequence_type(), word == "treat"))
+                operand = self.at(place, ast.Typed(operand, self.sequence_type(), word == "treat"))
                 continue
             castable = word == "castable"
             self.expect_word("as")
@@ -270,11 +256,11 @@ class OperatorParser(TypeParser):
                 self._refuse_type(token, local)
             optional = self.takes("?")
             if local == "QName":
-                is_known = isinstance(operand, Literal) and isinstance(operand.value, str)
+                is_known = isinstance(operand, ast.Literal) and isinstance(operand.value, str)
                 operand = self.as_qname(operand, token, castable=castable)
                 if castable and is_known:
                     continue
-            operand = self.at(place, Cast(operand, f"xs:{local}", optional, castable))
+            operand = self.at(place, ast.Cast(operand, f"xs:{local}", optional, castable))
         return operand
 
     def _refuse_type(self, token: Token, local: str) -> NoReturn:
@@ -285,16 +271,18 @@ class OperatorParser(TypeParser):
         what = f"{token} is no type that can be cast to{code}"
         raise self.refusal("unsupported", what, token.offset, type_suggestion(token.text))
 
-    def as_qname(self, operand: Expression, place: Token, *, castable: bool = False) -> Expression:
+    def as_qname(
+        self, operand: ast.Expression, place: Token, *, castable: bool = False
+    ) -> ast.Expression:
         """The operand of a cast to xs:QName: what the prefix of a name means is known here, so one
         that is written down is ``QName("uri", "name")``; ``castable``: whether it is one."""
-        if isinstance(operand, Literal) and isinstance(operand.value, str):
+        if isinstance(operand, ast.Literal) and isinstance(operand.value, str):
             text = operand.value.strip(" \t\n\r")
             prefix, _, _ = text.rpartition(":")
-            is_name = not lexical_fault(text, NodeKind.ELEMENT)
+            is_name = not lexical_fault(text, ast.NodeKind.ELEMENT)
             namespace = self.scope.namespaces.get(prefix) if is_name else None
             if castable:
-                return FunctionCall("false" if namespace is None else "true", ())
+                return ast.FunctionCall("false" if namespace is None else "true", ())
             if not is_name:
                 what = f"{text[:80]!r} is no name (FORG0001)"
                 raise self.refusal("name", what, place.offset, "a name")
@@ -302,14 +290,14 @@ class OperatorParser(TypeParser):
                 what = f"the prefix '{prefix}' is not declared (FONS0004)"
                 wanted = f'declare namespace {prefix} = "…"; at the start of the profile'
                 raise self.refusal("name", what, place.offset, wanted)
-            return FunctionCall("QName", (Literal(namespace), Literal(text)))
+            return ast.FunctionCall("QName", (ast.Literal(namespace), ast.Literal(text)))
         if self.kinds_of(operand) & (NODES | ItemKind.STRING):
             raise self.unsupported(
                 "a name that is not written down, as an xs:QName, is", place, "QName(uri, name)"
             )
         return operand
 
-    def _unary(self) -> Expression:
+    def _unary(self) -> ast.Expression:
         first = self.lexer.peek()
         negative = False
         signs = 0
@@ -326,15 +314,15 @@ class OperatorParser(TypeParser):
             is_number = not signs or self.kinds_of(operand) == ItemKind.NUMBER
             if is_number:
                 return operand
-            negated = self.at(first, Operation("negate", (operand,)))
-            return self.at(first, Operation("negate", (negated,)))
-        if isinstance(operand, Literal) and not isinstance(operand.value, str):
+            negated = self.at(first, ast.Operation("negate", (operand,)))
+            return self.at(first, ast.Operation("negate", (negated,)))
+        if isinstance(operand, ast.Literal) and not isinstance(operand.value, str):
             # An integer or a decimal has no negative zero.
             value = operand.value
             if value == 0 and not isinstance(value, float):
                 return operand
-            return Literal(value.copy_negate() if isinstance(value, Decimal) else -value)
-        return self.at(first, Operation("negate", (operand,)))
+            return ast.Literal(value.copy_negate() if isinstance(value, Decimal) else -value)
+        return self.at(first, ast.Operation("negate", (operand,)))
 
 
 _SURE = NODES | ItemKind.BOOLEAN  # of other values alone some have no effective boolean value
@@ -357,6 +345,6 @@ _SINGLE = (ItemKind.STRING, ItemKind.NUMBER, ItemKind.DATE, ItemKind.DATE_TIME)
 _PAIRS_OF_KINDS = frozenset(one | other for one in _SINGLE for other in _SINGLE if one is not other)
 
 
-def joined(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
+def joined(kind: type[ast.And] | type[ast.Or], parts: list[ast.Expression]) -> ast.Expression:
     """One And or Or of all parts; parts of the same kind become parts of the whole."""
     return parts[0] if len(parts) == 1 else kind(flat(parts, kind))

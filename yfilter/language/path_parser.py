@@ -10,6 +10,7 @@ from typing import NoReturn, TypeVar
 
 from formats.characters import is_colonless_name
 from yfilter.errors import ProfileRefused
+from yfilter.language import query_ast as ast
 from yfilter.language.function_library import type_result
 from yfilter.language.functions import LEFT_OUT
 from yfilter.language.item_kinds import (
@@ -30,19 +31,6 @@ from yfilter.language.namespaces import (
 from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
 from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
-from yfilter.language.query_ast import (
-    ANY,
-    ANY_NAME,
-    Axis,
-    Expression,
-    LocationStep,
-    Mapped,
-    NameTest,
-    NodeKind,
-    Origin,
-    PathExpression,
-    UserCall,
-)
 from yfilter.language.query_lexer import FUNCTIONS_PLACE, NO_FUNCTION_VALUE, Lexer
 from yfilter.language.references import expand_references
 from yfilter.language.suggestions import instead_of
@@ -51,24 +39,24 @@ from yfilter.language.tokens import Token, TokenKind, TokenParser
 MESSAGE_VARIABLE = "msg"
 
 KIND_TESTS = {
-    "text": NodeKind.TEXT,
-    "node": NodeKind.NODE,
-    "comment": NodeKind.COMMENT,
-    "element": NodeKind.ELEMENT,
-    "attribute": NodeKind.ATTRIBUTE,
-    "processing-instruction": NodeKind.PROCESSING_INSTRUCTION,
-    "document-node": NodeKind.DOCUMENT,
+    "text": ast.NodeKind.TEXT,
+    "node": ast.NodeKind.NODE,
+    "comment": ast.NodeKind.COMMENT,
+    "element": ast.NodeKind.ELEMENT,
+    "attribute": ast.NodeKind.ATTRIBUTE,
+    "processing-instruction": ast.NodeKind.PROCESSING_INSTRUCTION,
+    "document-node": ast.NodeKind.DOCUMENT,
 }
 # Types that all nodes of messages have.
 _UNTYPED = {
-    NodeKind.ELEMENT: ("untyped", "anyType"),
-    NodeKind.ATTRIBUTE: ("untypedAtomic", "anyAtomicType", "anySimpleType", "anyType"),
+    ast.NodeKind.ELEMENT: ("untyped", "anyType"),
+    ast.NodeKind.ATTRIBUTE: ("untypedAtomic", "anyAtomicType", "anySimpleType", "anyType"),
 }
 _TYPES = frozenset(name for names in _UNTYPED.values() for name in names)
 SCHEMA_TESTS = frozenset(("schema-element", "schema-attribute"))
-_AXES = {axis.value: axis for axis in Axis}
+_AXES = {axis.value: axis for axis in ast.Axis}
 _STEP = "a step: a name, '*', '@name', 'text()', '.' or '..'"
-Placed = TypeVar("Placed", bound=Expression)
+Placed = TypeVar("Placed", bound=ast.Expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +101,29 @@ class PathParser(TokenParser):
         self.scope = Scope(dict(INITIAL_NAMESPACES), {})
         self.function_namespace = FUNCTION_NAMESPACE  # of a call without a prefix
         # Declared variables: with its size what stands where the name does, None for a call.
-        self.declared: dict[str, tuple[Expression, int] | None] = {}
+        self.declared: dict[str, tuple[ast.Expression, int] | None] = {}
         self.renamed: dict[str, str] = {}  # variables in the tree: what the text calls them
         # Variables that are in no tree: what stands where the name does.
-        self.stands_for: dict[str, Expression | FunctionText] = {}
+        self.stands_for: dict[str, ast.Expression | FunctionText] = {}
         self.hidden: frozenset[str] = frozenset()  # variables around that the text cannot name
         self.strips_space = True  # of constructors, where it is alone between tags and braces
         self.empty_greatest = False  # in order by, where nothing is said
         self._steps = 0
-        self._places: dict[int, tuple[Expression, int]] = {}  # by the identity of what is there
+        self._places: dict[int, tuple[ast.Expression, int]] = {}  # by the identity of what is there
 
     @abstractmethod
-    def condition(self) -> Expression:
+    def condition(self) -> ast.Expression:
         """A whole condition, as it may stand in a predicate."""
 
     @abstractmethod
-    def primary(self) -> Expression | None:
+    def primary(self) -> ast.Expression | None:
         """What is no axis step: a literal, a call, parentheses, a constructor; None if none."""
 
-    def path(self) -> Expression:
+    def path(self) -> ast.Expression:
         """A path with any origin, or a primary expression alone; the next token begins it."""
         start = self.lexer.peek()
         if start.text in _SLASHES:
-            current: Expression = PathExpression(Origin.MESSAGE, ())
+            current: ast.Expression = ast.PathExpression(ast.Origin.MESSAGE, ())
             if start.text == "/":
                 following = self.lexer.peek_second()
                 if not self._begins_step(following):
@@ -151,7 +139,7 @@ class PathParser(TokenParser):
                 current, kinds = self._next_step(current, kinds, slash.text == "//")
         return current
 
-    def kinds_of(self, expression: Expression) -> Kinds:
+    def kinds_of(self, expression: ast.Expression) -> Kinds:
         return kinds_of(expression, self.scope.variables, self.scope.context)
 
     def at(self, place: Token, expression: Placed) -> Placed:
@@ -159,7 +147,7 @@ class PathParser(TokenParser):
         self._places[id(expression)] = expression, place.offset
         return expression
 
-    def place_of(self, parts: Iterable[Expression]) -> int:
+    def place_of(self, parts: Iterable[ast.Expression]) -> int:
         """The place of the innermost of expressions in each other that has one."""
         places = [self._places[id(part)][1] for part in parts if id(part) in self._places]
         return places[-1] if places else 0
@@ -213,7 +201,7 @@ class PathParser(TokenParser):
         return self.checked_uri(" ".join(uri.split()), token.offset)
 
     def checked_uri(self, uri: str, offset: int) -> str:
-        if uri == ANY:
+        if uri == ast.ANY:
             raise self.refusal("syntax", "'*' is not a namespace", offset, "the URI of a namespace")
         if len(uri) > self.limits.uri_max:
             raise self.refusal(
@@ -232,12 +220,12 @@ class PathParser(TokenParser):
             return token.text in ("*", "@", ".", "..", "(", "<")
         return token.kind is not TokenKind.END
 
-    def _first_step(self, start: Token) -> Expression:
+    def _first_step(self, start: Token) -> ast.Expression:
         origin = self._origin() or self.primary()
         if origin is not None:
             if self.lexer.peek().text == "[":
                 kinds = self.kinds_of(origin)
-                step = LocationStep(False, NodeKind.SELF, None, self._predicates(kinds))
+                step = ast.LocationStep(False, ast.NodeKind.SELF, None, self._predicates(kinds))
                 return with_filter(origin, step)
             return origin
         if not self.scope.context:
@@ -252,8 +240,8 @@ class PathParser(TokenParser):
         return with_step(_CONTEXT, self._step(self.scope.context, descendant=False))
 
     def _next_step(
-        self, current: Expression, kinds: Kinds, descendant: bool
-    ) -> tuple[Expression, Kinds]:
+        self, current: ast.Expression, kinds: Kinds, descendant: bool
+    ) -> tuple[ast.Expression, Kinds]:
         """``current``, which is of ``kinds``, with the step behind ``/`` or ``//``; its kinds."""
         if not self._is_plain_step():
             outer = self.scope
@@ -262,14 +250,14 @@ class PathParser(TokenParser):
             right = self._inner_primary()
             self.scope = outer
             if right is not None:
-                mapped = Mapped(deep, right)
+                mapped = ast.Mapped(deep, right)
                 return mapped, self.kinds_of(mapped)
         token = self.lexer.peek()
         step = self._step(kinds, descendant)
         current = with_step(current, step)
-        if isinstance(current, PathExpression):
+        if isinstance(current, ast.PathExpression):
             self._count_steps(0, token, len(current.steps))
-        if step.axis is None and step.kind is NodeKind.ELEMENT:
+        if step.axis is None and step.kind is ast.NodeKind.ELEMENT:
             return current, kinds_after(kinds, step.kind, descendant)
         return current, self.kinds_of(current)
 
@@ -285,24 +273,24 @@ class PathParser(TokenParser):
             token.kind is TokenKind.SYMBOL and token.text not in ("(", "<")
         )
 
-    def _inner_primary(self) -> Expression | None:
+    def _inner_primary(self) -> ast.Expression | None:
         """A step that is an expression, with its filters."""
         is_variable = self.lexer.peek().kind is TokenKind.VARIABLE
         primary = self._origin() if is_variable else self.primary()
         if primary is not None and self.lexer.peek().text == "[":
-            step = LocationStep(
-                False, NodeKind.SELF, None, self._predicates(self.kinds_of(primary))
+            step = ast.LocationStep(
+                False, ast.NodeKind.SELF, None, self._predicates(self.kinds_of(primary))
             )
             return with_filter(primary, step)
         return primary
 
-    def _origin(self) -> Expression | None:
+    def _origin(self) -> ast.Expression | None:
         """A variable or ``.``, where a path can start; what a declared variable stands for."""
         token = self.lexer.peek()
         if token.kind is TokenKind.VARIABLE:
             self.lexer.take()
             if token.text == MESSAGE_VARIABLE:
-                return PathExpression(Origin.MESSAGE, ())
+                return ast.PathExpression(ast.Origin.MESSAGE, ())
             name = self.bound_name(self.variable_name(token))
             if name in self.stands_for:
                 return self.meaning(name, token)
@@ -310,7 +298,7 @@ class PathParser(TokenParser):
                 if name in self.declared:
                     return self._declared_value(name, token)
                 self._refuse_variable(token)
-            return PathExpression(Origin.VARIABLE, (), name)
+            return ast.PathExpression(ast.Origin.VARIABLE, (), name)
         if token.text == "." and self.scope.context:
             self.lexer.take()
             return _CONTEXT
@@ -330,14 +318,14 @@ class PathParser(TokenParser):
         return "" if name in self.hidden else name
 
     @abstractmethod
-    def meaning(self, name: str, token: Token) -> Expression:
+    def meaning(self, name: str, token: Token) -> ast.Expression:
         """What a name of ``stands_for`` means; the name has been taken."""
 
     @abstractmethod
-    def variable_call(self, name: str) -> UserCall:
+    def variable_call(self, name: str) -> ast.UserCall:
         """A declared variable that is evaluated once."""
 
-    def _declared_value(self, name: str, token: Token) -> Expression:
+    def _declared_value(self, name: str, token: Token) -> ast.Expression:
         """In its place; what that makes of the text counts as if it were written there."""
         declared = self.declared[name]
         if declared is None:
@@ -366,18 +354,18 @@ class PathParser(TokenParser):
         if kinds and not kinds & NODES:
             raise self.refusal("type", f"{token} needs nodes, this is a value", token.offset)
 
-    def _step(self, kinds: Kinds, descendant: bool) -> LocationStep:
+    def _step(self, kinds: Kinds, descendant: bool) -> ast.LocationStep:
         token = self.lexer.peek()
         self._count_steps(1, token)
         is_child = token.text == "child" and self.lexer.peek_second().text == "::"
         axis = self._axis()
         kind, test = self._node_test(axis)
-        if is_child and kind in (NodeKind.ATTRIBUTE, NodeKind.SELF, NodeKind.PARENT):
+        if is_child and kind in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.SELF, ast.NodeKind.PARENT):
             raise self.refusal("type", "no child is selected by this", token.offset, "a name")
-        step = LocationStep(descendant, kind, test, (), axis)
+        step = ast.LocationStep(descendant, kind, test, (), axis)
         if axis is not None:
             step = normal(step)
-        if descendant and (step.axis or kind in (NodeKind.SELF, NodeKind.PARENT)):
+        if descendant and (step.axis or kind in (ast.NodeKind.SELF, ast.NodeKind.PARENT)):
             kinds = kinds_after_step(kinds, ANY_DEPTH)
         selected = kinds_after_step(kinds, step)
         if kinds and not selected and self.limits.idle_paths_refused:
@@ -386,10 +374,10 @@ class PathParser(TokenParser):
         if not predicates:
             return step
         if step.axis is not axis and any(map(is_positional, predicates)):
-            return LocationStep(descendant, kind, test, predicates, axis)
-        return LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
+            return ast.LocationStep(descendant, kind, test, predicates, axis)
+        return ast.LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
 
-    def _axis(self) -> Axis | None:
+    def _axis(self) -> ast.Axis | None:
         """An axis written out, taken; child and attribute are the kinds of their steps."""
         token = self.lexer.peek()
         if token.kind is not TokenKind.NAME or self.lexer.peek_second().text != "::":
@@ -416,36 +404,36 @@ class PathParser(TokenParser):
         self.lexer.take()
         return axis
 
-    def _node_test(self, axis: Axis | None) -> tuple[NodeKind, NameTest | None]:
+    def _node_test(self, axis: ast.Axis | None) -> tuple[ast.NodeKind, ast.NameTest | None]:
         token = self.lexer.peek()
         if axis is None:
             if token.text == ".":
                 self.lexer.take()
-                return NodeKind.SELF, None
+                return ast.NodeKind.SELF, None
             if token.text == "..":
                 self.lexer.take()
-                return NodeKind.PARENT, None
+                return ast.NodeKind.PARENT, None
             if token.text in ("@", "::"):
                 self.lexer.take()
                 return self._attribute_test()
         if token.kind is TokenKind.NAME and self.lexer.peek_second().text == "(":
             return self._kind_test(token)
-        return NodeKind.ELEMENT, self._name_test(attribute=False)
+        return ast.NodeKind.ELEMENT, self._name_test(attribute=False)
 
-    def _attribute_test(self) -> tuple[NodeKind, NameTest | None]:
+    def _attribute_test(self) -> tuple[ast.NodeKind, ast.NameTest | None]:
         token = self.lexer.peek()
         if token.kind is TokenKind.NAME and self.lexer.peek_second().is_symbol("("):
             kind, test = self._kind_test(token, attribute=True)
-            if kind not in (NodeKind.ATTRIBUTE, NodeKind.NODE):
+            if kind not in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.NODE):
                 raise self.refusal(
                     "type", f"{token} can never select an attribute", token.offset, "a name or '*'"
                 )
-            return NodeKind.ATTRIBUTE, test or ANY_NAME
-        return NodeKind.ATTRIBUTE, self._name_test(attribute=True)
+            return ast.NodeKind.ATTRIBUTE, test or ast.ANY_NAME
+        return ast.NodeKind.ATTRIBUTE, self._name_test(attribute=True)
 
     def _kind_test(
         self, token: Token, *, attribute: bool = False
-    ) -> tuple[NodeKind, NameTest | None]:
+    ) -> tuple[ast.NodeKind, ast.NameTest | None]:
         kind = KIND_TESTS.get(token.text)
         if token.text in SCHEMA_TESTS:
             self._refuse_schema_test()
@@ -456,8 +444,8 @@ class PathParser(TokenParser):
         self.lexer.take()
         self.lexer.take()
         inside = self.lexer.peek()
-        test = ANY_NAME if kind in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE) else None
-        if kind is NodeKind.PROCESSING_INSTRUCTION and not inside.is_symbol(")"):
+        test = ast.ANY_NAME if kind in (ast.NodeKind.ELEMENT, ast.NodeKind.ATTRIBUTE) else None
+        if kind is ast.NodeKind.PROCESSING_INSTRUCTION and not inside.is_symbol(")"):
             target = self.lexer.take()
             is_string = target.kind is TokenKind.STRING
             if not is_string and (target.kind is not TokenKind.NAME or ":" in target.text):
@@ -465,12 +453,12 @@ class PathParser(TokenParser):
             name = " ".join(self.string_value(target).split()) if is_string else target.text
             if not is_colonless_name(name):
                 raise self.refusal("type", "this is no target", target.offset, "a name without ':'")
-            test = NameTest("", name)
+            test = ast.NameTest("", name)
         elif test is not None and not inside.is_symbol(")"):
-            test = self._name_test(attribute=attribute or kind is NodeKind.ATTRIBUTE)
+            test = self._name_test(attribute=attribute or kind is ast.NodeKind.ATTRIBUTE)
             if self.lexer.peek().is_symbol(","):
                 self._type_of_test(self.lexer.take(), kind)
-        if kind is NodeKind.DOCUMENT and inside.is_word("element", "schema-element"):
+        if kind is ast.NodeKind.DOCUMENT and inside.is_word("element", "schema-element"):
             self._kind_test(inside)
             raise self.unsupported("a test in document-node() is", inside, "')'")
         self.expect(")")
@@ -487,7 +475,7 @@ class PathParser(TokenParser):
         what = f"{word.text}({token.text}) is declared by no schema (XPST0008)"
         raise self.refusal("unsupported", what, word.offset, "element() or attribute()")
 
-    def _type_of_test(self, place: Token, kind: NodeKind) -> None:
+    def _type_of_test(self, place: Token, kind: ast.NodeKind) -> None:
         """``element(a, xs:untyped)``: what every element, or attribute, of a message is."""
         token = self.lexer.take()
         local = self.schema_type(token)
@@ -496,14 +484,14 @@ class PathParser(TokenParser):
                 raise self.unsupported("a type in a test is", place, "the name alone")
             what = f"there is no type {token.text} (XPST0008)"
             raise self.refusal("unsupported", what, place.offset, "the name alone")
-        if kind is NodeKind.ELEMENT:
+        if kind is ast.NodeKind.ELEMENT:
             self.takes("?")
 
-    def _name_test(self, *, attribute: bool) -> NameTest:
+    def _name_test(self, *, attribute: bool) -> ast.NameTest:
         token = self.lexer.peek()
         if token.text == "*":
             self.lexer.take()
-            return ANY_NAME
+            return ast.ANY_NAME
         if token.kind is not TokenKind.NAME:
             what = "the name of an attribute" if attribute else "a step"
             raise self.unexpected(f"{what}: a name or '*'" if attribute else _STEP)
@@ -511,13 +499,13 @@ class PathParser(TokenParser):
         if token.text.startswith("*:"):
             if token.text == "*:*":
                 raise self.refusal("syntax", "'*:*' is not a name test", token.offset, "'*'")
-            return NameTest(ANY, token.text[2:])
-        return NameTest(*self.resolved(token, "" if attribute else self.scope.namespaces[""]))
+            return ast.NameTest(ast.ANY, token.text[2:])
+        return ast.NameTest(*self.resolved(token, "" if attribute else self.scope.namespaces[""]))
 
-    def _predicates(self, context: Kinds) -> tuple[Expression, ...]:
+    def _predicates(self, context: Kinds) -> tuple[ast.Expression, ...]:
         if self.lexer.peek().text != "[":
             return ()
-        predicates: list[Expression] = []
+        predicates: list[ast.Expression] = []
         outer = self.scope
         while self.lexer.peek().text == "[":
             self.enter(self.lexer.take())
@@ -532,4 +520,4 @@ class PathParser(TokenParser):
 
 
 _SLASHES = frozenset(("/", "//"))
-_CONTEXT = PathExpression(Origin.CONTEXT, ())
+_CONTEXT = ast.PathExpression(ast.Origin.CONTEXT, ())

@@ -14,46 +14,31 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from yfilter.language import query_ast as ast
 from yfilter.language.function_library import signature_of
 from yfilter.language.functions import ResultKind
-from yfilter.language.query_ast import (
-    And,
-    Cast,
-    Conditional,
-    Expression,
-    Flwor,
-    FunctionCall,
-    Literal,
-    LocationStep,
-    Mapped,
-    NodeKind,
-    Operation,
-    Origin,
-    PathExpression,
-    Sequence,
-    SimpleMap,
-    Transform,
-    TryCatch,
-    Typed,
-    Typeswitch,
-    UserCall,
-)
 from yfilter.language.subexpressions import same_focus
 from yfilter.language.trees import by_identity, flat
 
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to", "negate"))
 _PLAIN_KINDS = frozenset(
-    (NodeKind.ELEMENT, NodeKind.ATTRIBUTE, NodeKind.TEXT, NodeKind.SELF, NodeKind.PARENT)
+    (
+        ast.NodeKind.ELEMENT,
+        ast.NodeKind.ATTRIBUTE,
+        ast.NodeKind.TEXT,
+        ast.NodeKind.SELF,
+        ast.NodeKind.PARENT,
+    )
 )
 
 
 @by_identity(2_048)
-def is_positional(predicate: Expression) -> bool:
+def is_positional(predicate: ast.Expression) -> bool:
     """Whether a predicate depends on more than its node, as far as its text tells."""
     return may_be_number(predicate) or uses_position(predicate)
 
 
-def divided(path: PathExpression) -> tuple[PathExpression, Expression | None]:
+def divided(path: ast.PathExpression) -> tuple[ast.PathExpression, ast.Expression | None]:
     """A path without the last conditions of its last step, and these."""
     last = path.steps[-1]
     kept = len(last.predicates)
@@ -64,49 +49,51 @@ def divided(path: PathExpression) -> tuple[PathExpression, Expression | None]:
     base_path = replace(path, steps=(*path.steps[:-1], base))
     if len(conditions) < 2:
         return base_path, conditions[0] if conditions else None
-    return base_path, And(flat(conditions, And))
+    return base_path, ast.And(flat(conditions, ast.And))
 
 
-def may_be_number(expression: Expression) -> bool:
+def may_be_number(expression: ast.Expression) -> bool:
     """Whether the value can be a number, which in brackets would be a position."""
     match expression:
-        case Literal(value):
+        case ast.Literal(value):
             return not isinstance(value, str)
-        case FunctionCall(name):
+        case ast.FunctionCall(name):
             signature = signature_of(name)
             return signature is None or signature.result in (ResultKind.NUMBER, ResultKind.ANY)
-        case Operation(name):
+        case ast.Operation(name):
             return name in _ARITHMETIC
-        case Conditional(_, consequence, alternative):
+        case ast.Conditional(_, consequence, alternative):
             return may_be_number(consequence) or may_be_number(alternative)
-        case Sequence(parts):
+        case ast.Sequence(parts):
             return any(map(may_be_number, parts))
-        case PathExpression(Origin.VARIABLE, steps) | PathExpression(Origin.EXPRESSION, steps):
-            return all(step.kind is NodeKind.SELF for step in steps)
-        case Mapped(_, right) | SimpleMap(_, right):
+        case ast.PathExpression(ast.Origin.VARIABLE, steps) | ast.PathExpression(
+            ast.Origin.EXPRESSION, steps
+        ):
+            return all(step.kind is ast.NodeKind.SELF for step in steps)
+        case ast.Mapped(_, right) | ast.SimpleMap(_, right):
             return may_be_number(right)
-        case Flwor() | Transform():
+        case ast.Flwor() | ast.Transform():
             return may_be_number(expression.result)
-        case Typeswitch(_, cases):
+        case ast.Typeswitch(_, cases):
             return any(may_be_number(case.result) for case in cases)
-        case UserCall() | TryCatch():
+        case ast.UserCall() | ast.TryCatch():
             return True
-        case Typed(operand):
+        case ast.Typed(operand):
             return expression.treat and may_be_number(operand)
-        case Cast():
+        case ast.Cast():
             return not expression.castable
         case _:
             return False
 
 
-def uses_position(expression: Expression) -> bool:
+def uses_position(expression: ast.Expression) -> bool:
     """Whether position() or last() of the expression's own focus occurs in it."""
-    if isinstance(expression, FunctionCall) and expression.name in ("position", "last"):
+    if isinstance(expression, ast.FunctionCall) and expression.name in ("position", "last"):
         return True
     return any(map(uses_position, same_focus(expression)))
 
 
-def is_plain_step(step: LocationStep) -> bool:
+def is_plain_step(step: ast.LocationStep) -> bool:
     """Whether the engine may take the step apart."""
     return (
         step.axis is None
@@ -121,18 +108,18 @@ class Downward(NamedTuple):
     ``exact``: just that.  ``cut``: it ends before the other one does, at other nodes.
     """
 
-    path: PathExpression
+    path: ast.PathExpression
     exact: bool
     cut: bool
 
 
-def downward(path: PathExpression) -> Downward:
+def downward(path: ast.PathExpression) -> Downward:
     """What is left of a path without positions, without axes that do not lead down, and without
     ``..``, which is said as a condition where it can be."""
-    steps: list[LocationStep] = []
+    steps: list[ast.LocationStep] = []
     exact, cut = True, False
     for step in path.steps:
-        is_filter = step.kind is NodeKind.SELF and step.axis is None
+        is_filter = step.kind is ast.NodeKind.SELF and step.axis is None
         if step.axis is not None or step.kind not in _PLAIN_KINDS or (is_filter and not steps):
             cut = not is_filter
             exact = False
@@ -146,37 +133,37 @@ def downward(path: PathExpression) -> Downward:
         steps.append(step)
     folded = fold_parents(tuple(steps))
     for index, step in enumerate(folded):
-        if step.kind in (NodeKind.PARENT, NodeKind.SELF):
+        if step.kind in (ast.NodeKind.PARENT, ast.NodeKind.SELF):
             folded, exact, cut = folded[:index], False, True
             break
     left = path if folded == path.steps else replace(path, steps=folded)
     return Downward(left, exact, cut or not folded)
 
 
-def fold_parents(steps: tuple[LocationStep, ...]) -> tuple[LocationStep, ...]:
+def fold_parents(steps: tuple[ast.LocationStep, ...]) -> tuple[ast.LocationStep, ...]:
     """The same path with ``..`` after a child step said as a predicate: ``a/b/..`` is ``a[b]``.
 
     Only the first step of the result can be ``.[…]``; ``..`` stays where it leads above the
     origin, or after ``//``, whose steps have more than one way up.
     """
-    folded: list[LocationStep] = []
+    folded: list[ast.LocationStep] = []
     for step in steps:
         last = folded[-1] if folded else None
-        if step.kind is NodeKind.SELF and last is not None:
+        if step.kind is ast.NodeKind.SELF and last is not None:
             folded[-1] = replace(last, predicates=last.predicates + step.predicates)
         elif (
-            step.kind is NodeKind.PARENT
+            step.kind is ast.NodeKind.PARENT
             and last is not None
             and not last.descendant
-            and last.kind not in (NodeKind.PARENT, NodeKind.SELF)
+            and last.kind not in (ast.NodeKind.PARENT, ast.NodeKind.SELF)
         ):
             folded.pop()
-            predicates = (PathExpression(Origin.CONTEXT, (last,)), *step.predicates)
+            predicates = (ast.PathExpression(ast.Origin.CONTEXT, (last,)), *step.predicates)
             if folded:
                 upper = folded[-1]
                 folded[-1] = replace(upper, predicates=upper.predicates + predicates)
             else:
-                folded.append(LocationStep(False, NodeKind.SELF, None, predicates))
+                folded.append(ast.LocationStep(False, ast.NodeKind.SELF, None, predicates))
         else:
             folded.append(step)
     return tuple(folded)

@@ -34,6 +34,7 @@ from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.errors import ProfileRefused
 from yfilter.graph import graph_query
 from yfilter.graph.graph_query import is_graph_query
+from yfilter.language import query_ast as ast
 from yfilter.language.constants import constants_in, first_fault, may_be_fault
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of, type_result
@@ -108,43 +109,6 @@ from yfilter.language.profile_limits import (
     ProfileLimits,
     checked_text,
 )
-from yfilter.language.query_ast import (
-    ERROR_VARIABLES,
-    And,
-    CatchClause,
-    Clause,
-    Computed,
-    Conditional,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionCall,
-    FunctionDeclaration,
-    Grouping,
-    LetClause,
-    Literal,
-    Markup,
-    NodeKind,
-    Or,
-    OrderKey,
-    Origin,
-    PathExpression,
-    Profile,
-    Quantified,
-    Sequence,
-    SequenceType,
-    SimpleMap,
-    Transform,
-    TryCatch,
-    TypeCase,
-    Typed,
-    Typeswitch,
-    Update,
-    UpdateKind,
-    UserCall,
-    WhereClause,
-)
 from yfilter.language.query_lexer import NCNAME, WHITE_SPACE
 from yfilter.language.query_text import unparse
 from yfilter.language.references import expand_references, read_reference
@@ -198,7 +162,7 @@ _COLLATED = {
     **dict.fromkeys(("compare", "contains", "starts-with", "ends-with", "deep-equal"), 3),
     **dict.fromkeys(("substring-before", "substring-after", "index-of", "contains-token"), 3),
 }
-_ONE_VALUE = SequenceType("xs:anyAtomicType", None, None, "?")
+_ONE_VALUE = ast.SequenceType("xs:anyAtomicType", None, None, "?")
 _NUMBER_LENGTH_MAX = 64
 _OPERAND = "a path, a literal or a function call"
 
@@ -207,19 +171,19 @@ class ConditionParser(OperatorParser):
     """Adds values and conditions to operators."""
 
     @abstractmethod
-    def construction(self) -> Expression | None:
+    def construction(self) -> ast.Expression | None:
         """A constructor or a FLWOR expression, if the next token begins one."""
 
     @abstractmethod
-    def direct_constructor(self) -> Expression:
+    def direct_constructor(self) -> ast.Expression:
         """A constructor in the form of XML; the next token is its ``<``."""
 
     @abstractmethod
-    def updating(self) -> Expression | None:
+    def updating(self) -> ast.Expression | None:
         """``copy … modify … return …``, or an updating expression, if the next token begins one."""
 
     @abstractmethod
-    def user_call(self, given: tuple[Expression, ...] = ()) -> UserCall | None:
+    def user_call(self, given: tuple[ast.Expression, ...] = ()) -> ast.UserCall | None:
         """A call of a declared function, if the next token is the name of one."""
 
     # Of the whole profile, with their flags, and what they come to; see ProfileLimits.
@@ -227,15 +191,15 @@ class ConditionParser(OperatorParser):
     _ranges = 0
     base_uri: str | None = None  # as the prolog declares it
 
-    def condition(self) -> Expression:
+    def condition(self) -> ast.Expression:
         return self.sequence()
 
-    def sequence(self) -> Expression:
+    def sequence(self) -> ast.Expression:
         """One expression, or several with commas between them."""
         parts = self.listed(self.expression)
-        return parts[0] if len(parts) == 1 else Sequence(flat(parts, Sequence))
+        return parts[0] if len(parts) == 1 else ast.Sequence(flat(parts, ast.Sequence))
 
-    def enclosed(self, opening: str = "{", *, may_be_empty: bool = False) -> Expression:
+    def enclosed(self, opening: str = "{", *, may_be_empty: bool = False) -> ast.Expression:
         """A sequence in braces, or in parentheses."""
         self.expect(opening)
         if opening == "(" and (found := _LISTED.match(self.lexer.text, self.lexer.offset)):
@@ -243,11 +207,11 @@ class ConditionParser(OperatorParser):
             return _listed(found[1])
         closing = "}" if opening == "{" else ")"
         is_empty = may_be_empty and self.lexer.peek().is_symbol(closing)
-        inside = Sequence(()) if is_empty else self.sequence()
+        inside = ast.Sequence(()) if is_empty else self.sequence()
         self.expect(closing, " or an operator")
         return inside
 
-    def expression(self) -> Expression:
+    def expression(self) -> ast.Expression:
         token = self.lexer.peek()
         if token.text in _OPENING_WORDS and token.kind is TokenKind.NAME:
             following = self.lexer.peek_second()
@@ -273,11 +237,11 @@ class ConditionParser(OperatorParser):
         self.refuse_operator()
         return found
 
-    def primary(self) -> Expression | None:
+    def primary(self) -> ast.Expression | None:
         """What a path may start with that is neither a variable nor a step; None if none."""
         token = self.lexer.peek()
         if token.kind is TokenKind.STRING:
-            return Literal(self.string_value(self.lexer.take()))
+            return ast.Literal(self.string_value(self.lexer.take()))
         if token.kind is TokenKind.NUMBER:
             return self._number(self.lexer.take())
         if token.kind is TokenKind.NAME:
@@ -299,7 +263,7 @@ class ConditionParser(OperatorParser):
 
     # -- constructs of words
 
-    def _conditional(self) -> Conditional:
+    def _conditional(self) -> ast.Conditional:
         self.enter(self.lexer.take())
         condition = self.enclosed("(")
         self.expect_word("then")
@@ -307,13 +271,13 @@ class ConditionParser(OperatorParser):
         self.expect_word("else")
         alternative = self.expression()
         self.leave()
-        return Conditional(condition, consequence, alternative)
+        return ast.Conditional(condition, consequence, alternative)
 
-    def _typeswitch(self) -> Typeswitch:
+    def _typeswitch(self) -> ast.Typeswitch:
         self.enter(self.lexer.take())
         operand = self.enclosed("(")
         kinds = self.kinds_of(operand)
-        cases: list[TypeCase] = []
+        cases: list[ast.TypeCase] = []
         while not cases or self.lexer.peek().is_word("case"):
             self.expect_word("case")
             name = ""
@@ -326,13 +290,13 @@ class ConditionParser(OperatorParser):
         name = self.new_variable() if self.lexer.peek().kind is TokenKind.VARIABLE else ""
         cases.append(self._case(name, (), kinds))
         self.leave()
-        return Typeswitch(operand, tuple(cases))
+        return ast.Typeswitch(operand, tuple(cases))
 
-    def _switch(self) -> Typeswitch:
+    def _switch(self) -> ast.Typeswitch:
         """``switch (a) case b return c default return d`` as what it is short for: ``typeswitch
         (data(a)) case $s as xs:anyAtomicType? return if (deep-equal($s, b)) then c else d …``."""
         self.enter(self.lexer.take())
-        operand = FunctionCall("data", (self.enclosed("("),))
+        operand = ast.FunctionCall("data", (self.enclosed("("),))
         outer = self.scope
         name = next(
             name
@@ -340,44 +304,46 @@ class ConditionParser(OperatorParser):
             if (name := f"switch-{number}") not in (*outer.variables, *self.declared)
         )
         self.scope = outer.with_variable(name, ATOMS)
-        chosen = PathExpression(Origin.VARIABLE, (), name)
-        cases: list[tuple[Expression, Expression]] = []
+        chosen = ast.PathExpression(ast.Origin.VARIABLE, (), name)
+        cases: list[tuple[ast.Expression, ast.Expression]] = []
         while not cases or self.lexer.peek().is_word("case"):
-            values: list[Expression] = []
+            values: list[ast.Expression] = []
             while not values or self.lexer.peek().is_word("case"):
                 self.expect_word("case")
-                value = FunctionCall("data", (self.expression(),))
-                equal = (chosen, Typed(value, _ONE_VALUE, True))
-                values.append(FunctionCall("deep-equal", equal))
-            condition = values[0] if len(values) == 1 else Or(tuple(values))
+                value = ast.FunctionCall("data", (self.expression(),))
+                equal = (chosen, ast.Typed(value, _ONE_VALUE, True))
+                values.append(ast.FunctionCall("deep-equal", equal))
+            condition = values[0] if len(values) == 1 else ast.Or(tuple(values))
             self.expect_word("return")
             cases.append((condition, self.expression()))
         self.expect_word("default")
         self.expect_word("return")
         result = self.expression()
         for condition, consequence in reversed(cases):
-            result = Conditional(condition, consequence, result)
+            result = ast.Conditional(condition, consequence, result)
         self.scope = outer
         self.leave()
-        wrong = TypeCase(name, (), Typed(chosen, SequenceType("empty-sequence", None, None), True))
-        return Typeswitch(operand, (TypeCase(name, (_ONE_VALUE,), result), wrong))
+        wrong = ast.TypeCase(
+            name, (), ast.Typed(chosen, ast.SequenceType("empty-sequence", None, None), True)
+        )
+        return ast.Typeswitch(operand, (ast.TypeCase(name, (_ONE_VALUE,), result), wrong))
 
-    def _try(self) -> TryCatch:
+    def _try(self) -> ast.TryCatch:
         self.enter(self.lexer.take())
         body = self.enclosed(may_be_empty=True)
-        clauses: list[CatchClause] = []
+        clauses: list[ast.CatchClause] = []
         outer = self.scope
         while not clauses or self.lexer.peek().is_word("catch"):
             self.expect_word("catch")
             tests = self.listed(lambda: self._name_test(attribute=True), "|")
-            for name in ERROR_VARIABLES:
+            for name in ast.ERROR_VARIABLES:
                 self.scope = self.scope.with_variable(name, ANYTHING)
-            clauses.append(CatchClause(tuple(tests), self.enclosed(may_be_empty=True)))
+            clauses.append(ast.CatchClause(tuple(tests), self.enclosed(may_be_empty=True)))
             self.scope = outer
         self.leave()
-        return TryCatch(body, tuple(clauses))
+        return ast.TryCatch(body, tuple(clauses))
 
-    def _case(self, name: str, types: tuple[SequenceType, ...], operand: Kinds) -> TypeCase:
+    def _case(self, name: str, types: tuple[ast.SequenceType, ...], operand: Kinds) -> ast.TypeCase:
         """The case whose types have been read."""
         self.expect_word("return")
         outer = self.scope
@@ -385,13 +351,13 @@ class ConditionParser(OperatorParser):
             self.scope = outer.with_variable(name, kinds_of_case(types, operand))
         result = self.expression()
         self.scope = outer
-        return TypeCase(name, types, result)
+        return ast.TypeCase(name, types, result)
 
-    def _quantified(self) -> Quantified:
+    def _quantified(self) -> ast.Quantified:
         token = self.lexer.take()
         self.enter(token)
         outer = self.scope
-        bindings: list[tuple[str, Expression]] = []
+        bindings: list[tuple[str, ast.Expression]] = []
         while not bindings or self.takes(","):
             name = self.new_variable()
             declared = self.declared_type()
@@ -403,23 +369,23 @@ class ConditionParser(OperatorParser):
         condition = self.expression()
         self.scope = outer
         self.leave()
-        return Quantified(token.text == "every", tuple(bindings), condition)
+        return ast.Quantified(token.text == "every", tuple(bindings), condition)
 
     @abstractmethod
     def new_variable(self, beside: Container[str] = ()) -> str:
         """The name in the tree of a variable about to be bound; none of ``beside``."""
 
     @abstractmethod
-    def declared_type(self) -> SequenceType | None:
+    def declared_type(self) -> ast.SequenceType | None:
         """A type behind ``as``, if there is one."""
 
     @abstractmethod
-    def typed_value(self, declared: SequenceType | None, *, each: bool) -> Expression:
+    def typed_value(self, declared: ast.SequenceType | None, *, each: bool) -> ast.Expression:
         """An expression, with the type that is declared for it."""
 
     # -- literals and parentheses
 
-    def _pragmas(self) -> Expression:
+    def _pragmas(self) -> ast.Expression:
         """``(# p:name content #) { a }``: here no pragma says anything, so it is ``a``."""
         text = self.lexer.text
         while text.startswith("(#", place := self.lexer.peek().offset):
@@ -438,7 +404,7 @@ class ConditionParser(OperatorParser):
         self.leave()
         return inside
 
-    def _parenthesised(self) -> Expression:
+    def _parenthesised(self) -> ast.Expression:
         if self.lexer.text.startswith("(#", self.lexer.peek().offset):
             return self._pragmas()
         self.enter(self.lexer.peek())
@@ -446,7 +412,7 @@ class ConditionParser(OperatorParser):
         self.leave()
         return inside
 
-    def _number(self, token: Token) -> Literal:
+    def _number(self, token: Token) -> ast.Literal:
         text = token.text
         is_double = "e" in text.lower()
         if len(text) > _NUMBER_LENGTH_MAX or (is_double and isinf(float(text))):
@@ -454,28 +420,28 @@ class ConditionParser(OperatorParser):
             wanted = f"a number of at most {_NUMBER_LENGTH_MAX} characters"
             raise self.refusal("number", what, token.offset, wanted)
         if is_double:
-            return Literal(float(text))
-        return Literal(Decimal(text)) if "." in text else Literal(int(text))
+            return ast.Literal(float(text))
+        return ast.Literal(Decimal(text)) if "." in text else ast.Literal(int(text))
 
     # -- function calls
 
     def _is_call(self, token: Token) -> bool:
         return self.lexer.peek_second().is_symbol("(") and token.text not in _NOT_CALLS
 
-    def arrow_call(self, first: Expression) -> Expression:
+    def arrow_call(self, first: ast.Expression) -> ast.Expression:
         return self.user_call((first,)) or self._call((first,))
 
-    def arguments(self) -> list[tuple[Token, Expression]]:
+    def arguments(self) -> list[tuple[Token, ast.Expression]]:
         """Those in the parentheses that are next, each with the token that it begins with."""
         self.lexer.take()
-        found: list[tuple[Token, Expression]] = []
+        found: list[tuple[Token, ast.Expression]] = []
         while not self.takes(")"):
             if found:
                 self.expect(",", " or ')'")
             found.append((self.lexer.peek(), self.expression()))
         return found
 
-    def _call(self, given: tuple[Expression, ...] = ()) -> Expression:
+    def _call(self, given: tuple[ast.Expression, ...] = ()) -> ast.Expression:
         token = self.lexer.take()
         name = self._function_name(token)
         self.enter(token)
@@ -486,8 +452,8 @@ class ConditionParser(OperatorParser):
         return call
 
     def _call_of(
-        self, token: Token, name: str, arguments: list[Expression], places: list[Token]
-    ) -> FunctionCall:
+        self, token: Token, name: str, arguments: list[ast.Expression], places: list[Token]
+    ) -> ast.FunctionCall:
         """A call by the language's name of the function; each argument has a place."""
         signature = signature_of(name)
         assert signature is not None
@@ -500,20 +466,20 @@ class ConditionParser(OperatorParser):
             self._check_pattern(name, places[1], arguments)
         if name == "xs:QName":
             known = self.as_qname(arguments[0], places[0])
-            if isinstance(known, FunctionCall) and known.name == "QName":
+            if isinstance(known, ast.FunctionCall) and known.name == "QName":
                 return known
-            return self.at(token, FunctionCall(name, (known,)))
+            return self.at(token, ast.FunctionCall(name, (known,)))
         if name == "tokenize" and len(arguments) == 1:  # at white space
-            arguments = [FunctionCall("normalize-space", tuple(arguments)), Literal(" ")]
+            arguments = [ast.FunctionCall("normalize-space", tuple(arguments)), ast.Literal(" ")]
         if name in CONTEXT_FUNCTIONS and len(arguments) < len(signature.arguments):
             self._check_context(token, name)
-            arguments.append(PathExpression(Origin.CONTEXT, ()))
+            arguments.append(ast.PathExpression(ast.Origin.CONTEXT, ()))
         if name == "resolve-uri" and len(arguments) == 1 and self.base_uri is not None:
-            arguments.append(Literal(self.base_uri))
-        return self.at(token, FunctionCall(name, tuple(arguments)))
+            arguments.append(ast.Literal(self.base_uri))
+        return self.at(token, ast.FunctionCall(name, tuple(arguments)))
 
-    def _check_collation(self, place: Token, collation: Expression) -> None:
-        if not isinstance(collation, Literal) or collation.value != CODEPOINT_COLLATION:
+    def _check_collation(self, place: Token, collation: ast.Expression) -> None:
+        if not isinstance(collation, ast.Literal) or collation.value != CODEPOINT_COLLATION:
             raise self.unsupported("a collation is", place, f'"{CODEPOINT_COLLATION}"')
 
     def _check_arity(self, token: Token, name: str, signature: Signature, count: int) -> None:
@@ -531,7 +497,7 @@ class ConditionParser(OperatorParser):
             raise self.refusal("no-context", what, token.offset, f"{name}($variable)")
 
     def _check_argument(
-        self, token: Token, argument: Expression, name: str, signature: Signature, index: int
+        self, token: Token, argument: ast.Expression, name: str, signature: Signature, index: int
     ) -> None:
         expected = signature.argument(index)
         if not self._is_accepted(self.kinds_of(argument), _ACCEPTED[expected]):
@@ -542,11 +508,11 @@ class ConditionParser(OperatorParser):
         """Whether a value can be of the right kind; the empty sequence always is."""
         return not kinds or bool(kinds & accepted)
 
-    def _check_pattern(self, name: str, place: Token, arguments: list[Expression]) -> None:
+    def _check_pattern(self, name: str, place: Token, arguments: list[ast.Expression]) -> None:
         """What is a literal is looked at here, all else where its value is known."""
         flags_at = 3 if name == "replace" else 2
         asked = (arguments[1], *arguments[flags_at:])
-        known = [str(argument.value) for argument in asked if isinstance(argument, Literal)]
+        known = [str(argument.value) for argument in asked if isinstance(argument, ast.Literal)]
         if len(known) < len(asked):
             return
         pattern, *flags = known
@@ -562,7 +528,7 @@ class ConditionParser(OperatorParser):
                 self._ranges += ranges
             if self._ranges > self.limits.ranges_max:
                 raise PatternError("the regular expressions are too large together")
-            if name == "replace" and isinstance(arguments[2], Literal):
+            if name == "replace" and isinstance(arguments[2], ast.Literal):
                 check_replacement(str(arguments[2].value), "".join(flags))
         except PatternError as error:
             raise self.refusal(
@@ -632,7 +598,7 @@ class ConstructorParser(ConditionParser):
     be known before the names and expressions in it can be resolved.
     """
 
-    def constructor(self) -> Constructor:
+    def constructor(self) -> ast.Constructor:
         """A constructor; the next token is its ``<``."""
         token = self.lexer.peek()
         self.enter(token)
@@ -651,13 +617,13 @@ class ConstructorParser(ConditionParser):
         # An attribute without a prefix is in no namespace, whatever the default is.
         prefixed = [attribute for attribute, _ in attributes if attribute.prefix]
         self._declare_names(declarations, [name, *prefixed])
-        content: tuple[str | Expression, ...] = ()
+        content: tuple[str | ast.Expression, ...] = ()
         if not is_empty:
             content, position = self._content(tag, token.offset, position)
         self.lexer.offset = position
         self.scope = outer
         self.leave()
-        return Constructor(name, tuple(attributes), tuple(declarations.items()), content)
+        return ast.Constructor(name, tuple(attributes), tuple(declarations.items()), content)
 
     # -- the start tag
 
@@ -780,8 +746,8 @@ class ConstructorParser(ConditionParser):
 
     def _attributes(
         self, raw: list[_RawAttribute]
-    ) -> list[tuple[QualifiedName, tuple[str | Expression, ...]]]:
-        attributes: list[tuple[QualifiedName, tuple[str | Expression, ...]]] = []
+    ) -> list[tuple[QualifiedName, tuple[str | ast.Expression, ...]]]:
+        attributes: list[tuple[QualifiedName, tuple[str | ast.Expression, ...]]] = []
         seen: set[tuple[str, str]] = set()
         for attribute in raw:
             if attribute.name == "xmlns" or attribute.name.startswith("xmlns:"):
@@ -795,7 +761,7 @@ class ConstructorParser(ConditionParser):
             attributes.append((name, self._value(attribute)))
         return attributes
 
-    def _value(self, attribute: _RawAttribute) -> tuple[str | Expression, ...]:
+    def _value(self, attribute: _RawAttribute) -> tuple[str | ast.Expression, ...]:
         text = self.lexer.text
         if not _VALUE_MARKUP.search(text, attribute.start, attribute.end):
             value = text[attribute.start : attribute.end]
@@ -829,7 +795,7 @@ class ConstructorParser(ConditionParser):
 
     def _content(
         self, tag: str, opened: int, position: int
-    ) -> tuple[tuple[str | Expression, ...], int]:
+    ) -> tuple[tuple[str | ast.Expression, ...], int]:
         """The content up to the end tag, and the offset after that."""
         text = self.lexer.text
         parts = _Parts(boundary_space_stripped=self.strips_space)
@@ -856,11 +822,11 @@ class ConstructorParser(ConditionParser):
                     self._check_attribute_place(parts, match.start())
         raise self.refusal("syntax", f"<{tag}> is not closed", opened, f"</{tag}>")
 
-    def _nested_constructor(self, position: int) -> Constructor | Markup:
+    def _nested_constructor(self, position: int) -> ast.Constructor | ast.Markup:
         self.lexer.offset = position
         return self.direct_constructor()
 
-    def direct_constructor(self) -> Constructor | Markup:
+    def direct_constructor(self) -> ast.Constructor | ast.Markup:
         """An element, a comment or a processing instruction; the next token is its ``<``."""
         start = self.lexer.peek().offset
         text = self.lexer.text
@@ -870,7 +836,7 @@ class ConstructorParser(ConditionParser):
             return self._markup_up_to("?>", start, 2)
         return self.constructor()
 
-    def _markup_up_to(self, end: str, start: int, skipped: int) -> Markup:
+    def _markup_up_to(self, end: str, start: int, skipped: int) -> ast.Markup:
         text = self.lexer.text
         stop = text.find(end, start + skipped)
         if stop < 0:
@@ -888,8 +854,8 @@ class ConstructorParser(ConditionParser):
             what = "processing instruction" if end == "?>" else "comment"
             raise self.refusal("syntax", f"this is no {what} of XML", start)
         self.lexer.offset = stop + len(end)
-        kind = NodeKind.PROCESSING_INSTRUCTION if end == "?>" else NodeKind.COMMENT
-        return Markup(kind, target, value)
+        kind = ast.NodeKind.PROCESSING_INSTRUCTION if end == "?>" else ast.NodeKind.COMMENT
+        return ast.Markup(kind, target, value)
 
     def _reference_or_brace(self, parts: _Parts, position: int, end: int) -> int:
         """Takes a reference, a doubled brace or ``{ expression }``; the offset after it."""
@@ -919,7 +885,7 @@ class ConstructorParser(ConditionParser):
             what = "an attribute after other content of the element"
             raise self.refusal("type", what, offset, "the attribute first, or string(…) around it")
 
-    def _is_attribute(self, part: str | Expression) -> bool:
+    def _is_attribute(self, part: str | ast.Expression) -> bool:
         return not isinstance(part, str) and self.kinds_of(part) == ItemKind.ATTRIBUTE
 
     def _after_end_tag(self, tag: str, position: int) -> int:
@@ -944,7 +910,7 @@ class _Parts:
     """
 
     def __init__(self, *, boundary_space_stripped: bool = False) -> None:
-        self.parts: list[str | Expression] = []
+        self.parts: list[str | ast.Expression] = []
         self._strip = boundary_space_stripped
         self._text: list[str] = []
         self._verbatim = False
@@ -954,12 +920,12 @@ class _Parts:
         self._text.append(value)
         self._verbatim = self._verbatim or verbatim
 
-    def expression(self, value: Expression) -> None:
+    def expression(self, value: ast.Expression) -> None:
         self._end_text()
         self.parts.append(value)
-        self.is_filled |= isinstance(value, Constructor | Markup)
+        self.is_filled |= isinstance(value, ast.Constructor | ast.Markup)
 
-    def finish(self) -> tuple[str | Expression, ...]:
+    def finish(self) -> tuple[str | ast.Expression, ...]:
         self._end_text()
         return tuple(self.parts)
 
@@ -979,16 +945,16 @@ class _Parts:
 _Namespaces: TypeAlias = tuple[tuple[str, str], ...]
 
 _KINDS = {
-    "element": NodeKind.ELEMENT,
-    "attribute": NodeKind.ATTRIBUTE,
-    "text": NodeKind.TEXT,
-    "comment": NodeKind.COMMENT,
-    "processing-instruction": NodeKind.PROCESSING_INSTRUCTION,
+    "element": ast.NodeKind.ELEMENT,
+    "attribute": ast.NodeKind.ATTRIBUTE,
+    "text": ast.NodeKind.TEXT,
+    "comment": ast.NodeKind.COMMENT,
+    "processing-instruction": ast.NodeKind.PROCESSING_INSTRUCTION,
 }
 _NODES = {
-    NodeKind.ELEMENT: "element",
-    NodeKind.ATTRIBUTE: "attribute",
-    NodeKind.PROCESSING_INSTRUCTION: "processing instruction",
+    ast.NodeKind.ELEMENT: "element",
+    ast.NodeKind.ATTRIBUTE: "attribute",
+    ast.NodeKind.PROCESSING_INSTRUCTION: "processing instruction",
 }
 _NAMED = frozenset(("element", "attribute", "processing-instruction"))
 _AS_THEY_ARE = frozenset(("ordered", "unordered"))
@@ -999,7 +965,7 @@ _WORDS = frozenset((*_KINDS, *_AS_THEY_ARE, *_COMPUTED_LEFT_OUT))
 class ComputedParser(ConstructorParser):
     """Adds computed constructors to direct ones."""
 
-    def computed(self) -> Expression | None:
+    def computed(self) -> ast.Expression | None:
         """A computed constructor, if the next token begins one."""
         token = self.lexer.peek()
         if not self._begins(token):
@@ -1014,19 +980,19 @@ class ComputedParser(ConstructorParser):
         declarations: dict[str, str] = {}
         name, namespaces = self._name(kind) if token.text in _NAMED else (None, ())
         inside = self.lexer.after(self.lexer.peek())
-        if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
+        if isinstance(name, QualifiedName) and kind is ast.NodeKind.ELEMENT:
             self._declare_names(declarations, [name])
         content = self.enclosed(may_be_empty=True)
         self.scope = outer
         self.leave()
-        if isinstance(content, Literal):
+        if isinstance(content, ast.Literal):
             self._check_markup(kind, content, inside)
-        if isinstance(name, QualifiedName) and kind is NodeKind.ELEMENT:
-            parts = () if content == Sequence(()) else (content,)
-            return Constructor(name, (), tuple(declarations.items()), parts)
-        return Computed(kind, name, content, namespaces)
+        if isinstance(name, QualifiedName) and kind is ast.NodeKind.ELEMENT:
+            parts = () if content == ast.Sequence(()) else (content,)
+            return ast.Constructor(name, (), tuple(declarations.items()), parts)
+        return ast.Computed(kind, name, content, namespaces)
 
-    def _in_braces(self) -> Expression:
+    def _in_braces(self) -> ast.Expression:
         """``ordered { … }``: nothing here may have another order."""
         self.enter(self.lexer.take())
         inside = self.enclosed()
@@ -1063,7 +1029,7 @@ class ComputedParser(ConstructorParser):
         )
         return is_name and self.lexer.after(following).is_symbol("{")
 
-    def _name(self, kind: NodeKind) -> tuple[QualifiedName | Expression, _Namespaces]:
+    def _name(self, kind: ast.NodeKind) -> tuple[QualifiedName | ast.Expression, _Namespaces]:
         """The name, and what prefixes mean in it when it is computed.
 
         ``unparse`` writes those behind the name, ``element {name, "prefix", "uri"} {…}``, so that
@@ -1077,7 +1043,7 @@ class ComputedParser(ConstructorParser):
             self._check_name(token)
             written = tuple(self._written_prefixes())
             self.expect("}", " or an operator")
-            if isinstance(name, Literal):
+            if isinstance(name, ast.Literal):
                 outer = self.scope
                 known = {**outer.namespaces, **dict(written)}
                 self.scope = replace(outer, namespaces=known)
@@ -1091,7 +1057,7 @@ class ComputedParser(ConstructorParser):
         self.lexer.take()
         if "*" in token.text or "{" in token.text:
             raise self.refusal("syntax", f"{token} is not a name", token.offset, "a name")
-        if kind is NodeKind.PROCESSING_INSTRUCTION:
+        if kind is ast.NodeKind.PROCESSING_INSTRUCTION:
             if ":" in token.text:
                 what = f"{token} is not the name of a processing instruction"
                 raise self.refusal("syntax", what, token.offset, "a name without a prefix")
@@ -1099,14 +1065,16 @@ class ComputedParser(ConstructorParser):
             return QualifiedName("", "", token.text), ()
         return self._node_name(kind, token.text, token), ()
 
-    def _literal_name(self, kind: NodeKind, literal: Literal, place: Token) -> QualifiedName:
+    def _literal_name(
+        self, kind: ast.NodeKind, literal: ast.Literal, place: Token
+    ) -> QualifiedName:
         """A name in quotation marks is what it is without them."""
         if not isinstance(literal.value, str):
             what = "a name is a string or an xs:QName (XPTY0004)"
             raise self.refusal("name", what, place.offset, "a name in quotation marks")
         text = literal.value.strip()
         self._check_fault(lexical_fault(text, kind), text, kind, place)
-        if kind is NodeKind.PROCESSING_INSTRUCTION:
+        if kind is ast.NodeKind.PROCESSING_INSTRUCTION:
             return QualifiedName("", "", text)
         prefix, colon, _ = text.rpartition(":")
         if colon and prefix not in self.scope.namespaces:
@@ -1115,36 +1083,36 @@ class ComputedParser(ConstructorParser):
             raise self.refusal("name", what, place.offset, wanted)
         return self._node_name(kind, text, place)
 
-    def _node_name(self, kind: NodeKind, text: str, place: Token) -> QualifiedName:
-        is_attribute = kind is NodeKind.ATTRIBUTE
+    def _node_name(self, kind: ast.NodeKind, text: str, place: Token) -> QualifiedName:
+        is_attribute = kind is ast.NodeKind.ATTRIBUTE
         name = self._constructed_name(text, place.offset, attribute=is_attribute)
         self._check_fault(namespace_fault(name, kind), text, kind, place)
         return name
 
-    def _check_qname(self, kind: NodeKind, name: Expression, place: Token) -> None:
+    def _check_qname(self, kind: ast.NodeKind, name: ast.Expression, place: Token) -> None:
         """``QName("uri", "name")`` is known as well as a name that is written down."""
         match name:
-            case FunctionCall("QName", (Literal(str(uri)), Literal(str(text)))):
+            case ast.FunctionCall("QName", (ast.Literal(str(uri)), ast.Literal(str(text)))):
                 prefix, colon, local = text.rpartition(":")
-                is_wrong = lexical_fault(text, NodeKind.ELEMENT) or (colon and not uri)
+                is_wrong = lexical_fault(text, ast.NodeKind.ELEMENT) or (colon and not uri)
                 named = QualifiedName(prefix, uri, local)
                 fault = "FOCA0002" if is_wrong else namespace_fault(named, kind)
                 self._check_fault(fault, text, kind, place)
 
-    def _check_fault(self, fault: str, text: str, kind: NodeKind, place: Token) -> None:
+    def _check_fault(self, fault: str, text: str, kind: ast.NodeKind, place: Token) -> None:
         if fault:
             what = f"{text[:80]!r} can never be the name of this {_NODES[kind]} ({fault})"
             raise self.refusal("name", what, place.offset, "another name")
 
-    def _check_markup(self, kind: NodeKind, literal: Literal, place: Token) -> None:
+    def _check_markup(self, kind: ast.NodeKind, literal: ast.Literal, place: Token) -> None:
         """Refuses what no comment or processing instruction can say."""
         text = str(literal.value)
-        if kind is NodeKind.COMMENT and not is_comment(text):
+        if kind is ast.NodeKind.COMMENT and not is_comment(text):
             what = "this is no comment of XML (XQDY0072)"
             raise self.refusal(
                 "name", what, place.offset, "a text without '--', and no '-' at its end"
             )
-        is_target = kind is NodeKind.PROCESSING_INSTRUCTION
+        is_target = kind is ast.NodeKind.PROCESSING_INSTRUCTION
         if is_target and not is_processing_instruction("x", text.lstrip(" \t\n\r")):
             what = "this is no processing instruction of XML (XQDY0026)"
             raise self.refusal("name", what, place.offset, "a text without '?>'")
@@ -1156,13 +1124,13 @@ class ComputedParser(ConstructorParser):
 _LEFT_OUT = {"group": "a second group by is", "count": "a count clause is"}
 
 
-def _with_where(clauses: list[Clause]) -> tuple[tuple[Clause, ...], Expression | None]:
+def _with_where(clauses: list[ast.Clause]) -> tuple[tuple[ast.Clause, ...], ast.Expression | None]:
     """The clauses without the conditions at their end, and these as one."""
     where = None
     end = len(clauses)
-    while end and isinstance(last := clauses[end - 1], WhereClause):
+    while end and isinstance(last := clauses[end - 1], ast.WhereClause):
         parts = [last.condition] if where is None else [last.condition, where]
-        where = joined(And, parts)
+        where = joined(ast.And, parts)
         end -= 1
     return tuple(clauses[:end]), where
 
@@ -1177,7 +1145,7 @@ class FlworParser(ComputedParser):
         # Where the 'return' of a FLWOR expression that is the whole yields its result; -1: nowhere.
         self.result_offset = -1
 
-    def construction(self) -> Expression | None:
+    def construction(self) -> ast.Expression | None:
         token = self.lexer.peek()
         if self._is_flwor(token):
             return self._flwor()
@@ -1225,19 +1193,19 @@ class FlworParser(ComputedParser):
     def _is_flwor(self, token: Token) -> bool:
         return token.is_word("for", "let") and self.lexer.peek_second().kind is TokenKind.VARIABLE
 
-    def _flwor(self) -> Expression:
+    def _flwor(self) -> ast.Expression:
         self.enter(self.lexer.peek())
         outer = self.scope
-        clauses: list[Clause] = []
-        ungrouped: tuple[tuple[Clause, ...], Expression | None] | None = None
-        keys: tuple[tuple[str, Expression | None], ...] = ()
+        clauses: list[ast.Clause] = []
+        ungrouped: tuple[tuple[ast.Clause, ...], ast.Expression | None] | None = None
+        keys: tuple[tuple[str, ast.Expression | None], ...] = ()
         while True:
             token = self.lexer.peek()
             if self._is_flwor(token):
                 self.lexer.take()
                 clauses += self.listed(partial(self._clause, token.text == "for"))
             elif self.takes_word("where"):
-                clauses.append(WhereClause(self.expression()))
+                clauses.append(ast.WhereClause(self.expression()))
             elif token.is_word("group") and ungrouped is None:
                 ungrouped = _with_where(clauses)
                 clauses = []
@@ -1246,7 +1214,7 @@ class FlworParser(ComputedParser):
                 break
         values = [one for one in clauses if getattr(one, "variable", "") not in self.stands_for]
         is_bare = len(values) < len(clauses) and ungrouped is None
-        is_bare = is_bare and all(isinstance(one, WhereClause) for one in values)
+        is_bare = is_bare and all(isinstance(one, ast.WhereClause) for one in values)
         if not is_bare:  # else one stays that binds nothing
             clauses = values
         behind, where = _with_where(clauses)
@@ -1261,15 +1229,15 @@ class FlworParser(ComputedParser):
         if is_bare and where is None and not order:
             return result
         if ungrouped is None:
-            return Flwor(behind, where, result, order)
-        return Flwor(*ungrouped, result, order, Grouping(keys, behind, where))
+            return ast.Flwor(behind, where, result, order)
+        return ast.Flwor(*ungrouped, result, order, ast.Grouping(keys, behind, where))
 
-    def _grouping_keys(self) -> tuple[tuple[str, Expression | None], ...]:
+    def _grouping_keys(self) -> tuple[tuple[str, ast.Expression | None], ...]:
         self.lexer.take()
         self.expect_word("by")
         return tuple(self.listed(self._grouping_key))
 
-    def _grouping_key(self) -> tuple[str, Expression | None]:
+    def _grouping_key(self) -> tuple[str, ast.Expression | None]:
         token = self.lexer.peek()
         following = self.lexer.after(token)
         if token.kind is TokenKind.VARIABLE and not (
@@ -1288,14 +1256,14 @@ class FlworParser(ComputedParser):
             place = self.lexer.peek()
             value = self.expression()
             if declared is not None:
-                data = FunctionCall("data", (value,))
-                value = self.at(place, Typed(data, declared, True, declared=True))
+                data = ast.FunctionCall("data", (value,))
+                value = self.at(place, ast.Typed(data, declared, True, declared=True))
         if self.lexer.peek().is_word("collation"):
             raise self.unsupported("a collation is", self.lexer.peek(), "groups by code point")
         self.scope = self.scope.with_variable(name, ATOMS)
         return name, value
 
-    def _clause(self, is_for: bool) -> Clause:
+    def _clause(self, is_for: bool) -> ast.Clause:
         name = self.new_variable()
         declared = self.declared_type()
         outer = self.scope
@@ -1311,20 +1279,20 @@ class FlworParser(ComputedParser):
             if declared is None and self.begins_function():
                 self.name_function(name)
                 self.scope = outer.with_variable(name, NOTHING)
-                return LetClause(name, Sequence(()))
+                return ast.LetClause(name, ast.Sequence(()))
         value = self.typed_value(declared, each=is_for)
         self.scope = outer.with_variable(name, self.kinds_of(value))
         if position:
             self.scope = self.scope.with_variable(position, ItemKind.NUMBER)
         if is_for:
-            return ForClause(name, value, position)
+            return ast.ForClause(name, value, position)
         self.lets.add(name)
-        return LetClause(name, value)
+        return ast.LetClause(name, value)
 
-    def declared_type(self) -> SequenceType | None:
+    def declared_type(self) -> ast.SequenceType | None:
         return self.sequence_type() if self.takes_word("as") else None
 
-    def typed_value(self, declared: SequenceType | None, *, each: bool) -> Expression:
+    def typed_value(self, declared: ast.SequenceType | None, *, each: bool) -> ast.Expression:
         """An expression with its declared type, that of ``each`` item if a clause is over them."""
         place = self.lexer.peek()
         value = self.expression()
@@ -1332,18 +1300,18 @@ class FlworParser(ComputedParser):
             return value
         if each and declared.name != "empty-sequence":
             declared = replace(declared, occurrence="*")
-        return self.at(place, Typed(value, declared, True, declared=True))
+        return self.at(place, ast.Typed(value, declared, True, declared=True))
 
     # -- order by
 
-    def _order(self) -> tuple[OrderKey, ...]:
+    def _order(self) -> tuple[ast.OrderKey, ...]:
         if not self.takes_word("stable") and not self.lexer.peek().is_word("order"):
             return ()
         self.expect_word("order")
         self.expect_word("by")
         return tuple(self.listed(self._order_key))
 
-    def _order_key(self) -> OrderKey:
+    def _order_key(self) -> ast.OrderKey:
         key = self.expression()
         descending, greatest = False, self.empty_greatest
         if self.lexer.peek().is_word("ascending", "descending"):
@@ -1355,7 +1323,7 @@ class FlworParser(ComputedParser):
             greatest = self.lexer.take().text == "greatest"
         if self.lexer.peek().is_word("collation"):
             raise self.unsupported("a collation is", self.lexer.peek(), "order by code point")
-        return OrderKey(key, descending, greatest)
+        return ast.OrderKey(key, descending, greatest)
 
     def _expect_return(self, *, has_where: bool) -> None:
         if self.takes_word("return"):
@@ -1399,14 +1367,14 @@ class FunctionParser(FlworParser):
 
     def __init__(self, text: str, limits: ProfileLimits) -> None:
         super().__init__(text, limits)
-        self.written_out: dict[tuple[str, int], FunctionDeclaration] = {}
-        self._functions: dict[tuple[str, int], FunctionDeclaration] = {}
-        self._library: tuple[FunctionDeclaration, ...] = ()
+        self.written_out: dict[tuple[str, int], ast.FunctionDeclaration] = {}
+        self._functions: dict[tuple[str, int], ast.FunctionDeclaration] = {}
+        self._library: tuple[ast.FunctionDeclaration, ...] = ()
         self._in_prolog = True
         self._variables: list[tuple[Token, str]] = []
         self._early_calls: list[tuple[Token, str, int]] = []
 
-    def user_call(self, given: tuple[Expression, ...] = ()) -> UserCall | None:
+    def user_call(self, given: tuple[ast.Expression, ...] = ()) -> ast.UserCall | None:
         name = self._name_of_user(self.lexer.peek())
         if name is None:
             return None
@@ -1416,14 +1384,16 @@ class FunctionParser(FlworParser):
         self.leave()
         return self._user_call_of(token, name, tuple(arguments))
 
-    def _user_call_of(self, token: Token, name: str, arguments: tuple[Expression, ...]) -> UserCall:
+    def _user_call_of(
+        self, token: Token, name: str, arguments: tuple[ast.Expression, ...]
+    ) -> ast.UserCall:
         if self._in_prolog:
             self._early_calls.append((token, name, len(arguments)))
         else:
             self._check_call(token, name, len(arguments))
-        return self.at(token, UserCall(name, arguments, self._library))
+        return self.at(token, ast.UserCall(name, arguments, self._library))
 
-    def know(self, written_out: Mapping[tuple[str, int], FunctionDeclaration]) -> None:
+    def know(self, written_out: Mapping[tuple[str, int], ast.FunctionDeclaration]) -> None:
         """Take over the declarations that another parser of the same text has made."""
         self.written_out = {**written_out}
         self._functions = {**written_out}
@@ -1455,10 +1425,10 @@ class FunctionParser(FlworParser):
         body = self.enclosed()
         self.scope = outer
         self.leave()
-        self._add(token, FunctionDeclaration(name, parameters, result, body))
+        self._add(token, ast.FunctionDeclaration(name, parameters, result, body))
 
-    def variable_call(self, name: str) -> UserCall:
-        return UserCall(_key(name), (), self._library)
+    def variable_call(self, name: str) -> ast.UserCall:
+        return ast.UserCall(_key(name), (), self._library)
 
     def declare_variable(self) -> None:
         """``$name as type := expression``; what is short stands where its name does, of the rest
@@ -1482,7 +1452,7 @@ class FunctionParser(FlworParser):
             self.declared[name] = value, size_of(value)
             return
         self.declared[name] = None
-        self._functions[_key(name), 0] = FunctionDeclaration(_key(name), (), None, value)
+        self._functions[_key(name), 0] = ast.FunctionDeclaration(_key(name), (), None, value)
         self._variables.append((token, _key(name)))
         self.scope = outer.with_variable(function_key(_key(name), 0), self.kinds_of(value))
 
@@ -1508,14 +1478,14 @@ class FunctionParser(FlworParser):
         reached = [self._functions[name, 0]]
         while reached:
             for call in all_within(reached.pop().body):
-                if isinstance(call, UserCall) and call.name not in found:
+                if isinstance(call, ast.UserCall) and call.name not in found:
                     found.add(call.name)
                     reached += (one for one in self._functions.values() if one.name == call.name)
         return found
 
-    def _parameters(self) -> tuple[tuple[str, SequenceType | None], ...]:
+    def _parameters(self) -> tuple[tuple[str, ast.SequenceType | None], ...]:
         self.expect("(")
-        parameters: list[tuple[str, SequenceType | None]] = []
+        parameters: list[tuple[str, ast.SequenceType | None]] = []
         while not self.takes(")"):
             if parameters:
                 self.expect(",", " or ')'")
@@ -1526,7 +1496,7 @@ class FunctionParser(FlworParser):
             self.scope = self.scope.with_variable(name, kinds_of_type(type_))
         return tuple(parameters)
 
-    def _add(self, token: Token, function: FunctionDeclaration) -> None:
+    def _add(self, token: Token, function: ast.FunctionDeclaration) -> None:
         key = function.name, len(function.parameters)
         if key in self._functions:
             what = f"the function {token.text}() with {_count(key[1])} is declared twice"
@@ -1565,19 +1535,19 @@ def _key(variable: str) -> str:
     return f"${variable}" if variable.startswith("Q{") else f"$Q{{}}{variable}"
 
 
-def _is_short(value: Expression) -> bool:
+def _is_short(value: ast.Expression) -> bool:
     """Whether it costs as little as a name: a literal, some of them, a path from the message."""
     match value:
-        case Literal():
+        case ast.Literal():
             return True
-        case FunctionCall(name, (Literal(),)):
+        case ast.FunctionCall(name, (ast.Literal(),)):
             return name.startswith("xs:")
-        case Typed(operand):
+        case ast.Typed(operand):
             return value.treat and _is_short(operand)
-        case Sequence(parts):
-            literals = all(isinstance(part, Literal) for part in parts)
+        case ast.Sequence(parts):
+            literals = all(isinstance(part, ast.Literal) for part in parts)
             return literals and len(parts) <= _SHORT_STEPS_MAX
-        case PathExpression(Origin.MESSAGE):
+        case ast.PathExpression(ast.Origin.MESSAGE):
             return size_of(value) <= _SHORT_STEPS_MAX and not constructs(value)
     return False
 
@@ -1603,12 +1573,12 @@ class InlineFunctionParser(FunctionParser):
         super().__init__(text, limits)
         self._made = 0  # names
         self._declared_for = 0
-        self._conversions: dict[SequenceType, str] = {}
+        self._conversions: dict[ast.SequenceType, str] = {}
         self._in_declared = 0
         self._copied = 0  # characters of functions that variables stand for
-        self._given: list[tuple[str, Expression]] = []  # arguments of functions applied in part
+        self._given: list[tuple[str, ast.Expression]] = []  # arguments of functions applied in part
 
-    def _call(self, given: tuple[Expression, ...] = ()) -> Expression:
+    def _call(self, given: tuple[ast.Expression, ...] = ()) -> ast.Expression:
         token = self.lexer.peek()
         namespace, name = self.resolved(token, self.function_namespace)
         arity = ARITIES.get(name) if namespace == FUNCTION_NAMESPACE else None
@@ -1620,7 +1590,7 @@ class InlineFunctionParser(FunctionParser):
         self.leave()
         return found
 
-    def _with_given(self, make: Callable[[], Expression]) -> Expression:
+    def _with_given(self, make: Callable[[], ast.Expression]) -> ast.Expression:
         """The expression for a call, with arguments of functions applied in part around it."""
         outer, self._given = self._given, []
         found = make()
@@ -1630,8 +1600,8 @@ class InlineFunctionParser(FunctionParser):
         return found
 
     def _written_call(
-        self, token: Token, name: str, arity: int, given: tuple[Expression, ...]
-    ) -> Expression:
+        self, token: Token, name: str, arity: int, given: tuple[ast.Expression, ...]
+    ) -> ast.Expression:
         items, function = self._arguments(token, name, arity, given)
         means = Means(
             self._fresh, partial(self._converted, token), partial(self._declare_for, token)
@@ -1647,8 +1617,8 @@ class InlineFunctionParser(FunctionParser):
         return folded(items[0], items[-1], name == FOLD_LEFT, function, means)
 
     def _arguments(
-        self, token: Token, name: str, arity: int, given: tuple[Expression, ...]
-    ) -> tuple[list[Expression], Inline | None]:
+        self, token: Token, name: str, arity: int, given: tuple[ast.Expression, ...]
+    ) -> tuple[list[ast.Expression], Inline | None]:
         """Those that are no function, and the one that is."""
         is_declared = arity == 2
         most = ARGUMENTS[name]
@@ -1665,7 +1635,7 @@ class InlineFunctionParser(FunctionParser):
                 raise self.refusal("arity", f"{name}() has more arguments", place.offset)
             if len(items) < most - 1:
                 items.append(self.expression())
-                if name == SORT and len(items) == 2 and items[1] != Sequence(()):
+                if name == SORT and len(items) == 2 and items[1] != ast.Sequence(()):
                     self._check_collation(place, items[1])
                 continue
             kinds = [self.kinds_of(one) or ANYTHING for one in items[:2]]
@@ -1728,7 +1698,7 @@ class InlineFunctionParser(FunctionParser):
         self._functions, self._conversions, self._declared_for = before
         self.stands_for[name] = FunctionText(start, self.lexer.offset, scope)
 
-    def meaning(self, name: str, token: Token) -> Expression:
+    def meaning(self, name: str, token: Token) -> ast.Expression:
         """The expression for the name of a parameter, or for a call of a function by a variable."""
         meant = self.stands_for[name]
         if not isinstance(meant, FunctionText):
@@ -1743,14 +1713,14 @@ class InlineFunctionParser(FunctionParser):
         return found
 
     def _call_of_meant(
-        self, meant: FunctionText, token: Token, arguments: list[Expression]
-    ) -> Expression:
+        self, meant: FunctionText, token: Token, arguments: list[ast.Expression]
+    ) -> ast.Expression:
         kinds = [self.kinds_of(argument) or ANYTHING for argument in arguments]
         function = self._copy(meant, token, kinds, arguments)
         return applied(function, arguments, partial(self._converted, token))
 
     def _function(
-        self, kinds: list[Kinds] | None, arguments: list[Expression] | None = None
+        self, kinds: list[Kinds] | None, arguments: list[ast.Expression] | None = None
     ) -> Inline:
         """A function of so many arguments, of any number if ``kinds`` is None.  Those of the
         ``arguments`` that its parameters can stand for are taken out."""
@@ -1783,7 +1753,7 @@ class InlineFunctionParser(FunctionParser):
         return found
 
     def _inline(
-        self, token: Token, kinds: list[Kinds] | None, arguments: list[Expression]
+        self, token: Token, kinds: list[Kinds] | None, arguments: list[ast.Expression]
     ) -> Inline:
         self.lexer.take()
         outer = self.scope
@@ -1828,7 +1798,7 @@ class InlineFunctionParser(FunctionParser):
         self.lexer.take()
         self.lexer.take()
         names: list[str] = []
-        arguments: list[Expression] = []
+        arguments: list[ast.Expression] = []
         places: list[Token] = []
         while not self.takes(")"):
             if places:
@@ -1843,7 +1813,7 @@ class InlineFunctionParser(FunctionParser):
                 arguments.append(variable(names[-1]))
                 continue
             value = self.expression()
-            if not isinstance(value, Literal):
+            if not isinstance(value, ast.Literal):
                 name = self._fresh("given")
                 self.scope = self.scope.with_variable(name, self.kinds_of(value))
                 self._given.append((name, value))
@@ -1857,8 +1827,8 @@ class InlineFunctionParser(FunctionParser):
         )
 
     def _call_by_name(
-        self, token: Token, arguments: list[Expression], places: list[Token]
-    ) -> Expression:
+        self, token: Token, arguments: list[ast.Expression], places: list[Token]
+    ) -> ast.Expression:
         name = self._name_of_user(token)
         if name is not None:
             return self._user_call_of(token, name, tuple(arguments))
@@ -1872,7 +1842,7 @@ class InlineFunctionParser(FunctionParser):
         meant: FunctionText,
         token: Token,
         kinds: list[Kinds] | None,
-        arguments: list[Expression],
+        arguments: list[ast.Expression],
     ) -> Inline:
         """The function that a variable stands for, read once more where it is called."""
         self._copied += meant.end - meant.start
@@ -1908,33 +1878,35 @@ class InlineFunctionParser(FunctionParser):
             if name not in known and name not in self.hidden and name not in self.renamed:
                 return name
 
-    def _converted(self, token: Token, value: Expression, type_: SequenceType) -> Expression:
+    def _converted(
+        self, token: Token, value: ast.Expression, type_: ast.SequenceType
+    ) -> ast.Expression:
         """``value`` as an argument that is declared so."""
         if not type_.name.startswith("xs:"):
-            return self.at(token, Typed(value, type_, True, declared=True))
+            return self.at(token, ast.Typed(value, type_, True, declared=True))
         name = self._conversions.get(type_)
         if name is None:
             kind = AS_ALL if type_.occurrence in ("*", "+") else AS_ONE
             name = self._conversions[type_] = self._free_name(kind, 1)
-            made = FunctionDeclaration(name, (("value", type_),), None, variable("value"))
+            made = ast.FunctionDeclaration(name, (("value", type_),), None, variable("value"))
             self._functions[name, 1] = made
             self.written_out[name, 1] = made
-        return self.at(token, UserCall(name, (value,), self._known_library()))
+        return self.at(token, ast.UserCall(name, (value,), self._known_library()))
 
     def _declare_for(
         self,
         token: Token,
         parameters: tuple[str, ...],
-        body: Callable[[Callable[..., Expression]], Expression],
-        arguments: tuple[Expression, ...],
-    ) -> Expression:
+        body: Callable[[Callable[..., ast.Expression]], ast.Expression],
+        arguments: tuple[ast.Expression, ...],
+    ) -> ast.Expression:
         name = self._free_name(f"{braced(WRITTEN_OUT)}fold-", len(parameters))
-        inside = body(lambda *values: UserCall(name, values))
+        inside = body(lambda *values: ast.UserCall(name, values))
         declared = tuple((one, None) for one in parameters)
         key = name, len(parameters)
-        self._functions[key] = FunctionDeclaration(name, declared, None, inside)
+        self._functions[key] = ast.FunctionDeclaration(name, declared, None, inside)
         self.written_out[key] = self._functions[key]
-        return self.at(token, UserCall(name, arguments, self._known_library()))
+        return self.at(token, ast.UserCall(name, arguments, self._known_library()))
 
     def _free_name(self, kind: str, arity: int) -> str:
         while True:
@@ -1943,26 +1915,26 @@ class InlineFunctionParser(FunctionParser):
             if (name, arity) not in self._functions or (name, arity) in self.written_out:
                 return name
 
-    def _known_library(self) -> tuple[FunctionDeclaration, ...]:
+    def _known_library(self) -> tuple[ast.FunctionDeclaration, ...]:
         inside = self._in_prolog or self._in_declared
         return () if inside else tuple(self._functions.values())
 
 
-def _is_named(value: Expression) -> bool:
+def _is_named(value: ast.Expression) -> bool:
     """Whether it costs as little as the name of a parameter, wherever that stands."""
-    if isinstance(value, PathExpression):
-        is_free = value.origin is Origin.VARIABLE
+    if isinstance(value, ast.PathExpression):
+        is_free = value.origin is ast.Origin.VARIABLE
         return is_free and not any(step.predicates for step in value.steps)
-    return isinstance(value, Literal)
+    return isinstance(value, ast.Literal)
 
 
 # -------------------------------------------------------------------------------------------------
 
 
 _PLACES = {
-    "into": UpdateKind.INSERT_INTO,
-    "before": UpdateKind.INSERT_BEFORE,
-    "after": UpdateKind.INSERT_AFTER,
+    "into": ast.UpdateKind.INSERT_INTO,
+    "before": ast.UpdateKind.INSERT_BEFORE,
+    "after": ast.UpdateKind.INSERT_AFTER,
 }
 
 
@@ -1971,9 +1943,9 @@ class UpdateParser(InlineFunctionParser):
 
     def __init__(self, text: str, limits: ProfileLimits) -> None:
         super().__init__(text, limits)
-        self._misplaced: dict[int, tuple[Update, Token]] = {}
+        self._misplaced: dict[int, tuple[ast.Update, Token]] = {}
 
-    def updating(self) -> Transform | Update | None:
+    def updating(self) -> ast.Transform | ast.Update | None:
         token, following = self.lexer.peek(), self.lexer.peek_second()
         if token.is_word("copy"):
             return self._transform() if following.kind is TokenKind.VARIABLE else None
@@ -1994,10 +1966,10 @@ class UpdateParser(InlineFunctionParser):
             wanted = "copy $c := … modify … return $c, with the change behind 'modify'"
             raise self.refusal("syntax", what, token.offset, wanted)
 
-    def _transform(self) -> Transform:
+    def _transform(self) -> ast.Transform:
         self.enter(self.lexer.take())
         outer = self.scope
-        copies: list[LetClause] = []
+        copies: list[ast.LetClause] = []
         while not copies or self.takes(","):
             name = self.new_variable()
             self.expect(":=")
@@ -2006,7 +1978,7 @@ class UpdateParser(InlineFunctionParser):
             kinds = self.kinds_of(value)
             if kinds and not kinds & NODES:
                 raise self.refusal("type", "a value is no node to copy", place.offset, "a path")
-            copies.append(LetClause(name, value))
+            copies.append(ast.LetClause(name, value))
             self.scope = self.scope.with_variable(name, kinds & NODES)
         self.expect_word("modify")
         place = self.lexer.peek()
@@ -2016,23 +1988,23 @@ class UpdateParser(InlineFunctionParser):
         result = self.expression()
         self.scope = outer
         self.leave()
-        return Transform(tuple(copies), changes, result)
+        return ast.Transform(tuple(copies), changes, result)
 
-    def _place(self, changes: Expression, place: Token) -> None:
+    def _place(self, changes: ast.Expression, place: Token) -> None:
         """Goes to where updating expressions may stand, and refuses all others there."""
         match changes:
-            case Update():
+            case ast.Update():
                 del self._misplaced[id(changes)]
-            case Sequence(parts):
+            case ast.Sequence(parts):
                 for part in parts:
                     self._place(part, place)
-            case Conditional(_, consequence, alternative):
+            case ast.Conditional(_, consequence, alternative):
                 self._place(consequence, place)
                 self._place(alternative, place)
-            case Typeswitch(_, cases):
+            case ast.Typeswitch(_, cases):
                 for case_ in cases:
                     self._place(case_.result, place)
-            case Flwor():
+            case ast.Flwor():
                 self._place(changes.result, place)
             case _:
                 raise self.refusal(
@@ -2043,27 +2015,27 @@ class UpdateParser(InlineFunctionParser):
                     "'rename node'",
                 )
 
-    def _update(self, token: Token) -> Update:
+    def _update(self, token: Token) -> ast.Update:
         """The rest of an updating expression whose first word is taken."""
         if self.lexer.take().text == "value":
             self.expect_word("of")
             self.expect_word("node")
             target = self._target()
             self.expect_word("with")
-            return Update(UpdateKind.REPLACE_VALUE, target, self.expression())
+            return ast.Update(ast.UpdateKind.REPLACE_VALUE, target, self.expression())
         if token.text == "delete":
-            return Update(UpdateKind.DELETE, self._target(), Sequence(()))
+            return ast.Update(ast.UpdateKind.DELETE, self._target(), ast.Sequence(()))
         if token.text == "insert":
             source = self.expression()
-            return Update(self._insertion(), self._target(), source)
+            return ast.Update(self._insertion(), self._target(), source)
         target = self._target()
         if token.text == "rename":
             self.expect_word("as")
-            return Update(UpdateKind.RENAME, target, self._new_name(target))
+            return ast.Update(ast.UpdateKind.RENAME, target, self._new_name(target))
         self.expect_word("with")
-        return Update(UpdateKind.REPLACE, target, self.expression())
+        return ast.Update(ast.UpdateKind.REPLACE, target, self.expression())
 
-    def _target(self) -> Expression:
+    def _target(self) -> ast.Expression:
         place = self.lexer.peek()
         target = self.expression()
         kinds = self.kinds_of(target)
@@ -2071,7 +2043,7 @@ class UpdateParser(InlineFunctionParser):
             raise self.refusal("type", "a value cannot be changed", place.offset, "a path")
         return target
 
-    def _insertion(self) -> UpdateKind:
+    def _insertion(self) -> ast.UpdateKind:
         token = self.lexer.peek()
         if token.is_word("as"):
             self.lexer.take()
@@ -2081,12 +2053,12 @@ class UpdateParser(InlineFunctionParser):
             self.lexer.take()
             self.expect_word("into")
             is_first = where.text == "first"
-            return UpdateKind.INSERT_FIRST if is_first else UpdateKind.INSERT_LAST
+            return ast.UpdateKind.INSERT_FIRST if is_first else ast.UpdateKind.INSERT_LAST
         if not token.is_word(*_PLACES):
             raise self.unexpected("'into', 'as first into', 'as last into', 'before' or 'after'")
         return _PLACES[self.lexer.take().text]
 
-    def _new_name(self, target: Expression) -> Expression | QualifiedName:
+    def _new_name(self, target: ast.Expression) -> ast.Expression | QualifiedName:
         """A name that is written down means what its prefix means here."""
         place = self.lexer.peek()
         name = self.expression()
@@ -2094,16 +2066,18 @@ class UpdateParser(InlineFunctionParser):
         kinds = self.kinds_of(target)
         if kinds & ~ItemKind.ELEMENT:
             default = ""  # which is for the names of elements
-        kind = NodeKind.ATTRIBUTE if kinds == ItemKind.ATTRIBUTE else NodeKind.ELEMENT
+        kind = ast.NodeKind.ATTRIBUTE if kinds == ItemKind.ATTRIBUTE else ast.NodeKind.ELEMENT
         match name:
-            case FunctionCall("QName", (Literal(str(uri)), Literal(str(text)))):
+            case ast.FunctionCall("QName", (ast.Literal(str(uri)), ast.Literal(str(text)))):
                 self._check_qname(kind, name, place)
                 return QualifiedName(text.rpartition(":")[0], uri, text.rpartition(":")[2])
-        if isinstance(name, Literal):
+        if isinstance(name, ast.Literal):
             named = self._literal_name(kind, name, place)
             return named if named.prefix else named._replace(namespace=default)
         if default:
-            return FunctionCall("QName", (Literal(default), FunctionCall("string", (name,))))
+            return ast.FunctionCall(
+                "QName", (ast.Literal(default), ast.FunctionCall("string", (name,)))
+            )
         return name
 
 
@@ -2138,27 +2112,27 @@ _BRACKET = re.compile(r"""[][]|"[^"]*+"|'[^']*+'""")
 _PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
 
 
-def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Profile:
+def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> ast.Profile:
     """The profile that ``text`` says, of graphs if its first word is one of SPARQL's; raises
     ProfileRefused."""
     text = text.removeprefix("\ufeff")
     if is_graph_query(text):
         made = graph_query.made_of_words(text) if limits is DEFAULT_PROFILE_LIMITS else None
         if made is not None:
-            return Profile.of_parts(made, text)
-        return Profile(graph_query.parse_anew(text, limits), text)
+            return ast.Profile.of_parts(made, text)
+        return ast.Profile(graph_query.parse_anew(text, limits), text)
     if limits is DEFAULT_PROFILE_LIMITS:
         return _CACHE.read(text)
-    return Profile(parse_anew(text, limits), text)
+    return ast.Profile(parse_anew(text, limits), text)
 
 
 @lru_cache(maxsize=64)
-def _listed(text: str) -> Sequence:
+def _listed(text: str) -> ast.Sequence:
     """Strings without references and quotation marks, with commas between them."""
-    return Sequence(tuple(Literal(found[1:-1]) for found in re.findall(_CODE, text)))
+    return ast.Sequence(tuple(ast.Literal(found[1:-1]) for found in re.findall(_CODE, text)))
 
 
-def parse_accepted(text: str) -> Profile:
+def parse_accepted(text: str) -> ast.Profile:
     """The same of a text that was accepted once, by this release or one before, which may have
     refused less: a constant that can only be an error is an error of each message."""
     try:
@@ -2166,13 +2140,13 @@ def parse_accepted(text: str) -> Profile:
     except ProfileRefused:
         if is_graph_query(text):
             raise
-        return Profile(parse_anew(text, _LENIENT_LIMITS), text)
+        return ast.Profile(parse_anew(text, _LENIENT_LIMITS), text)
 
 
-def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> PathExpression:
+def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> ast.PathExpression:
     """A path that starts at the message or at the context item, in the form of ``unparse``."""
     expression = parse_expression(text, limits)
-    if not isinstance(expression, PathExpression):
+    if not isinstance(expression, ast.PathExpression):
         raise ProfileRefused("syntax", "this is not a path", text, 0, "a path")
     return expression
 
@@ -2182,10 +2156,10 @@ def parse_expression(
     limits: ProfileLimits = DERIVED_PATH_LIMITS,
     variables: Mapping[str, Kinds] | None = None,
     context: Kinds = ItemKind.ELEMENT,
-) -> Expression:
+) -> ast.Expression:
     """An expression; ``variables`` are those bound around it, ``context`` its context item."""
 
-    def read(parser: QueryParser) -> Expression:
+    def read(parser: QueryParser) -> ast.Expression:
         parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), context)
         return parser.whole_expression()
 
@@ -2193,8 +2167,8 @@ def parse_expression(
 
 
 def _parsed(
-    text: str, limits: ProfileLimits, read: Callable[[QueryParser], Expression]
-) -> Expression:
+    text: str, limits: ProfileLimits, read: Callable[[QueryParser], ast.Expression]
+) -> ast.Expression:
     """Read once more where functions were declared for what it says."""
     text = checked_text(text, limits)
     parser = QueryParser(text, limits)
@@ -2206,7 +2180,7 @@ def _parsed(
     return read(again)
 
 
-def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Expression:
+def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> ast.Expression:
     """The tree of a profile, whether its shape is known or not."""
     try:
         return _parsed(text, limits, QueryParser.profile)
@@ -2214,7 +2188,7 @@ def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> Exp
         raise too_deep(text) from None
 
 
-def parse_template(text: str) -> Expression:
+def parse_template(text: str) -> ast.Expression:
     """The tree of a profile, whatever errors the constants in it are."""
     return parse_anew(text, _LENIENT_LIMITS)
 
@@ -2224,10 +2198,10 @@ def too_deep(text: str) -> ProfileRefused:
     return ProfileRefused("too-deep", "too many operators in a row", text)
 
 
-def reread(text: str) -> Profile:
+def reread(text: str) -> ast.Profile:
     """The profile that ``unparse`` wrote as ``text``, in which all names are in full."""
     if is_graph_query(text):
-        return Profile(graph_query.parse_anew(text, DERIVED_PATH_LIMITS), text)
+        return ast.Profile(graph_query.parse_anew(text, DERIVED_PATH_LIMITS), text)
     return _WRITTEN.read(text)
 
 
@@ -2252,9 +2226,9 @@ _WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
 class _Known(NamedTuple):
     """What a condition was read as: with how many steps, and with places counted from its own."""
 
-    condition: Expression
+    condition: ast.Expression
     steps: int
-    places: tuple[tuple[Expression, int], ...]
+    places: tuple[tuple[ast.Expression, int], ...]
 
 
 class QueryParser(UpdateParser):
@@ -2265,7 +2239,7 @@ class QueryParser(UpdateParser):
         self._ends: dict[int, int] | None = None  # of brackets, by where what is in them begins
         self._spaces: tuple[dict[str, str], frozenset[tuple[str, str]]] = {}, frozenset()
 
-    def condition(self) -> Expression:
+    def condition(self) -> ast.Expression:
         """PERF: a condition that an earlier profile had in the same scope is taken from there, if
         it refers to no declaration of its profile; rules of a set repeat their contexts'."""
         text, start = self.lexer.text, self.lexer.offset
@@ -2298,7 +2272,7 @@ class QueryParser(UpdateParser):
         self.lexer.offset = end
         return known.condition
 
-    def profile(self) -> Expression:
+    def profile(self) -> ast.Expression:
         self._prolog()
         start = self.lexer.peek()
         if start.kind is TokenKind.NAME and not self._begins_profile(start):
@@ -2310,7 +2284,7 @@ class QueryParser(UpdateParser):
         self._check_constants(body)
         return body
 
-    def whole_expression(self) -> Expression:
+    def whole_expression(self) -> ast.Expression:
         """Prolog and expression, whatever it yields."""
         self._prolog()
         expression = self.sequence()
@@ -2319,7 +2293,7 @@ class QueryParser(UpdateParser):
         self._check_constants(expression)
         return expression
 
-    def _check_constants(self, body: Expression) -> None:
+    def _check_constants(self, body: ast.Expression) -> None:
         """Refuses a constant that can only be an error."""
         if not self.limits.faults_refused:
             return
@@ -2328,7 +2302,9 @@ class QueryParser(UpdateParser):
         fault = first_fault(constants_in(body))
         if fault is not None:
             wrong = fault.parts[-1]
-            shown = unparse(replace(wrong, library=()) if isinstance(wrong, UserCall) else wrong)
+            shown = unparse(
+                replace(wrong, library=()) if isinstance(wrong, ast.UserCall) else wrong
+            )
             what = f"{shown[:_SHOWN_MAX]} can only be an error: {fault.reason} ({fault.code})"
             raise self.refusal("error", what, self.place_of(fault.parts), value_suggestion(wrong))
 
@@ -2488,15 +2464,15 @@ class QueryParser(UpdateParser):
 
     # -- whole profiles
 
-    def _check_deliverable(self, body: Expression, start: Token) -> None:
+    def _check_deliverable(self, body: ast.Expression, start: Token) -> None:
         """A path delivers the message; of anything else, each item becomes a document."""
         if is_path(body):
-            if body == PathExpression(Origin.MESSAGE, ()):
+            if body == ast.PathExpression(ast.Origin.MESSAGE, ()):
                 what = "this is the whole message"
                 wanted = "a path to an element; $msg/* for every message"
                 raise self.refusal("type", what, start.offset, wanted)
             return
-        if isinstance(body, Constructor) and not decisive_parts(body):
+        if isinstance(body, ast.Constructor) and not decisive_parts(body):
             what = "the enclosing constructor holds nothing of the message"
             wanted = "{ for … return … }, or a path in { }, directly in it"
             raise self.refusal("unsupported", what, start.offset, wanted)
@@ -2514,21 +2490,21 @@ class QueryParser(UpdateParser):
             )
 
 
-def _ends_in_call(body: Expression) -> bool:
+def _ends_in_call(body: ast.Expression) -> bool:
     """Whether a declared function makes some of the result: what is no element is left out then."""
     match body:
-        case UserCall():
+        case ast.UserCall():
             return True
-        case Flwor() | Transform():
+        case ast.Flwor() | ast.Transform():
             return _ends_in_call(body.result)
-        case SimpleMap(_, result):
+        case ast.SimpleMap(_, result):
             return _ends_in_call(result)
-        case TryCatch(handled, clauses):
+        case ast.TryCatch(handled, clauses):
             return _ends_in_call(handled) or any(_ends_in_call(one.result) for one in clauses)
-        case Conditional(_, consequence, alternative):
+        case ast.Conditional(_, consequence, alternative):
             return _ends_in_call(consequence) or _ends_in_call(alternative)
-        case Sequence(parts):
+        case ast.Sequence(parts):
             return any(map(_ends_in_call, parts))
-        case Typeswitch(_, cases):
+        case ast.Typeswitch(_, cases):
             return any(_ends_in_call(case_.result) for case_ in cases)
     return False

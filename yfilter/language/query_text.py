@@ -12,6 +12,7 @@ from decimal import Decimal
 from formats.names import QualifiedName
 from yfilter.graph import query_text as graph_query_text
 from yfilter.graph.query_ast import GraphQuery
+from yfilter.language import query_ast as ast
 from yfilter.language.function_library import CONTEXT_FUNCTIONS
 from yfilter.language.namespaces import braced
 from yfilter.language.numbers import number_text
@@ -21,47 +22,6 @@ from yfilter.language.operator_parser import (
     LEVEL_OF,
     RANGE_LEVEL,
     UNARY_LEVEL,
-)
-from yfilter.language.query_ast import (
-    ANY,
-    And,
-    Cast,
-    CatchClause,
-    Clause,
-    Comparison,
-    Computed,
-    Conditional,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionCall,
-    FunctionDeclaration,
-    LetClause,
-    Literal,
-    LocationStep,
-    Mapped,
-    Markup,
-    NameTest,
-    NodeKind,
-    Operation,
-    Or,
-    OrderKey,
-    Origin,
-    PathExpression,
-    Profile,
-    Quantified,
-    Sequence,
-    SequenceType,
-    SimpleMap,
-    Transform,
-    TryCatch,
-    TypeCase,
-    Typed,
-    Typeswitch,
-    Update,
-    UserCall,
-    WhereClause,
 )
 from yfilter.language.subexpressions import all_within
 from yfilter.language.trees import by_identity
@@ -79,15 +39,15 @@ _ESCAPES = {
 _CALL_OF_DECLARED = re.compile(r"local:|\}[^\s(){}\[\]/]+\(|\$(?:local:|Q\{)")
 
 
-_DOT = PathExpression(Origin.CONTEXT, ())
+_DOT = ast.PathExpression(ast.Origin.CONTEXT, ())
 
 # How tightly an expression holds together: that of an operator is its level, and around them:
 _SEQUENCE, _SINGLE, _PRIMARY = -2, -1, UNARY_LEVEL + 1
 
 
-def unparse(node: Profile | Expression) -> str:
+def unparse(node: ast.Profile | ast.Expression) -> str:
     """The text that the parser reads as ``node``, on one line unless a literal has line ends."""
-    body = node.body if isinstance(node, Profile) else node
+    body = node.body if isinstance(node, ast.Profile) else node
     if isinstance(body, GraphQuery):
         return graph_query_text.unparse(body)
     text = _whole(body, plain=True)
@@ -96,13 +56,13 @@ def unparse(node: Profile | Expression) -> str:
     declared = {
         (function.name, len(function.parameters)): function
         for call in all_within(body)
-        if isinstance(call, UserCall)
+        if isinstance(call, ast.UserCall)
         for function in call.library
     }
     return "".join(map(_declared, declared.values())) + text
 
 
-def _declared(function: FunctionDeclaration) -> str:
+def _declared(function: ast.FunctionDeclaration) -> str:
     parameters = ", ".join(f"${name}{_of_type(type_)}" for name, type_ in function.parameters)
     body = _whole(function.body, plain=True)
     if function.name.startswith("$"):
@@ -111,85 +71,87 @@ def _declared(function: FunctionDeclaration) -> str:
     return f"declare function {function.name}({parameters}){result} {{{body}}}; "
 
 
-def _of_type(type_: SequenceType | None) -> str:
+def _of_type(type_: ast.SequenceType | None) -> str:
     return "" if type_ is None else f" as {_type(type_, plain=True)}"
 
 
-def _whole(node: Expression, plain: bool) -> str:
+def _whole(node: ast.Expression, plain: bool) -> str:
     """``plain``: a name without a prefix is in no namespace at this place."""
     match node:
-        case PathExpression():
+        case ast.PathExpression():
             return _path(node, plain)
-        case Mapped(left, right):
-            is_step = isinstance(right, FunctionCall | UserCall)
+        case ast.Mapped(left, right):
+            is_step = isinstance(right, ast.FunctionCall | ast.UserCall)
             inner = _whole(right, plain) if is_step else f"({_whole(right, plain)})"
             return f"{_start(left, plain)}/{inner}"
-        case SimpleMap(left, right):
+        case ast.SimpleMap(left, right):
             # a path on the right would take what follows it
             return f"{_start(left, plain)} ! ({_whole(right, plain)})"
-        case TryCatch(body, clauses):
+        case ast.TryCatch(body, clauses):
             caught = "".join(_catch(clause, plain) for clause in clauses)
             return f"try {{{_whole(body, plain)}}}{caught}"
-        case Literal():
+        case ast.Literal():
             return _literal(node)
-        case And(parts) | Or(parts):
-            word = " and " if isinstance(node, And) else " or "
+        case ast.And(parts) | ast.Or(parts):
+            word = " and " if isinstance(node, ast.And) else " or "
             return word.join(_inside(part, _level(node) + 1, plain) for part in parts)
-        case UserCall(name) if node.is_variable:
+        case ast.UserCall(name) if node.is_variable:
             return name
-        case FunctionCall(name, (*arguments, last)) if name in CONTEXT_FUNCTIONS and last == _DOT:
+        case ast.FunctionCall(name, (*arguments, last)) if (
+            name in CONTEXT_FUNCTIONS and last == _DOT
+        ):
             return f"{name}({', '.join(_inside(part, _SINGLE, plain) for part in arguments)})"
-        case FunctionCall(name, arguments) | UserCall(name, arguments):
+        case ast.FunctionCall(name, arguments) | ast.UserCall(name, arguments):
             return f"{name}({', '.join(_inside(part, _SINGLE, plain) for part in arguments)})"
-        case Sequence(parts):
+        case ast.Sequence(parts):
             return f"({', '.join(_inside(part, _SINGLE, plain) for part in parts)})"
-        case Constructor():
+        case ast.Constructor():
             return _constructor(node, plain)
-        case Markup():
+        case ast.Markup():
             return _markup(node)
-        case Computed():
+        case ast.Computed():
             return _computed(node, plain)
-        case Flwor():
+        case ast.Flwor():
             return _flwor(node, plain)
         case _:
             return _operators(node, plain)
 
 
-def _operators(node: Expression, plain: bool) -> str:
+def _operators(node: ast.Expression, plain: bool) -> str:
     level = _level(node)
     match node:
-        case Comparison(left, operator, right):
+        case ast.Comparison(left, operator, right):
             sides = (_inside(left, level + 1, plain), _inside(right, level + 1, plain))
             return f" {operator.value} ".join(sides)
-        case Operation("negate", (operand,)):
+        case ast.Operation("negate", (operand,)):
             return f"-{_inside(operand, level + 1, plain)}"
-        case Operation(name, (left, right)):
+        case ast.Operation(name, (left, right)):
             groups = level not in (COMPARISON_LEVEL, RANGE_LEVEL)
             first = _inside(left, level if groups else level + 1, plain)
             return f"{first} {name} {_inside(right, level + 1, plain)}"
-        case Conditional(condition, consequence, alternative):
+        case ast.Conditional(condition, consequence, alternative):
             return (
                 f"if ({_whole(condition, plain)}) then {_inside(consequence, _SINGLE, plain)} "
                 f"else {_inside(alternative, _SINGLE, plain)}"
             )
-        case Quantified(every, bindings, condition):
+        case ast.Quantified(every, bindings, condition):
             ranges = ", ".join(
                 f"${name} in {_inside(source, _SINGLE, plain)}" for name, source in bindings
             )
             word = "every" if every else "some"
             return f"{word} {ranges} satisfies {_inside(condition, _SINGLE, plain)}"
-        case Typed(operand, type_):
+        case ast.Typed(operand, type_):
             word = "treat as" if node.treat else "instance of"
             return f"{_inside(operand, CAST_LEVEL, plain)} {word} {_type(type_, plain)}"
-        case Cast(operand, type_name, optional, castable):
+        case ast.Cast(operand, type_name, optional, castable):
             word = "castable" if castable else "cast"
             return f"{_inside(operand, level, plain)} {word} as {type_name}{'?' * optional}"
-        case Typeswitch(operand, cases):
+        case ast.Typeswitch(operand, cases):
             written = "".join(_case(case, plain) for case in cases)
             return f"typeswitch ({_whole(operand, plain)}){written}"
-        case Update():
+        case ast.Update():
             return _update(node, plain)
-        case Transform(copies, changes, result):
+        case ast.Transform(copies, changes, result):
             copied = ", ".join(
                 f"${copy.variable} := {_inside(copy.value, _SINGLE, plain)}" for copy in copies
             )
@@ -200,19 +162,19 @@ def _operators(node: Expression, plain: bool) -> str:
     raise TypeError(f"{type(node).__name__} has no text")
 
 
-def _case(case: TypeCase, plain: bool) -> str:
+def _case(case: ast.TypeCase, plain: bool) -> str:
     types = " | ".join(_type(type_, plain) for type_ in case.types)
     bound = f" ${case.variable}" * bool(case.variable)
     head = f"case{bound and bound + ' as'} {types}" if types else f"default{bound}"
     return f" {head} return {_inside(case.result, _SINGLE, plain)}"
 
 
-def _catch(clause: CatchClause, plain: bool) -> str:
+def _catch(clause: ast.CatchClause, plain: bool) -> str:
     names = " | ".join(_name_test(test, plain=True) for test in clause.names)
     return f" catch {names} {{{_whole(clause.result, plain)}}}"
 
 
-def _update(update: Update, plain: bool) -> str:
+def _update(update: ast.Update, plain: bool) -> str:
     first, between = update.kind.value
     target = _inside(update.target, _SINGLE, plain)
     if isinstance(update.source, QualifiedName):
@@ -227,12 +189,12 @@ def _update(update: Update, plain: bool) -> str:
     return f"{first} {target} {between} {source}"
 
 
-def _type(type_: SequenceType, plain: bool) -> str:
+def _type(type_: ast.SequenceType, plain: bool) -> str:
     name = type_.name
     if type_.kind is not None:
-        step = LocationStep(False, type_.kind, type_.test)
+        step = ast.LocationStep(False, type_.kind, type_.test)
         word = type_.kind.value.removesuffix("()")
-        is_named = type_.kind in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE)
+        is_named = type_.kind in (ast.NodeKind.ELEMENT, ast.NodeKind.ATTRIBUTE)
         test = _node_test(step, plain).removeprefix("@")
         name = f"{word}({test})" if is_named else test
     elif not name.startswith("xs:"):
@@ -240,33 +202,40 @@ def _type(type_: SequenceType, plain: bool) -> str:
     return name + type_.occurrence
 
 
-def _level(node: Expression) -> int:
+def _level(node: ast.Expression) -> int:
     match node:
-        case Flwor() | Conditional() | Quantified() | Typeswitch() | Update() | Transform():
+        case (
+            ast.Flwor()
+            | ast.Conditional()
+            | ast.Quantified()
+            | ast.Typeswitch()
+            | ast.Update()
+            | ast.Transform()
+        ):
             return _SINGLE
-        case Or():
+        case ast.Or():
             return 0
-        case And():
+        case ast.And():
             return 1
-        case Comparison():
+        case ast.Comparison():
             return COMPARISON_LEVEL
-        case Operation("negate"):
+        case ast.Operation("negate"):
             return UNARY_LEVEL
-        case Operation(name):
+        case ast.Operation(name):
             return LEVEL_OF[name]
-        case Typed():  # its type would take a + or * behind it
+        case ast.Typed():  # its type would take a + or * behind it
             return COMPARISON_LEVEL + 1
-        case Cast():
+        case ast.Cast():
             return CAST_LEVEL
-        case SimpleMap():
+        case ast.SimpleMap():
             return UNARY_LEVEL
-        case Literal(value) if not isinstance(value, str) and _literal(node).startswith("-"):
+        case ast.Literal(value) if not isinstance(value, str) and _literal(node).startswith("-"):
             return UNARY_LEVEL
         case _:
             return _PRIMARY
 
 
-def _inside(node: Expression, least: int, plain: bool) -> str:
+def _inside(node: ast.Expression, least: int, plain: bool) -> str:
     """In parentheses if it holds together less tightly than ``least``."""
     text = _whole(node, plain)
     return f"({text})" if _level(node) < least else text
@@ -275,32 +244,36 @@ def _inside(node: Expression, least: int, plain: bool) -> str:
 # -- paths
 
 
-def _path(path: PathExpression, plain: bool) -> str:
+def _path(path: ast.PathExpression, plain: bool) -> str:
     steps = [_step(step, plain) for step in path.steps]
     is_filtered = bool(path.steps) and _is_self(path.steps[0])
     if is_filtered:
         steps[0] = steps[0].removeprefix("/.")
-    if path.origin is Origin.VARIABLE:
+    if path.origin is ast.Origin.VARIABLE:
         return f"${path.variable}{''.join(steps)}"
     if path.start is not None:
         return f"({_whole(path.start, plain)}){''.join(steps)}"
-    if path.origin is Origin.MESSAGE:
+    if path.origin is ast.Origin.MESSAGE:
         return "".join(steps) if steps and not is_filtered else f"$msg{''.join(steps)}"
     if not steps or is_filtered or path.steps[0].descendant:
         return f".{''.join(steps)}"
     return "".join(steps).removeprefix("/")
 
 
-def _start(left: Expression, plain: bool) -> str:
+def _start(left: ast.Expression, plain: bool) -> str:
     text = _whole(left, plain)
-    return text if isinstance(left, PathExpression | Mapped | FunctionCall) else f"({text})"
+    return (
+        text
+        if isinstance(left, ast.PathExpression | ast.Mapped | ast.FunctionCall)
+        else f"({text})"
+    )
 
 
-def _is_self(step: LocationStep) -> bool:
-    return step.kind is NodeKind.SELF and step.axis is None
+def _is_self(step: ast.LocationStep) -> bool:
+    return step.kind is ast.NodeKind.SELF and step.axis is None
 
 
-def _step(step: LocationStep, plain: bool) -> str:
+def _step(step: ast.LocationStep, plain: bool) -> str:
     predicates = "".join([_predicate(predicate, plain) for predicate in step.predicates])
     slash = "//" if step.descendant else "/"
     axis = f"{step.axis.value}::" if step.axis else ""
@@ -308,36 +281,36 @@ def _step(step: LocationStep, plain: bool) -> str:
 
 
 @by_identity(256)
-def _predicate(predicate: Expression, plain: bool) -> str:
+def _predicate(predicate: ast.Expression, plain: bool) -> str:
     return f"[{_whole(predicate, plain)}]"
 
 
-def _node_test(step: LocationStep, plain: bool) -> str:
-    if step.kind is NodeKind.PROCESSING_INSTRUCTION and step.test is not None:
+def _node_test(step: ast.LocationStep, plain: bool) -> str:
+    if step.kind is ast.NodeKind.PROCESSING_INSTRUCTION and step.test is not None:
         return f"processing-instruction({_quoted(step.test.local)})"
     if step.test is None:
         return step.kind.value
-    if step.kind is NodeKind.ATTRIBUTE:
+    if step.kind is ast.NodeKind.ATTRIBUTE:
         name = _name_test(step.test, plain=True)
         return f"attribute({name})" if step.axis else f"@{name}"
     return _name_test(step.test, plain=plain)
 
 
-def _name_test(test: NameTest, *, plain: bool) -> str:
-    if test.namespace == ANY:
-        return ANY if test.local == ANY else f"*:{test.local}"
-    if test.namespace == "" and test.local != ANY and plain:
+def _name_test(test: ast.NameTest, *, plain: bool) -> str:
+    if test.namespace == ast.ANY:
+        return ast.ANY if test.local == ast.ANY else f"*:{test.local}"
+    if test.namespace == "" and test.local != ast.ANY and plain:
         return test.local
     return braced(test.namespace) + test.local
 
 
 def written_word(word: str | int | Decimal | float) -> str:
     """A literal, without its quotation marks, or a name."""
-    text = _literal(Literal(word))
+    text = _literal(ast.Literal(word))
     return text[1:-1] if isinstance(word, str) else text
 
 
-def _literal(literal: Literal) -> str:
+def _literal(literal: ast.Literal) -> str:
     value = literal.value
     if isinstance(value, str):
         return _quoted(value)
@@ -356,7 +329,7 @@ def _quoted(value: str) -> str:
 # -- FLWOR and constructors
 
 
-def _flwor(flwor: Flwor, plain: bool) -> str:
+def _flwor(flwor: ast.Flwor, plain: bool) -> str:
     parts = [_clause(clause, plain) for clause in flwor.clauses]
     if flwor.where is not None:
         parts.append(f"where {_inside(flwor.where, _SINGLE, plain)}")
@@ -376,24 +349,24 @@ def _flwor(flwor: Flwor, plain: bool) -> str:
     return " ".join(parts)
 
 
-def _clause(clause: Clause, plain: bool) -> str:
+def _clause(clause: ast.Clause, plain: bool) -> str:
     match clause:
-        case ForClause(variable, source, position):
+        case ast.ForClause(variable, source, position):
             at = f" at ${position}" if position else ""
             return f"for ${variable}{at} in {_inside(source, _SINGLE, plain)}"
-        case LetClause(variable, value):
+        case ast.LetClause(variable, value):
             return f"let ${variable} := {_inside(value, _SINGLE, plain)}"
-        case WhereClause(condition):
+        case ast.WhereClause(condition):
             return f"where {_inside(condition, _SINGLE, plain)}"
 
 
-def _order_key(key: OrderKey, plain: bool) -> str:
+def _order_key(key: ast.OrderKey, plain: bool) -> str:
     direction = " descending" if key.descending else ""
     empty = " empty greatest" if key.empty_greatest else ""
     return f"{_inside(key.key, _SINGLE, plain)}{direction}{empty}"
 
 
-def _computed(node: Computed, plain: bool) -> str:
+def _computed(node: ast.Computed, plain: bool) -> str:
     name = ""
     if isinstance(node.name, QualifiedName):
         named = node.name
@@ -405,17 +378,17 @@ def _computed(node: Computed, plain: bool) -> str:
         listed = "".join(f", {_quoted(part)}" for one in node.namespaces for part in one)
         name = f" {{{_whole(node.name, plain)}{listed}}}"
     word = node.kind.value.removesuffix("()")
-    content = "" if node.content == Sequence(()) else _whole(node.content, plain)
+    content = "" if node.content == ast.Sequence(()) else _whole(node.content, plain)
     return f"{word}{name} {{{content}}}"
 
 
-def _markup(node: Markup) -> str:
-    if node.kind is NodeKind.COMMENT:
+def _markup(node: ast.Markup) -> str:
+    if node.kind is ast.NodeKind.COMMENT:
         return f"<!--{node.value}-->"
     return f"<?{node.target} {node.value}?>" if node.value else f"<?{node.target}?>"
 
 
-def _constructor(constructor: Constructor, plain: bool) -> str:
+def _constructor(constructor: ast.Constructor, plain: bool) -> str:
     for prefix, namespace in constructor.declarations:
         if prefix == "":
             plain = namespace == ""
@@ -437,7 +410,7 @@ def _declaration_name(prefix: str) -> str:
     return f"xmlns:{prefix}" if prefix else "xmlns"
 
 
-def _attribute(name: QualifiedName, value: tuple[str | Expression, ...], plain: bool) -> str:
+def _attribute(name: QualifiedName, value: tuple[str | ast.Expression, ...], plain: bool) -> str:
     written = "".join(
         _escaped(part, in_value=True) if isinstance(part, str) else f"{{{_whole(part, plain)}}}"
         for part in value
@@ -445,9 +418,9 @@ def _attribute(name: QualifiedName, value: tuple[str | Expression, ...], plain: 
     return f' {name}="{written}"'
 
 
-def _enclosed(part: Expression, plain: bool) -> str:
+def _enclosed(part: ast.Expression, plain: bool) -> str:
     text = _whole(part, plain)
-    return text if isinstance(part, Constructor | Markup) else f"{{{text}}}"
+    return text if isinstance(part, ast.Constructor | ast.Markup) else f"{{{text}}}"
 
 
 def _content_text(value: str) -> str:

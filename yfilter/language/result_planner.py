@@ -16,6 +16,7 @@ from functools import lru_cache
 from formats.columns import declaration
 from formats.escapes import escaped_text
 from formats.names import XML_NAMESPACE, QualifiedName
+from yfilter.language import query_ast as ast
 from yfilter.language import results as rows
 from yfilter.language.atoms import atom_text, is_number, to_double
 from yfilter.language.comparison import MIRRORED
@@ -23,32 +24,6 @@ from yfilter.language.function_library import STRING_FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds, kinds_of
 from yfilter.language.matching_path import is_path, matching_part
 from yfilter.language.positions import is_positional
-from yfilter.language.query_ast import (
-    ANY_NAME,
-    PART_VARIABLE,
-    And,
-    Comparison,
-    Computed,
-    Conditional,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionCall,
-    LetClause,
-    Literal,
-    LocationStep,
-    Markup,
-    NameTest,
-    NodeKind,
-    Operator,
-    Or,
-    Origin,
-    Part,
-    PathExpression,
-    Profile,
-    Sequence,
-)
 from yfilter.language.results import Foreign, ResultPlan
 from yfilter.language.subexpressions import new_focus, same_focus
 
@@ -61,24 +36,24 @@ from yfilter.language.subexpressions import new_focus, same_focus
 ROWS_MAX = 4_096  # of a plan; a profile that needs more is the interpreter's
 
 _NODE_KINDS = {
-    NodeKind.ELEMENT: rows.NODE_ELEMENT,
-    NodeKind.ATTRIBUTE: rows.NODE_ATTRIBUTE,
-    NodeKind.TEXT: rows.NODE_TEXT,
+    ast.NodeKind.ELEMENT: rows.NODE_ELEMENT,
+    ast.NodeKind.ATTRIBUTE: rows.NODE_ATTRIBUTE,
+    ast.NodeKind.TEXT: rows.NODE_TEXT,
 }
 _AXES = {
-    (NodeKind.ELEMENT, False): rows.AXIS_CHILD,
-    (NodeKind.ELEMENT, True): rows.AXIS_BELOW,
-    (NodeKind.ATTRIBUTE, False): rows.AXIS_ATTRIBUTE,
-    (NodeKind.ATTRIBUTE, True): rows.AXIS_ATTRIBUTE_BELOW,
-    (NodeKind.TEXT, False): rows.AXIS_TEXT,
-    (NodeKind.TEXT, True): rows.AXIS_TEXT_BELOW,
+    (ast.NodeKind.ELEMENT, False): rows.AXIS_CHILD,
+    (ast.NodeKind.ELEMENT, True): rows.AXIS_BELOW,
+    (ast.NodeKind.ATTRIBUTE, False): rows.AXIS_ATTRIBUTE,
+    (ast.NodeKind.ATTRIBUTE, True): rows.AXIS_ATTRIBUTE_BELOW,
+    (ast.NodeKind.TEXT, False): rows.AXIS_TEXT,
+    (ast.NodeKind.TEXT, True): rows.AXIS_TEXT_BELOW,
 }
 _ITEM_KINDS = {
     rows.NODE_ELEMENT: ItemKind.ELEMENT,
     rows.NODE_ATTRIBUTE: ItemKind.ATTRIBUTE,
     rows.NODE_TEXT: ItemKind.TEXT,
 }
-_COMPARISONS = {one: getattr(rows, f"IS_{one.name}") for one in Operator}
+_COMPARISONS = {one: getattr(rows, f"IS_{one.name}") for one in ast.Operator}
 _STRING_TESTS = {
     "contains": rows.ROW_CONTAINS,
     "starts-with": rows.ROW_STARTS,
@@ -109,7 +84,7 @@ class Row:
 class Value:
     """What a variable is by ``let``: an expression, where it was said."""
 
-    expression: Expression
+    expression: ast.Expression
     scope: Scope
 
 
@@ -135,7 +110,7 @@ class PlanDraft:
         self._paths: list[tuple[int, int, int, int]] = []
         self._steps: list[tuple[int, int, int, int]] = []
         self._predicates: list[tuple[int, int | Row, int]] = []
-        self._tests: dict[NameTest, int] = {}
+        self._tests: dict[ast.NameTest, int] = {}
         self._texts: dict[bytes, int] = {}
         self._constants: list[object] = []
         self._foreign: list[Foreign] = []
@@ -188,54 +163,58 @@ class PlanDraft:
 
     # -- strings
 
-    def string(self, expression: Expression, scope: Scope) -> Row:
+    def string(self, expression: ast.Expression, scope: Scope) -> Row:
         """One string."""
         match expression:
-            case Literal(value):
+            case ast.Literal(value):
                 return self.row(rows.ROW_ATOM, self.text(atom_text(value).encode()))
-            case PathExpression(Origin.VARIABLE, (), variable) if isinstance(
+            case ast.PathExpression(ast.Origin.VARIABLE, (), variable) if isinstance(
                 bound := scope.variables.get(variable), Value
             ):
                 return self.string(bound.expression, bound.scope)
-            case FunctionCall("string", (argument,)):
+            case ast.FunctionCall("string", (argument,)):
                 return self._argument(argument, scope)
-            case FunctionCall("string", ()) if scope.context is not None:
-                return self._argument(PathExpression(Origin.CONTEXT, ()), scope)
-            case FunctionCall("concat", arguments):
+            case ast.FunctionCall("string", ()) if scope.context is not None:
+                return self._argument(ast.PathExpression(ast.Origin.CONTEXT, ()), scope)
+            case ast.FunctionCall("concat", arguments):
                 return self.row(rows.ROW_CONCAT, *(self._argument(one, scope) for one in arguments))
-            case FunctionCall("count", (PathExpression() as path,)) if self.is_path(path, scope):
+            case ast.FunctionCall("count", (ast.PathExpression() as path,)) if self.is_path(
+                path, scope
+            ):
                 return self.row(rows.ROW_COUNT, self.path(path, scope)[0])
-            case FunctionCall("name" | "local-name" as name, (PathExpression() as path,)):
+            case ast.FunctionCall("name" | "local-name" as name, (ast.PathExpression() as path,)):
                 number, _kind = self.path(path, scope)
                 return self.row(rows.ROW_NAME, number, int(name == "name"))
-            case FunctionCall(name, arguments) if name in _CALLED and arguments:
+            case ast.FunctionCall(name, arguments) if name in _CALLED and arguments:
                 number = self.constant(STRING_FUNCTIONS[name])
                 converted = [self._argument(one, scope, is_string=True) for one in arguments]
                 return self.row(rows.ROW_CALL, number, *converted)
-            case Comparison() | And() | Or() | FunctionCall():
+            case ast.Comparison() | ast.And() | ast.Or() | ast.FunctionCall():
                 return self.row(rows.ROW_TRUTH, self.said(expression, scope))
             case _:
                 raise Unsaid
 
-    def _argument(self, expression: Expression, scope: Scope, *, is_string: bool = False) -> Row:
+    def _argument(
+        self, expression: ast.Expression, scope: Scope, *, is_string: bool = False
+    ) -> Row:
         """The string of an argument: of its first node, or of its value.
 
         ``is_string``: a number or a truth value would be an error.
         """
-        if isinstance(expression, PathExpression) and self.is_path(expression, scope):
+        if isinstance(expression, ast.PathExpression) and self.is_path(expression, scope):
             return self.row(rows.ROW_STRING, self.path(expression, scope)[0])
         if is_string and not self._is_string(expression, scope):
             raise Unsaid
         return self.string(expression, scope)
 
-    def _is_string(self, expression: Expression, scope: Scope) -> bool:
+    def _is_string(self, expression: ast.Expression, scope: Scope) -> bool:
         match expression:
-            case PathExpression(Origin.VARIABLE, (), variable):
+            case ast.PathExpression(ast.Origin.VARIABLE, (), variable):
                 value = scope.variables.get(variable)
                 return isinstance(value, Value) and self._is_string(value.expression, value.scope)
-            case Literal(value):
+            case ast.Literal(value):
                 return isinstance(value, str)
-            case FunctionCall(name):
+            case ast.FunctionCall(name):
                 return name in ("string", "concat", "name", "local-name") or (
                     name in _CALLED and name != "string-length"
                 )
@@ -243,57 +222,57 @@ class PlanDraft:
 
     # -- conditions
 
-    def condition(self, condition: Expression, scope: Scope, *, errors_are_false: bool) -> Row:
+    def condition(self, condition: ast.Expression, scope: Scope, *, errors_are_false: bool) -> Row:
         try:
             return self.said(condition, scope)
         except Unsaid:
             return self.foreign(rows.ROW_FOREIGN_TRUTH, condition, scope, errors_are_false)
 
-    def said(self, condition: Expression, scope: Scope) -> Row:
+    def said(self, condition: ast.Expression, scope: Scope) -> Row:
         """A condition that never raises an error."""
         match condition:
-            case And(parts) | Or(parts):
-                kind = rows.ROW_AND if isinstance(condition, And) else rows.ROW_OR
+            case ast.And(parts) | ast.Or(parts):
+                kind = rows.ROW_AND if isinstance(condition, ast.And) else rows.ROW_OR
                 return self.row(kind, *(self.said(part, scope) for part in parts))
-            case FunctionCall("not" | "empty" as name, (inner,)):
+            case ast.FunctionCall("not" | "empty" as name, (inner,)):
                 if name == "empty" and not self.is_path(inner, scope):
                     raise Unsaid
                 return self.row(rows.ROW_NOT, self.said(inner, scope))
-            case FunctionCall("exists", (inner,)) if self.is_path(inner, scope):
+            case ast.FunctionCall("exists", (inner,)) if self.is_path(inner, scope):
                 return self.said(inner, scope)
-            case FunctionCall("boolean", (inner,)):
+            case ast.FunctionCall("boolean", (inner,)):
                 return self.said(inner, scope)
-            case FunctionCall("true" | "false" as name, ()):
+            case ast.FunctionCall("true" | "false" as name, ()):
                 return self.row(rows.ROW_CONSTANT, int(name == "true"))
-            case FunctionCall(name, (one, other)) if name in _STRING_TESTS:
+            case ast.FunctionCall(name, (one, other)) if name in _STRING_TESTS:
                 strings = [self._argument(part, scope, is_string=True) for part in (one, other)]
                 return self.row(_STRING_TESTS[name], *strings)
-            case Comparison(left, operator, right):
+            case ast.Comparison(left, operator, right):
                 return self._comparison(left, operator, right, scope)
-            case PathExpression() if self.is_path(condition, scope):
+            case ast.PathExpression() if self.is_path(condition, scope):
                 return self.row(rows.ROW_EXISTS, self.path(condition, scope)[0])
             case _:
                 raise Unsaid
 
     def _comparison(
-        self, left: Expression, operator: Operator, right: Expression, scope: Scope
+        self, left: ast.Expression, operator: ast.Operator, right: ast.Expression, scope: Scope
     ) -> Row:
-        if isinstance(left, Literal) and not isinstance(right, Literal):
+        if isinstance(left, ast.Literal) and not isinstance(right, ast.Literal):
             return self._comparison(right, MIRRORED[operator], left, scope)
         right = self._literal(right, scope)
         comparison = _COMPARISONS[operator]
         if is_number(right.value):
-            if isinstance(left, FunctionCall) and left.name == "count":
+            if isinstance(left, ast.FunctionCall) and left.name == "count":
                 counted = self.string(left, scope).a
                 constant = self.constant(right.value)
                 return self.row(rows.ROW_COUNTED, counted, comparison, constant)
-            if not isinstance(left, PathExpression):
+            if not isinstance(left, ast.PathExpression):
                 raise Unsaid
             path, _ = self.path(left, scope)
             constant = self.constant(to_double(right.value))
             return self.row(rows.ROW_NUMBERS, path, comparison, constant)
         constant = self.constant(str(right.value).encode())
-        if isinstance(left, PathExpression) and self.is_path(left, scope):
+        if isinstance(left, ast.PathExpression) and self.is_path(left, scope):
             path, _ = self.path(left, scope)
             return self.row(rows.ROW_STRINGS, path, comparison, constant)
         if not self._is_string(left, scope):
@@ -301,12 +280,12 @@ class PlanDraft:
         string = self.string(left, scope)
         return self.row(rows.ROW_COMPARED, 0, comparison, constant, string)
 
-    def _literal(self, expression: Expression, scope: Scope) -> Literal:
-        if isinstance(expression, PathExpression) and not expression.steps:
+    def _literal(self, expression: ast.Expression, scope: Scope) -> ast.Literal:
+        if isinstance(expression, ast.PathExpression) and not expression.steps:
             value = scope.variables.get(expression.variable)
             if isinstance(value, Value):
                 return self._literal(value.expression, value.scope)
-        if not isinstance(expression, Literal):
+        if not isinstance(expression, ast.Literal):
             raise Unsaid
         return expression
 
@@ -316,10 +295,10 @@ class PlanDraft:
 
     # -- paths
 
-    def is_path(self, expression: Expression, scope: Scope) -> bool:
+    def is_path(self, expression: ast.Expression, scope: Scope) -> bool:
         """Whether it is a path, or a variable that stands for one."""
-        while isinstance(expression, PathExpression):
-            if expression.steps or expression.origin is not Origin.VARIABLE:
+        while isinstance(expression, ast.PathExpression):
+            if expression.steps or expression.origin is not ast.Origin.VARIABLE:
                 return True
             value = scope.variables.get(expression.variable)
             if not isinstance(value, Value):
@@ -327,7 +306,7 @@ class PlanDraft:
             expression, scope = value.expression, value.scope
         return False
 
-    def path(self, path: PathExpression, scope: Scope) -> tuple[int, int]:
+    def path(self, path: ast.PathExpression, scope: Scope) -> tuple[int, int]:
         """The number of a path, and the kind of its nodes."""
         slot, kind, steps = self._ways(path, scope)
         if slot < 0 and not steps:
@@ -342,19 +321,19 @@ class PlanDraft:
         return len(self._paths) - 1, kind
 
     def _ways(
-        self, path: PathExpression, scope: Scope
+        self, path: ast.PathExpression, scope: Scope
     ) -> tuple[int, int, list[tuple[int, int, int, int]]]:
         """Slot, kind of the nodes, and steps."""
         steps: list[tuple[int, int, int, int]] = []
         kind = rows.NODE_ELEMENT
-        if path.origin is Origin.MESSAGE:
+        if path.origin is ast.Origin.MESSAGE:
             slot = -1
-        elif path.origin is Origin.CONTEXT and scope.context is not None:
+        elif path.origin is ast.Origin.CONTEXT and scope.context is not None:
             slot, kind = scope.context
-        elif path.origin is Origin.VARIABLE:
+        elif path.origin is ast.Origin.VARIABLE:
             bound = scope.variables.get(path.variable)
             if isinstance(bound, Value):
-                if not isinstance(bound.expression, PathExpression):
+                if not isinstance(bound.expression, ast.PathExpression):
                     raise Unsaid
                 slot, kind, steps = self._ways(bound.expression, bound.scope)
             elif bound is not None:
@@ -372,19 +351,19 @@ class PlanDraft:
             found = [self._predicate(step, part, kind, scope) for part in step.predicates]
             first = len(self._predicates)
             self._predicates += found
-            test = self.test(step.test or ANY_NAME)
+            test = self.test(step.test or ast.ANY_NAME)
             steps.append((axis, test, first, len(self._predicates)))
         return slot, kind, steps
 
     def _predicate(
-        self, step: LocationStep, predicate: Expression, kind: int, scope: Scope
+        self, step: ast.LocationStep, predicate: ast.Expression, kind: int, scope: Scope
     ) -> tuple[int, int | Row, int]:
         if is_positional(predicate):
             if step.descendant:
                 raise Unsaid
-            if predicate == FunctionCall("last", ()):
+            if predicate == ast.FunctionCall("last", ()):
                 return rows.PREDICATE_LAST, 0, 0
-            position = predicate.value if isinstance(predicate, Literal) else None
+            position = predicate.value if isinstance(predicate, ast.Literal) else None
             if not isinstance(position, int) or not 0 < position < 1 << 30:
                 raise Unsaid
             return rows.PREDICATE_POSITION, position, 0
@@ -396,7 +375,7 @@ class PlanDraft:
         self._slots += 1
         return self._slots - 1
 
-    def test(self, test: NameTest) -> int:
+    def test(self, test: ast.NameTest) -> int:
         return self._tests.setdefault(test, len(self._tests))
 
     def text(self, text: bytes) -> int:
@@ -405,13 +384,13 @@ class PlanDraft:
     # -- what the interpreter is asked
 
     def foreign(
-        self, kind: int, expression: Expression, scope: Scope, errors_are_false: bool = False
+        self, kind: int, expression: ast.Expression, scope: Scope, errors_are_false: bool = False
     ) -> Row:
         """What the interpreter is asked."""
         if scope.context is not None or self.context(scope):
             raise Unsaid
         slots: dict[str, tuple[str, int, int]] = {}
-        values: dict[str, Expression] = {}
+        values: dict[str, ast.Expression] = {}
         self._used(expression, scope, slots, values)
         kinds: dict[str, Kinds] = {name: _ITEM_KINDS[kind] for name, _, kind in slots.values()}
         for name, value in values.items():
@@ -424,15 +403,15 @@ class PlanDraft:
 
     def _used(
         self,
-        expression: Expression,
+        expression: ast.Expression,
         scope: Scope,
         slots: dict[str, tuple[str, int, int]],
-        values: dict[str, Expression],
+        values: dict[str, ast.Expression],
     ) -> None:
         """The variables of a scope that occur in an expression, perhaps bound there anew."""
-        if isinstance(expression, Part):
+        if isinstance(expression, ast.Part):
             raise Unsaid
-        if isinstance(expression, PathExpression) and expression.origin is Origin.VARIABLE:
+        if isinstance(expression, ast.PathExpression) and expression.origin is ast.Origin.VARIABLE:
             name = expression.variable
             bound = scope.variables.get(name)
             if isinstance(bound, Value):
@@ -464,11 +443,13 @@ class PlanDraft:
 
 PLANS_MAX = 4_096
 
-_ANYWHERE = PathExpression(Origin.MESSAGE, (LocationStep(True, NodeKind.ELEMENT, ANY_NAME),))
+_ANYWHERE = ast.PathExpression(
+    ast.Origin.MESSAGE, (ast.LocationStep(True, ast.NodeKind.ELEMENT, ast.ANY_NAME),)
+)
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def result_plan(profile: Profile) -> ResultPlan:
+def result_plan(profile: ast.Profile) -> ResultPlan:
     """The plan of a profile; one for all profiles with the same results of their bindings."""
     part = matching_part(profile)
     if is_path(profile.body) and not part.has_remainder:
@@ -477,21 +458,21 @@ def result_plan(profile: Profile) -> ResultPlan:
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_of_bound(profile: Profile) -> ResultPlan:
+def plan_of_bound(profile: ast.Profile) -> ResultPlan:
     """The plan of a profile for what ``MatchingPart.bound`` selects, where that is known."""
     part = matching_part(profile)
     flwor = profile.flwor
     if not part.bound or flwor is None:
         return ResultPlan(profile, False)
     first, *others = flwor.clauses
-    assert isinstance(first, ForClause)
+    assert isinstance(first, ast.ForClause)
     where = None if part.where_holds else flwor.where
     alike = replace(flwor, clauses=(replace(first, path=_ANYWHERE), *others), where=where)
     return plan_of_bindings(_with_flwor(profile, flwor, alike))
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_of_bindings(profile: Profile) -> ResultPlan:
+def plan_of_bindings(profile: ast.Profile) -> ResultPlan:
     """The plan of a profile that is given what its first ``for`` clause binds."""
     plan = ResultPlan(profile, True)
     try:
@@ -501,15 +482,15 @@ def plan_of_bindings(profile: Profile) -> ResultPlan:
     return plan
 
 
-WHOLE_MESSAGE = ResultPlan(Profile(_ANYWHERE), False, True)
+WHOLE_MESSAGE = ResultPlan(ast.Profile(_ANYWHERE), False, True)
 
 
-def _with_flwor(profile: Profile, flwor: Flwor, other: Flwor) -> Profile:
+def _with_flwor(profile: ast.Profile, flwor: ast.Flwor, other: ast.Flwor) -> ast.Profile:
     body = profile.body
-    if not isinstance(body, Constructor):
-        return Profile(other, profile.text)
+    if not isinstance(body, ast.Constructor):
+        return ast.Profile(other, profile.text)
     content = tuple(other if part is flwor else part for part in body.content)
-    return Profile(replace(body, content=content), profile.text)
+    return ast.Profile(replace(body, content=content), profile.text)
 
 
 class _Planner(PlanDraft):
@@ -521,12 +502,12 @@ class _Planner(PlanDraft):
         self._flwor = flwor
         self._slots = 1
         first = flwor.clauses[0]
-        assert isinstance(first, ForClause)
+        assert isinstance(first, ast.ForClause)
         if first.position or flwor.order or flwor.group is not None:
             raise Unsaid
         bound = (0, rows.NODE_ELEMENT)
         body = plan.profile.body
-        if isinstance(body, Constructor):
+        if isinstance(body, ast.Constructor):
             column = self.fill(plan, self._constructor(body, Scope({})))
             plan.each = column[rows.ROW_KIND :: rows.ROW_WIDTH].index(rows.ROW_EACH) + 1
             plan.around = 0
@@ -537,7 +518,7 @@ class _Planner(PlanDraft):
 
     # -- what is written
 
-    def _enclosed(self, expression: Expression, scope: Scope) -> Row:
+    def _enclosed(self, expression: ast.Expression, scope: Scope) -> Row:
         """What stands between braces in content."""
         if expression is self._flwor:
             return self._each(expression, scope)
@@ -546,47 +527,49 @@ class _Planner(PlanDraft):
         except Unsaid:
             return self.foreign(rows.ROW_FOREIGN, expression, scope)
 
-    def _items(self, expression: Expression, scope: Scope) -> Row:
+    def _items(self, expression: ast.Expression, scope: Scope) -> Row:
         match expression:
-            case PathExpression(Origin.VARIABLE, (), variable) if isinstance(
+            case ast.PathExpression(ast.Origin.VARIABLE, (), variable) if isinstance(
                 value := scope.variables.get(variable), Value
             ):
                 return self._items(value.expression, value.scope)
-            case PathExpression():
+            case ast.PathExpression():
                 path, _ = self.path(expression, scope)
                 return self.row(rows.ROW_NODES, path, self.context(scope))
-            case FunctionCall("data", (PathExpression() as inner,)) if self.is_path(inner, scope):
+            case ast.FunctionCall("data", (ast.PathExpression() as inner,)) if self.is_path(
+                inner, scope
+            ):
                 return self.row(rows.ROW_DATA, self.path(inner, scope)[0])
-            case Constructor():
+            case ast.Constructor():
                 return self._constructor(expression, scope)
-            case Markup():
+            case ast.Markup():
                 return self._markup(expression)
-            case Computed(NodeKind.TEXT, None, content):
+            case ast.Computed(ast.NodeKind.TEXT, None, content):
                 return self.row(rows.ROW_TEXT, self._values(content, scope))
-            case Sequence(parts):
+            case ast.Sequence(parts):
                 return self.row(rows.ROW_ITEMS, *(self._items(part, scope) for part in parts))
-            case Conditional(condition, consequence, alternative):
+            case ast.Conditional(condition, consequence, alternative):
                 return self.row(
                     rows.ROW_IF,
                     self.condition(condition, scope, errors_are_false=False),
                     self._items(consequence, scope),
                     self._items(alternative, scope),
                 )
-            case Flwor():
+            case ast.Flwor():
                 return self._loops(expression, 0, scope)
-            case Part(variable, digest, inner):
+            case ast.Part(variable, digest, inner):
                 return self._part(variable, digest, inner, scope)
             case _:
                 return self.string(expression, scope)
 
-    def _values(self, expression: Expression, scope: Scope) -> Row:
+    def _values(self, expression: ast.Expression, scope: Scope) -> Row:
         """What is written as strings."""
         row = self._items(expression, scope)
         if _any(row, {rows.ROW_ELEMENT, rows.ROW_STATIC, rows.ROW_TEXT, rows.ROW_PART}):
             raise Unsaid
         return row
 
-    def _loops(self, flwor: Flwor, at: int, scope: Scope) -> Row:
+    def _loops(self, flwor: ast.Flwor, at: int, scope: Scope) -> Row:
         """The clauses of a FLWOR expression from one on, then what it returns."""
         if flwor.order or flwor.group is not None:
             raise Unsaid
@@ -595,47 +578,47 @@ class _Planner(PlanDraft):
             return self._where(flwor.where, result, scope) if flwor.where is not None else result
         clause = flwor.clauses[at]
         match clause:
-            case ForClause(_, PathExpression(Origin.MESSAGE)):
+            case ast.ForClause(_, ast.PathExpression(ast.Origin.MESSAGE)):
                 raise Unsaid  # a join, which the interpreter does by hash
-            case ForClause(variable, PathExpression() as source, ""):
+            case ast.ForClause(variable, ast.PathExpression() as source, ""):
                 path, kind = self.path(source, scope)
                 slot = self.slot()
                 inner = self._loops(flwor, at + 1, scope.with_variable(variable, (slot, kind)))
                 return self.row(rows.ROW_FOR, path, slot, inner)
-            case LetClause(variable, value):
+            case ast.LetClause(variable, value):
                 self._items(value, scope)  # used or not, it never raises an error
                 self._repeats = True
                 bound = Value(value, scope)
                 return self._loops(flwor, at + 1, scope.with_variable(variable, bound))
-            case ForClause():
+            case ast.ForClause():
                 raise Unsaid
             case _:
                 return self._where(clause.condition, self._loops(flwor, at + 1, scope), scope)
 
-    def _where(self, condition: Expression, then: Row, scope: Scope) -> Row:
+    def _where(self, condition: ast.Expression, then: Row, scope: Scope) -> Row:
         holds = self.condition(condition, scope, errors_are_false=True)
         return self.row(rows.ROW_IF, holds, then, self.row(rows.ROW_ITEMS))
 
-    def _each(self, flwor: Flwor, scope: Scope) -> Row:
+    def _each(self, flwor: ast.Flwor, scope: Scope) -> Row:
         """What is written for each binding, within a constructor."""
         first = flwor.clauses[0]
-        assert isinstance(first, ForClause)
+        assert isinstance(first, ast.ForClause)
         inner = self._loops(flwor, 1, scope.with_variable(first.variable, (0, rows.NODE_ELEMENT)))
         if self._has_attributes(inner):
             raise Unsaid
         return self.row(rows.ROW_EACH, int(self._is_elements(inner)), inner)
 
-    def _part(self, variable: str, digest: str, inner: Expression, scope: Scope) -> Row:
+    def _part(self, variable: str, digest: str, inner: ast.Expression, scope: Scope) -> Row:
         bound = scope.variables.get(variable)
         if not isinstance(bound, tuple) or self.context(scope):
             raise Unsaid
         number = self.constant(digest)
-        otherwise = self._enclosed(inner, Scope({PART_VARIABLE: bound}))
+        otherwise = self._enclosed(inner, Scope({ast.PART_VARIABLE: bound}))
         return self.row(rows.ROW_PART, number, bound[0], otherwise)
 
     # -- constructors
 
-    def _constructor(self, constructor: Constructor, scope: Scope) -> Row:
+    def _constructor(self, constructor: ast.Constructor, scope: Scope) -> Row:
         start, scope = self._start_tag(constructor, scope)
         in_tag = [
             self._attribute(name, tuple(self._value_part(part, scope) for part in value))
@@ -644,7 +627,11 @@ class _Planner(PlanDraft):
         content: list[Row] = []
         copied = False
         for part in constructor.content:
-            if not content and isinstance(part, Computed) and part.kind is NodeKind.ATTRIBUTE:
+            if (
+                not content
+                and isinstance(part, ast.Computed)
+                and part.kind is ast.NodeKind.ATTRIBUTE
+            ):
                 row = self._computed_attribute(part, scope)
                 if copied:
                     raise Unsaid
@@ -663,12 +650,12 @@ class _Planner(PlanDraft):
         tag = self.text(start)
         return self.row(rows.ROW_ELEMENT, tag, end, len(in_tag), *in_tag, *content)
 
-    def _content(self, part: str | Expression, scope: Scope) -> Row:
+    def _content(self, part: str | ast.Expression, scope: Scope) -> Row:
         if isinstance(part, str):
             return self.row(rows.ROW_STATIC, self.text(escaped_text(part).encode()))
         return self._enclosed(part, scope)
 
-    def _start_tag(self, constructor: Constructor, scope: Scope) -> tuple[bytes, Scope]:
+    def _start_tag(self, constructor: ast.Constructor, scope: Scope) -> tuple[bytes, Scope]:
         """The start of the tag with its declarations, and the scope inside."""
         names = [constructor.name, *(name for name, _ in constructor.attributes)]
         own: dict[str, str] = dict(constructor.declarations)
@@ -689,10 +676,10 @@ class _Planner(PlanDraft):
         return start, scope
 
     def _attribute(self, name: QualifiedName, value: tuple[Row, ...]) -> Row:
-        test = self.test(NameTest(name.namespace, name.local))
+        test = self.test(ast.NameTest(name.namespace, name.local))
         return self.row(rows.ROW_ATTRIBUTE, self.text(f' {name}="'.encode()), test, *value)
 
-    def _value_part(self, part: str | Expression, scope: Scope) -> Row:
+    def _value_part(self, part: str | ast.Expression, scope: Scope) -> Row:
         if isinstance(part, str):
             return self.row(rows.ROW_ATOM, self.text(part.encode()))
         try:
@@ -700,14 +687,14 @@ class _Planner(PlanDraft):
         except Unsaid:
             return self.foreign(rows.ROW_FOREIGN, part, scope)
 
-    def _computed_attribute(self, computed: Computed, scope: Scope) -> Row:
+    def _computed_attribute(self, computed: ast.Computed, scope: Scope) -> Row:
         name = computed.name
         if not isinstance(name, QualifiedName) or name.namespace or name.local == "xmlns":
             raise Unsaid
         return self._attribute(name, (self._value_part(computed.content, scope),))
 
-    def _markup(self, markup: Markup) -> Row:
-        if markup.kind is NodeKind.COMMENT:
+    def _markup(self, markup: ast.Markup) -> Row:
+        if markup.kind is ast.NodeKind.COMMENT:
             text = f"<!--{markup.value}-->"
         else:
             text = f"<?{markup.target} {markup.value}?>" if markup.value else f"<?{markup.target}?>"

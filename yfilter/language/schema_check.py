@@ -23,37 +23,11 @@ from formats.allowed_content import AllowedContent
 from formats.schema_model import Name, collapsed
 from yfilter.errors import ProfileRefused
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
+from yfilter.language import query_ast as ast
 from yfilter.language.item_kinds import Kinds
 from yfilter.language.matching_path import decisive_parts
 from yfilter.language.near_miss import near_miss
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, checked_text
-from yfilter.language.query_ast import (
-    ANY,
-    ANY_NAME,
-    VALUE_COMPARISONS,
-    And,
-    Comparison,
-    Conditional,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionCall,
-    LetClause,
-    Literal,
-    LocationStep,
-    Mapped,
-    NodeKind,
-    Operation,
-    Operator,
-    Or,
-    Origin,
-    PathExpression,
-    Quantified,
-    Sequence,
-    Transform,
-    Typeswitch,
-)
 from yfilter.language.query_parser import QueryParser
 from yfilter.language.query_text import unparse
 from yfilter.language.schema_places import MESSAGE, Place, PlaceKind, SchemaPlaces
@@ -69,10 +43,10 @@ class LocatedSteps:
     def __init__(self, text: str) -> None:
         self.text = checked_text(text, DEFAULT_PROFILE_LIMITS)
         parser = _LocatingParser(self.text, DEFAULT_PROFILE_LIMITS)
-        self.body: Expression = parser.profile()
+        self.body: ast.Expression = parser.profile()
         self._offsets = parser.offsets
 
-    def offset(self, step: LocationStep) -> int:
+    def offset(self, step: ast.LocationStep) -> int:
         _, offset = self._offsets.get(id(step), (step, -1))
         if offset < 0:  # the parser put it together with another one: the first that looks like it
             same = [at for known, at in self._offsets.values() if known.test == step.test]
@@ -83,9 +57,9 @@ class LocatedSteps:
 class _LocatingParser(QueryParser):
     """Notes where each step begins; the step is kept so that its id stays its own."""
 
-    offsets: dict[int, tuple[LocationStep, int]]
+    offsets: dict[int, tuple[ast.LocationStep, int]]
 
-    def _step(self, kinds: Kinds, descendant: bool) -> LocationStep:
+    def _step(self, kinds: Kinds, descendant: bool) -> ast.LocationStep:
         if not hasattr(self, "offsets"):
             self.offsets = {}
         offset = self.lexer.peek().offset
@@ -125,14 +99,14 @@ class SchemaCheck:
             pass
         return None
 
-    def _hint(self, places: frozenset[Place], step: LocationStep) -> str:
-        def names(wider: LocationStep) -> set[tuple[str, str]]:
+    def _hint(self, places: frozenset[Place], step: ast.LocationStep) -> str:
+        def names(wider: ast.LocationStep) -> set[tuple[str, str]]:
             reached = (there for place in places for there in self._places.after_step(place, wider))
             return {
                 (name.namespace, name.local)
                 for place in reached
                 for name in self._places.names(place)
-                if name.local != ANY
+                if name.local != ast.ANY
             }
 
         return near_miss(step, names)
@@ -142,7 +116,11 @@ class _Impossible(Exception):
     """No valid message has what the step asks for."""
 
     def __init__(
-        self, step: LocationStep, reason: str, expected: str, places: frozenset[Place] = frozenset()
+        self,
+        step: ast.LocationStep,
+        reason: str,
+        expected: str,
+        places: frozenset[Place] = frozenset(),
     ) -> None:
         """``places``: from which the step leads nowhere."""
         super().__init__(reason)
@@ -171,7 +149,7 @@ class _Scope:
         return replace(self, variables={**self.variables, name: value})
 
 
-_OF_ONE_WITH_ONE = frozenset((*VALUE_COMPARISONS, "is", "<<", ">>"))
+_OF_ONE_WITH_ONE = frozenset((*ast.VALUE_COMPARISONS, "is", "<<", ">>"))
 _IN_STRING = frozenset(("contains", "starts-with", "ends-with"))
 
 
@@ -182,46 +160,46 @@ class _Walk:
         self._places = places
         self._left = PLACES_MAX
 
-    def need_result(self, body: Expression) -> None:
+    def need_result(self, body: ast.Expression) -> None:
         """Raises _Impossible for a profile that can have no result."""
         scope = _Scope(MESSAGE, {})
-        if isinstance(body, Constructor):
+        if isinstance(body, ast.Constructor):
             self._some_of(decisive_parts(body), lambda part: self._value(part, scope))
         else:
             self._value(body, scope)
 
     # -- values: _Impossible for what is always empty
 
-    def _value(self, expression: Expression, scope: _Scope) -> _Value:
+    def _value(self, expression: ast.Expression, scope: _Scope) -> _Value:
         match expression:
-            case PathExpression():
+            case ast.PathExpression():
                 return self._path(expression, scope)
-            case Mapped(left, right):
+            case ast.Mapped(left, right):
                 before = self._value(left, scope)
                 if before is None:
                     return None
                 return self._some_of(
                     sorted(before), lambda place: self._value(right, replace(scope, context=place))
                 )
-            case Operation("|", parts) | Sequence(parts) if parts:
+            case ast.Operation("|", parts) | ast.Sequence(parts) if parts:
                 return self._some_of(parts, lambda part: self._value(part, scope))
-            case Operation("intersect", (left, right)):
+            case ast.Operation("intersect", (left, right)):
                 self._value(right, scope)
                 return self._value(left, scope)
-            case Operation("except", (left, _)):
+            case ast.Operation("except", (left, _)):
                 return self._value(left, scope)
-            case Conditional(_, consequence, alternative):
+            case ast.Conditional(_, consequence, alternative):
                 branches = (consequence, alternative)
                 return self._some_of(branches, lambda part: self._value(part, scope))
-            case Flwor():
+            case ast.Flwor():
                 return self._flwor(expression, scope)
-            case Typeswitch(_, cases):
+            case ast.Typeswitch(_, cases):
                 for case in cases:
                     scope = scope.bound(case.variable, None)
                 return self._some_of(
                     [case.result for case in cases], lambda part: self._value(part, scope)
                 )
-            case Transform(copies):
+            case ast.Transform(copies):
                 self._value(copies[0].value, scope)  # of which there has to be one
                 return None
             case _:
@@ -229,7 +207,7 @@ class _Walk:
 
     def _some_of(
         self,
-        parts: Iterable[Expression] | Iterable[Place],
+        parts: Iterable[ast.Expression] | Iterable[Place],
         value_of: Callable[..., _Value],
     ) -> _Value:
         """The values of all parts together; impossible when each of them is."""
@@ -251,7 +229,7 @@ class _Walk:
             raise first
         return None if is_unknown else frozenset(found)
 
-    def _path(self, path: PathExpression, scope: _Scope) -> _Value:
+    def _path(self, path: ast.PathExpression, scope: _Scope) -> _Value:
         value = self._origin(path, scope)
         for step in path.steps:
             if value is None:
@@ -266,22 +244,22 @@ class _Walk:
             value = self._filtered(reached, step.predicates, scope)
         return value
 
-    def _origin(self, path: PathExpression, scope: _Scope) -> _Value:
+    def _origin(self, path: ast.PathExpression, scope: _Scope) -> _Value:
         match path.origin:
-            case Origin.MESSAGE:
+            case ast.Origin.MESSAGE:
                 return frozenset((MESSAGE,))
-            case Origin.CONTEXT:
+            case ast.Origin.CONTEXT:
                 return None if scope.context is None else frozenset((scope.context,))
-            case Origin.VARIABLE:
+            case ast.Origin.VARIABLE:
                 value = scope.variables.get(path.variable)
                 if isinstance(value, _Impossible):
                     raise value
                 return value
-            case Origin.EXPRESSION:
+            case ast.Origin.EXPRESSION:
                 return None if path.start is None else self._value(path.start, scope)
 
     def _filtered(
-        self, places: set[Place], predicates: tuple[Expression, ...], scope: _Scope
+        self, places: set[Place], predicates: tuple[ast.Expression, ...], scope: _Scope
     ) -> frozenset[Place]:
         """The places where each predicate can hold, one by one."""
 
@@ -294,14 +272,14 @@ class _Walk:
             return frozenset(places)
         return self._some_of(sorted(places), keep) or frozenset()
 
-    def _flwor(self, flwor: Flwor, scope: _Scope) -> _Value:
+    def _flwor(self, flwor: ast.Flwor, scope: _Scope) -> _Value:
         for clause in flwor.clauses:
             match clause:
-                case ForClause(variable, path, position):
+                case ast.ForClause(variable, path, position):
                     scope = scope.bound(variable, self._value(path, scope))
                     if position:
                         scope = scope.bound(position, None)
-                case LetClause(variable, value):
+                case ast.LetClause(variable, value):
                     try:
                         scope = scope.bound(variable, self._value(value, scope))
                     except _Impossible as impossible:
@@ -316,44 +294,46 @@ class _Walk:
 
     # -- conditions: _Impossible for what never holds
 
-    def _need(self, condition: Expression, scope: _Scope) -> None:
+    def _need(self, condition: ast.Expression, scope: _Scope) -> None:
         self._charge()
         match condition:
-            case And(parts):
+            case ast.And(parts):
                 for part in parts:
                     self._need(part, scope)
-            case Or(parts):
+            case ast.Or(parts):
                 self._need_one(parts, scope)
-            case Conditional(_, consequence, alternative):
+            case ast.Conditional(_, consequence, alternative):
                 self._need_one((consequence, alternative), scope)
-            case Comparison(left, operator, right):
-                self._need_pair(left, right, scope, is_equality=operator is Operator.EQ)
-            case Operation(name, (left, right)) if name in _OF_ONE_WITH_ONE:
+            case ast.Comparison(left, operator, right):
+                self._need_pair(left, right, scope, is_equality=operator is ast.Operator.EQ)
+            case ast.Operation(name, (left, right)) if name in _OF_ONE_WITH_ONE:
                 self._need_pair(left, right, scope, is_equality=name == "eq")
-            case FunctionCall("boolean", (inner,)):
+            case ast.FunctionCall("boolean", (inner,)):
                 self._need(inner, scope)
-            case FunctionCall("exists", (inner,)):
+            case ast.FunctionCall("exists", (inner,)):
                 self._value(inner, scope)
-            case FunctionCall(name, (inner, Literal(str(part)))) if name in _IN_STRING and part:
+            case ast.FunctionCall(name, (inner, ast.Literal(str(part)))) if (
+                name in _IN_STRING and part
+            ):
                 self._value(inner, scope)
-            case Quantified(False, bindings, satisfied):
+            case ast.Quantified(False, bindings, satisfied):
                 for variable, source in bindings:
                     scope = scope.bound(variable, self._value(source, scope))
                 self._need(satisfied, scope)
-            case FunctionCall() | Operation() if not _selects(condition):
+            case ast.FunctionCall() | ast.Operation() if not _selects(condition):
                 pass
             case _:
                 self._value(condition, scope)
 
-    def _need_one(self, parts: Iterable[Expression], scope: _Scope) -> None:
-        def hold(part: Expression) -> _Value:
+    def _need_one(self, parts: Iterable[ast.Expression], scope: _Scope) -> None:
+        def hold(part: ast.Expression) -> _Value:
             self._need(part, scope)
             return None
 
         self._some_of(parts, hold)
 
     def _need_pair(
-        self, left: Expression, right: Expression, scope: _Scope, *, is_equality: bool
+        self, left: ast.Expression, right: ast.Expression, scope: _Scope, *, is_equality: bool
     ) -> None:
         """Both sides of a comparison; and where values are listed, one that is asked for."""
         values = self._value(left, scope), self._value(right, scope)
@@ -368,8 +348,8 @@ class _Walk:
             if None not in listed and not possible & asked:
                 self._refuse_values(side, possible, asked)
 
-    def _refuse_values(self, side: Expression, possible: set[str], asked: set[str]) -> None:
-        if isinstance(side, PathExpression) and side.steps:
+    def _refuse_values(self, side: ast.Expression, possible: set[str], asked: set[str]) -> None:
+        if isinstance(side, ast.PathExpression) and side.steps:
             raise _Impossible(side.steps[-1], *_why_no_value(side.steps[-1], possible, asked))
 
     def _charge(self, amount: int = 1) -> None:
@@ -381,20 +361,20 @@ class _Walk:
         raise _TooMuch
 
 
-def _selects(expression: Expression) -> bool:
+def _selects(expression: ast.Expression) -> bool:
     """Whether an operation's condition is that it yields any node."""
-    return isinstance(expression, Operation) and expression.name in ("|", "intersect", "except")
+    return isinstance(expression, ast.Operation) and expression.name in ("|", "intersect", "except")
 
 
-def _strings(expression: Expression) -> set[str] | None:
+def _strings(expression: ast.Expression) -> set[str] | None:
     """The strings of a literal, or of a sequence of them, white space collapsed."""
-    parts = split(expression, Sequence)
+    parts = split(expression, ast.Sequence)
     found = {
         collapsed(part.value)
         for part in parts
-        if isinstance(part, Literal) and isinstance(part.value, str)
+        if isinstance(part, ast.Literal) and isinstance(part.value, str)
     }
-    is_all = all(isinstance(part, Literal) and isinstance(part.value, str) for part in parts)
+    is_all = all(isinstance(part, ast.Literal) and isinstance(part.value, str) for part in parts)
     return found if found and is_all else None
 
 
@@ -403,22 +383,22 @@ _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"  # allowed wherever an X
 
 
 def _why_no_step(
-    places: SchemaPlaces, before: Iterable[Place], step: LocationStep
+    places: SchemaPlaces, before: Iterable[Place], step: ast.LocationStep
 ) -> tuple[str, str]:
     """(reason, expected) for a step that leads nowhere."""
     before = list(before)
     shown = _shown(step)
     where = _where(places, before)
-    if step.axis is not None or step.kind not in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE):
+    if step.axis is not None or step.kind not in (ast.NodeKind.ELEMENT, ast.NodeKind.ATTRIBUTE):
         return f"under the schema {shown} selects nothing from {where}", ""
-    wider = replace(step, test=ANY_NAME, predicates=())
+    wider = replace(step, test=ast.ANY_NAME, predicates=())
     names = {
         name
         for place in before
         for there in places.after_step(place, wider)
         for name in places.names(there)
     }
-    kind = "attribute" if step.kind is NodeKind.ATTRIBUTE else "element"
+    kind = "attribute" if step.kind is ast.NodeKind.ATTRIBUTE else "element"
     place = "below" if step.descendant else "in"
     if before and before[0].kind is PlaceKind.DOCUMENT and not step.descendant:
         reason = f"under the schema a message is never {shown}"
@@ -428,7 +408,7 @@ def _why_no_step(
 
 
 def _why_no_value(
-    step: LocationStep, possible: Collection[str], asked: Collection[str]
+    step: ast.LocationStep, possible: Collection[str], asked: Collection[str]
 ) -> tuple[str, str]:
     """(reason, expected) for a comparison with a value that is not among those listed."""
     shown = _shown(step)
@@ -441,13 +421,13 @@ def _why_no_value(
     )
 
 
-def _shown(step: LocationStep) -> str:
+def _shown(step: ast.LocationStep) -> str:
     alone = replace(step, predicates=(), descendant=False)
-    return unparse(PathExpression(Origin.CONTEXT, (alone,)))
+    return unparse(ast.PathExpression(ast.Origin.CONTEXT, (alone,)))
 
 
 def _where(places: SchemaPlaces, before: list[Place]) -> str:
-    names = sorted({name.local for place in before for name in places.names(place)} - {ANY})
+    names = sorted({name.local for place in before for name in places.names(place)} - {ast.ANY})
     if any(place.kind is PlaceKind.DOCUMENT for place in before) or not names:
         return "the message"
     if len(names) > _SHOWN_MAX:
@@ -456,13 +436,13 @@ def _where(places: SchemaPlaces, before: list[Place]) -> str:
     return _either(marked)
 
 
-def _expected(names: set[Name], step: LocationStep) -> str:
+def _expected(names: set[Name], step: ast.LocationStep) -> str:
     """The names nearest to the one asked for; one in another namespace is written in full."""
     test = step.test
-    known = sorted(name for name in names if name.local != ANY and name.namespace != _INSTANCE)
+    known = sorted(name for name in names if name.local != ast.ANY and name.namespace != _INSTANCE)
     if test is None or not known:
         return ""
-    sign = "@" if step.kind is NodeKind.ATTRIBUTE else ""
+    sign = "@" if step.kind is ast.NodeKind.ATTRIBUTE else ""
     same = [name for name in known if name.local == test.local]
     if same:
         return _either([f"{sign}Q{{{name.namespace}}}{name.local}" for name in same])

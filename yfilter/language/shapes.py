@@ -24,21 +24,9 @@ from typing import NamedTuple, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from formats.names import QualifiedName
+from yfilter.language import query_ast as ast
 from yfilter.language import trees
 from yfilter.language.functions import PATTERN_FUNCTIONS
-from yfilter.language.query_ast import (
-    ANY,
-    Computed,
-    Expression,
-    FunctionCall,
-    Literal,
-    LocationStep,
-    NameTest,
-    NodeKind,
-    Origin,
-    PathExpression,
-    Profile,
-)
 from yfilter.language.query_text import unparse, written_word
 
 Word: TypeAlias = str | int | Decimal | float
@@ -77,7 +65,7 @@ Blank: TypeAlias = BlankString | BlankInteger | BlankDecimal | BlankDouble
 
 Found = TypeVar("Found")
 Template = TypeVar("Template")
-_CHECKED = (NodeKind.COMMENT, NodeKind.PROCESSING_INSTRUCTION)
+_CHECKED = (ast.NodeKind.COMMENT, ast.NodeKind.PROCESSING_INSTRUCTION)
 _BLANK_TEXT = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
 _Filler: TypeAlias = Callable[[tuple[Word, ...]], object]
 
@@ -87,11 +75,11 @@ class Shape:
 
     __slots__ = ("__weakref__", "_derived", "tree")
 
-    def __init__(self, tree: Expression) -> None:
+    def __init__(self, tree: ast.Expression) -> None:
         self.tree = tree
         self._derived: dict[object, object] = {}
 
-    def derived(self, find: Callable[[Expression], Found]) -> Found:
+    def derived(self, find: Callable[[ast.Expression], Found]) -> Found:
         """``find(tree)``, found out once; ``find`` is a function of a module."""
         found = self._derived.get(find, self)
         if found is self:
@@ -105,7 +93,7 @@ class Shaped(NamedTuple):
     shape: Shape
     words: tuple[Word, ...]
 
-    def fill(self) -> Expression:
+    def fill(self) -> ast.Expression:
         return self.shape.derived(filling)(self.words)
 
     def shapes(self) -> tuple[Shape, ...]:
@@ -136,7 +124,7 @@ class Shaped(NamedTuple):
 # PERF: a tuple without names, for these are most of what is made of a million profiles.
 # A step to elements, descendant or child, by a name in no namespace or ``*``, and what is asked of
 # them, the path ``/*[…]`` with the predicates of the step.
-PlainStep: TypeAlias = "tuple[bool, NameTest, Shaped | None]"
+PlainStep: TypeAlias = "tuple[bool, ast.NameTest, Shaped | None]"
 
 
 class PlainPath(NamedTuple):
@@ -144,8 +132,8 @@ class PlainPath(NamedTuple):
 
     steps: tuple[PlainStep, ...]
 
-    def fill(self) -> Expression:
-        return PathExpression(Origin.MESSAGE, tuple(map(_location_step, self.steps)))
+    def fill(self) -> ast.Expression:
+        return ast.PathExpression(ast.Origin.MESSAGE, tuple(map(_location_step, self.steps)))
 
     def shapes(self) -> tuple[Shape, ...]:
         return tuple([asked.shape for _, _, asked in self.steps if asked is not None])
@@ -160,7 +148,7 @@ class PlainPath(NamedTuple):
         return "".join(parts)
 
 
-def parts_of(profile: Profile) -> Shaped | PlainPath:
+def parts_of(profile: ast.Profile) -> Shaped | PlainPath:
     """A profile taken apart, once."""
     if profile.parts is None:
         profile.parts = take_apart(profile.body)
@@ -187,7 +175,7 @@ def filling(template: Template) -> Callable[[tuple[Word, ...]], Template]:
     return cast("Callable[[tuple[Word, ...]], Template]", filler)
 
 
-def take_apart(body: Expression) -> Shaped:
+def take_apart(body: ast.Expression) -> Shaped:
     """The shape and the words of a tree; words are numbered in the order of the tree."""
     words: list[Word] = []
 
@@ -195,7 +183,7 @@ def take_apart(body: Expression) -> Shaped:
         words.append(word)
         return blank_like(word, len(words) - 1)
 
-    tree = cast(Expression, _replaced(body, blank))
+    tree = cast(ast.Expression, _replaced(body, blank))
     shape = _SHAPES.get(tree)
     if shape is None:
         shape = _SHAPES[tree] = Shape(tree)
@@ -203,7 +191,7 @@ def take_apart(body: Expression) -> Shaped:
 
 
 # Shapes live as long as somebody uses them.
-_SHAPES: WeakValueDictionary[Expression, Shape] = WeakValueDictionary()
+_SHAPES: WeakValueDictionary[ast.Expression, Shape] = WeakValueDictionary()
 
 
 def blank_like(word: Word, number: int) -> Blank:
@@ -223,25 +211,31 @@ def blank_like(word: Word, number: int) -> Blank:
 def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
     """A node with every word replaced."""
     kind = type(node)
-    if isinstance(node, NameTest):
-        if node.local == ANY:
+    if isinstance(node, ast.NameTest):
+        if node.local == ast.ANY:
             return node
-        return NameTest(node.namespace, cast(str, blank(node.local)))
-    if isinstance(node, Literal):
-        return Literal(blank(node.value))
+        return ast.NameTest(node.namespace, cast(str, blank(node.local)))
+    if isinstance(node, ast.Literal):
+        return ast.Literal(blank(node.value))
     parts = trees.parts_of(node)
     if parts is None:
         return node
     if kind is tuple:
         return tuple([_replaced(part, blank) for part in parts])
-    if isinstance(node, Computed) and node.kind in _CHECKED and isinstance(node.content, Literal):
-        name = cast("Expression | QualifiedName | None", _replaced(node.name, blank))
-        return Computed(node.kind, name, node.content, node.namespaces)
-    if isinstance(node, FunctionCall) and node.name in PATTERN_FUNCTIONS:
-        return FunctionCall(
+    if (
+        isinstance(node, ast.Computed)
+        and node.kind in _CHECKED
+        and isinstance(node.content, ast.Literal)
+    ):
+        name = cast("ast.Expression | QualifiedName | None", _replaced(node.name, blank))
+        return ast.Computed(node.kind, name, node.content, node.namespaces)
+    if isinstance(node, ast.FunctionCall) and node.name in PATTERN_FUNCTIONS:
+        return ast.FunctionCall(
             node.name,
             tuple(
-                part if isinstance(part, Literal) else cast(Expression, _replaced(part, blank))
+                part
+                if isinstance(part, ast.Literal)
+                else cast(ast.Expression, _replaced(part, blank))
                 for part in node.arguments
             ),
         )
@@ -266,17 +260,17 @@ def _filler(node: object) -> _Filler | None:
     return lambda words: kind(*[fill(words) if fill else part for fill, part in pairs])
 
 
-def _location_step(step: PlainStep) -> LocationStep:
+def _location_step(step: PlainStep) -> ast.LocationStep:
     descendant, test, conditions = step
-    predicates: tuple[Expression, ...] = ()
+    predicates: tuple[ast.Expression, ...] = ()
     if conditions is not None:
         path = conditions.fill()
-        assert isinstance(path, PathExpression)
+        assert isinstance(path, ast.PathExpression)
         predicates = path.steps[0].predicates
-    return LocationStep(descendant, NodeKind.ELEMENT, test, predicates)
+    return ast.LocationStep(descendant, ast.NodeKind.ELEMENT, test, predicates)
 
 
-def text_pieces(tree: Expression) -> tuple[list[str], list[int]]:
+def text_pieces(tree: ast.Expression) -> tuple[list[str], list[int]]:
     """The text of a tree, every second piece for a blank, and the numbers of these blanks."""
     pieces = _BLANK_TEXT.split(unparse(tree))
     numbers = list(map(int, pieces[1::2]))

@@ -7,67 +7,48 @@ from operator import attrgetter
 from typing import Any, get_args
 
 from yfilter.graph.query_ast import GraphQuery
-from yfilter.language.query_ast import (
-    CatchClause,
-    Computed,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionDeclaration,
-    Grouping,
-    LetClause,
-    Literal,
-    LocationStep,
-    Mapped,
-    OrderKey,
-    PathExpression,
-    SimpleMap,
-    TypeCase,
-    UserCall,
-    WhereClause,
-)
+from yfilter.language import query_ast as ast
 from yfilter.language.trees import parts_of
 
-_EXPRESSIONS = frozenset(get_args(Expression))
+_EXPRESSIONS = frozenset(get_args(ast.Expression))
 _CLAUSES = frozenset(
     (
-        *(tuple, LocationStep, FunctionDeclaration, TypeCase, CatchClause),
-        *(ForClause, LetClause, WhereClause, OrderKey, Grouping),
+        *(tuple, ast.LocationStep, ast.FunctionDeclaration, ast.TypeCase, ast.CatchClause),
+        *(ast.ForClause, ast.LetClause, ast.WhereClause, ast.OrderKey, ast.Grouping),
     )
 )
 # What has expressions with another context item, or has them in another order than it is made.
 _SAME_FOCUS: dict[type, Any] = {
-    PathExpression: lambda path: (path.start,),
-    Mapped: lambda mapped: (mapped.left,),
-    SimpleMap: lambda mapped: (mapped.left,),
-    UserCall: lambda call: call.arguments,
-    Constructor: attrgetter("attributes", "content"),
-    Computed: attrgetter("name", "content"),
-    Flwor: attrgetter("clauses", "where", "group", "order", "result"),
+    ast.PathExpression: lambda path: (path.start,),
+    ast.Mapped: lambda mapped: (mapped.left,),
+    ast.SimpleMap: lambda mapped: (mapped.left,),
+    ast.UserCall: lambda call: call.arguments,
+    ast.Constructor: attrgetter("attributes", "content"),
+    ast.Computed: attrgetter("name", "content"),
+    ast.Flwor: attrgetter("clauses", "where", "group", "order", "result"),
     GraphQuery: lambda _: (),
-    Literal: lambda _: (),
+    ast.Literal: lambda _: (),
 }
 _NEW_FOCUS: dict[type, Any] = {
-    PathExpression: lambda path: path.steps,
-    Mapped: lambda mapped: (mapped.right,),
-    SimpleMap: lambda mapped: (mapped.right,),
-    UserCall: lambda call: call.library,
+    ast.PathExpression: lambda path: path.steps,
+    ast.Mapped: lambda mapped: (mapped.right,),
+    ast.SimpleMap: lambda mapped: (mapped.right,),
+    ast.UserCall: lambda call: call.library,
 }
 
 
-def same_focus(expression: Expression) -> list[Expression]:
+def same_focus(expression: ast.Expression) -> list[ast.Expression]:
     """The direct parts of an expression whose context item is that of the expression itself."""
     return _expressions(_SAME_FOCUS.get(type(expression), parts_of)(expression), [])
 
 
-def new_focus(expression: Expression) -> list[Expression]:
+def new_focus(expression: ast.Expression) -> list[ast.Expression]:
     """The direct parts of an expression with another context item."""
     read = _NEW_FOCUS.get(type(expression))
     return [] if read is None else _expressions(read(expression), [])
 
 
-def _expressions(parts: Any, found: list[Expression]) -> list[Expression]:
+def _expressions(parts: Any, found: list[ast.Expression]) -> list[ast.Expression]:
     """Those that are expressions, also in clauses and tuples."""
     for part in parts:
         kind = type(part)
@@ -78,7 +59,7 @@ def _expressions(parts: Any, found: list[Expression]) -> list[Expression]:
     return found
 
 
-def all_within(expression: Expression) -> Iterator[Expression]:
+def all_within(expression: ast.Expression) -> Iterator[ast.Expression]:
     """An expression and all in it, each before its parts."""
     waiting = [expression]
     while waiting:

@@ -26,6 +26,7 @@ from math import isnan
 from typing import Any, Protocol
 
 from formats.names import QualifiedName
+from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.dependence import free_variables
 from yfilter.language.function_library import STRING_FUNCTIONS
@@ -34,30 +35,6 @@ from yfilter.language.item_kinds import ANYTHING, NODES, kinds_of
 from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import is_positional, uses_position
-from yfilter.language.query_ast import (
-    ANY_NAME,
-    VALUE_COMPARISONS,
-    And,
-    Axis,
-    Cast,
-    Comparison,
-    Conditional,
-    Expression,
-    FunctionCall,
-    Literal,
-    LocationStep,
-    Mapped,
-    NameTest,
-    NodeKind,
-    Operation,
-    Or,
-    Origin,
-    PathExpression,
-    Quantified,
-    Sequence,
-    UserCall,
-)
-from yfilter.language.query_ast import Operator as Relation
 from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.language.trees import split
 from yfilter.operators import operators as paths
@@ -115,17 +92,17 @@ from yfilter.operators.operators import (
 # Literals in conditions: what they ask of a value, or of a position.
 
 
-_POSITION = FunctionCall("position", ())
+_POSITION = ast.FunctionCall("position", ())
 
 
-def literals(expression: Expression) -> list[Any] | None:
+def literals(expression: ast.Expression) -> list[Any] | None:
     """The values of a literal, or of a sequence of literals."""
-    parts = split(expression, Sequence)
-    values = [part.value for part in parts if isinstance(part, Literal)]
+    parts = split(expression, ast.Sequence)
+    values = [part.value for part in parts if isinstance(part, ast.Literal)]
     return values if values and len(values) == len(parts) else None
 
 
-def literal_test(relation: Relation, values: list[Any]) -> ValueTest | None:
+def literal_test(relation: ast.Operator, values: list[Any]) -> ValueTest | None:
     """What accepts an untyped value that compares so with some of these; None where the
     interpreter has to look."""
     texts = [value for value in values if isinstance(value, str)]
@@ -137,12 +114,12 @@ def literal_test(relation: Relation, values: list[Any]) -> ValueTest | None:
     return None if isnan(number) else NumberTest(relation, number)
 
 
-def _text_test(relation: Relation, texts: list[str]) -> ValueTest | None:
+def _text_test(relation: ast.Operator, texts: list[str]) -> ValueTest | None:
     if len(texts) == 1:
-        if relation in (Relation.EQ, Relation.NE):
-            return EqualTo(texts[0], relation is Relation.EQ)
+        if relation in (ast.Operator.EQ, ast.Operator.NE):
+            return EqualTo(texts[0], relation is ast.Operator.EQ)
         return Ordered(relation, texts[0])
-    return OneOf(text.encode() for text in texts) if relation is Relation.EQ else None
+    return OneOf(text.encode() for text in texts) if relation is ast.Operator.EQ else None
 
 
 def _double(value: int | Decimal | float) -> float:
@@ -152,9 +129,9 @@ def _double(value: int | Decimal | float) -> float:
         return float("nan")
 
 
-def position_of(predicate: Expression) -> Position | None:
+def position_of(predicate: ast.Expression) -> Position | None:
     """A predicate of the kinds ``2``, ``last()``, ``last() - 1``, ``position() < 3``."""
-    if isinstance(predicate, Comparison):
+    if isinstance(predicate, ast.Comparison):
         relation, left, right = predicate.operator, predicate.left, predicate.right
         if left == _POSITION:
             pass
@@ -163,16 +140,16 @@ def position_of(predicate: Expression) -> Position | None:
         else:
             return None
         return _placed(relation, right)
-    return _placed(Relation.EQ, predicate)
+    return _placed(ast.Operator.EQ, predicate)
 
 
-def _placed(relation: Relation, place: Expression) -> Position | None:
+def _placed(relation: ast.Operator, place: ast.Expression) -> Position | None:
     match place:
-        case Literal(value) if not isinstance(value, str):
+        case ast.Literal(value) if not isinstance(value, str):
             return Position(relation, float(value))
-        case FunctionCall("last", ()):
+        case ast.FunctionCall("last", ()):
             return Position(relation, 0, from_last=True)
-        case Operation("-", (FunctionCall("last", ()), Literal(int(value)))):
+        case ast.Operation("-", (ast.FunctionCall("last", ()), ast.Literal(int(value)))):
             return Position(relation, value, from_last=True)
         case _:
             return None
@@ -182,21 +159,21 @@ def _placed(relation: Relation, place: Expression) -> Position | None:
 
 
 _AXES = {
-    Axis.SELF: paths.SELF_AXIS,
-    Axis.PARENT: paths.PARENT_AXIS,
-    Axis.DESCENDANT: paths.BELOW,
-    Axis.DESCENDANT_OR_SELF: paths.BELOW_OR_SELF,
-    Axis.ANCESTOR: paths.ANCESTOR,
-    Axis.ANCESTOR_OR_SELF: paths.ANCESTOR_OR_SELF,
-    Axis.FOLLOWING_SIBLING: paths.FOLLOWING_SIBLING,
-    Axis.PRECEDING_SIBLING: paths.PRECEDING_SIBLING,
-    Axis.FOLLOWING: paths.FOLLOWING,
-    Axis.PRECEDING: paths.PRECEDING,
+    ast.Axis.SELF: paths.SELF_AXIS,
+    ast.Axis.PARENT: paths.PARENT_AXIS,
+    ast.Axis.DESCENDANT: paths.BELOW,
+    ast.Axis.DESCENDANT_OR_SELF: paths.BELOW_OR_SELF,
+    ast.Axis.ANCESTOR: paths.ANCESTOR,
+    ast.Axis.ANCESTOR_OR_SELF: paths.ANCESTOR_OR_SELF,
+    ast.Axis.FOLLOWING_SIBLING: paths.FOLLOWING_SIBLING,
+    ast.Axis.PRECEDING_SIBLING: paths.PRECEDING_SIBLING,
+    ast.Axis.FOLLOWING: paths.FOLLOWING,
+    ast.Axis.PRECEDING: paths.PRECEDING,
 }
 _KINDS = {
-    NodeKind.ELEMENT: (paths.CHILD, paths.BELOW),
-    NodeKind.ATTRIBUTE: (paths.ATTRIBUTE, paths.ATTRIBUTES_BELOW),
-    NodeKind.TEXT: (paths.TEXT, paths.TEXTS_BELOW),
+    ast.NodeKind.ELEMENT: (paths.CHILD, paths.BELOW),
+    ast.NodeKind.ATTRIBUTE: (paths.ATTRIBUTE, paths.ATTRIBUTES_BELOW),
+    ast.NodeKind.TEXT: (paths.TEXT, paths.TEXTS_BELOW),
 }
 _TEXT_TESTS: dict[str, Callable[[str], ValueTest]] = {
     "contains": Contains,
@@ -215,7 +192,7 @@ _NAME_PARTS: dict[str, Callable[[QualifiedName], str]] = {
     "local-name": lambda name: name.local,
     "namespace-uri": lambda name: AnyUri(name.namespace),
 }
-_CONTEXT = PathExpression(Origin.CONTEXT, ())
+_CONTEXT = ast.PathExpression(ast.Origin.CONTEXT, ())
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
 _AGGREGATES = frozenset(("sum", "min", "max", "avg"))
 _ABOUT_CONTEXT = frozenset(("position", "last"))
@@ -229,9 +206,9 @@ class Holder(Protocol):
 
     scratch: Scratch
 
-    def symbol(self, test: NameTest) -> int: ...
-    def attribute(self, test: NameTest) -> int: ...
-    def shared(self, expression: Expression) -> Operator: ...
+    def symbol(self, test: ast.NameTest) -> int: ...
+    def attribute(self, test: ast.NameTest) -> int: ...
+    def shared(self, expression: ast.Expression) -> Operator: ...
     def interpret(self) -> None: ...
 
 
@@ -246,7 +223,7 @@ class Compiler:
         self._holder = holder
         self._scratch = holder.scratch
 
-    def operator(self, expression: Expression, scope: Scope | None = None) -> Operator:
+    def operator(self, expression: ast.Expression, scope: Scope | None = None) -> Operator:
         """An expression whose variables are in scope; never fails."""
         scope = scope or {}
         compiled = _COMPILED.get(type(expression))
@@ -258,43 +235,43 @@ class Compiler:
         self._holder.interpret()
         return Interpreted(self._scratch, expression, scope)
 
-    def once(self, expression: Expression) -> Operator:
+    def once(self, expression: ast.Expression) -> Operator:
         """An expression without free variables, made for all who ask for it."""
         operator = self.operator(expression)
         if _stands_alone(expression):
             return OncePerMessage(self._scratch, operator)
         return Remembered(self._scratch, operator) if _is_aggregate(expression) else operator
 
-    def _part(self, expression: Expression, scope: Scope) -> Operator:
+    def _part(self, expression: ast.Expression, scope: Scope) -> Operator:
         """As ``operator``, shared where it depends on the message alone."""
         if (
-            _stands_alone(expression) and not isinstance(expression, Literal | Sequence)
+            _stands_alone(expression) and not isinstance(expression, ast.Literal | ast.Sequence)
         ) or _is_aggregate(expression):
             return self._holder.shared(expression)
         return self.operator(expression, scope)
 
-    def _conditions(self, parts: tuple[Expression, ...], scope: Scope) -> list[Operator]:
+    def _conditions(self, parts: tuple[ast.Expression, ...], scope: Scope) -> list[Operator]:
         return [self._part(part, scope) for part in parts]
 
     # -- paths
 
-    def path(self, expression: Expression, scope: Scope) -> Path:
+    def path(self, expression: ast.Expression, scope: Scope) -> Path:
         """A location path of steps that a Path can take; NotCompiled."""
-        if not isinstance(expression, PathExpression):
+        if not isinstance(expression, ast.PathExpression):
             raise NotCompiled
         origin, variable = paths.FROM_CONTEXT, None
-        if expression.origin is Origin.MESSAGE:
+        if expression.origin is ast.Origin.MESSAGE:
             origin = paths.FROM_MESSAGE
-        elif expression.origin is Origin.VARIABLE:
+        elif expression.origin is ast.Origin.VARIABLE:
             bound = scope.get(expression.variable)
             if not isinstance(bound, Variable):
                 raise NotCompiled
             origin, variable = paths.FROM_VARIABLE, bound
         source, rest = None, expression.steps
-        if expression.origin is Origin.EXPRESSION:
+        if expression.origin is ast.Origin.EXPRESSION:
             assert expression.start is not None
             origin, source = paths.FROM_NODES, self._nodes(expression.start, scope)
-            if rest and rest[0].kind is NodeKind.SELF and rest[0].axis is None:
+            if rest and rest[0].kind is ast.NodeKind.SELF and rest[0].axis is None:
                 parts = tuple(self._predicate(part, scope) for part in rest[0].predicates)
                 source, rest = Selected(source, parts), rest[1:]
         steps: list[PathStep] = []
@@ -302,14 +279,14 @@ class Compiler:
             steps += self._steps(step, scope)
         return Path(self._scratch, steps, origin, variable, source)
 
-    def _nodes(self, expression: Expression, scope: Scope) -> Nodes:
+    def _nodes(self, expression: ast.Expression, scope: Scope) -> Nodes:
         """A path, or paths combined or begun anew at each node; NotCompiled."""
-        if isinstance(expression, Operation) and expression.name == "|":
+        if isinstance(expression, ast.Operation) and expression.name == "|":
             parts = [self._nodes(operand, scope) for operand in expression.operands]
             return Union(self._scratch, parts)
-        if isinstance(expression, Mapped):
+        if isinstance(expression, ast.Mapped):
             left, right = expression.left, expression.right
-            if not isinstance(left, PathExpression) or not _enters_below(right):
+            if not isinstance(left, ast.PathExpression) or not _enters_below(right):
                 raise NotCompiled
             below: list[PathStep] = []
             if left.steps and left.steps[-1] == _ANY_BELOW:
@@ -319,12 +296,12 @@ class Compiler:
             return Each(source, self._nodes(right, scope))
         return self.path(expression, scope)
 
-    def _steps(self, step: LocationStep, scope: Scope) -> list[PathStep]:
+    def _steps(self, step: ast.LocationStep, scope: Scope) -> list[PathStep]:
         predicates = tuple(self._predicate(predicate, scope) for predicate in step.predicates)
         code, before = self._code(step, any(isinstance(part, Position) for part in predicates))
-        name = paths.TEXT_TEST if step.kind is NodeKind.TEXT and step.axis is not None else 0
-        if step.test is not None and step.test != ANY_NAME:
-            if step.kind is NodeKind.ATTRIBUTE:
+        name = paths.TEXT_TEST if step.kind is ast.NodeKind.TEXT and step.axis is not None else 0
+        if step.test is not None and step.test != ast.ANY_NAME:
+            if step.kind is ast.NodeKind.ATTRIBUTE:
                 if not step.test.is_full:
                     raise NotCompiled
                 name = self._holder.attribute(step.test)
@@ -332,17 +309,17 @@ class Compiler:
                 name = self._holder.symbol(step.test)
         return [*before, PathStep(code, name, predicates)]
 
-    def _code(self, step: LocationStep, positional: bool) -> tuple[int, list[PathStep]]:
+    def _code(self, step: ast.LocationStep, positional: bool) -> tuple[int, list[PathStep]]:
         """The code of a step, and the step that ``//`` stands for where positions count."""
         if step.axis is not None:
             code = _AXES.get(step.axis, -1)
-            is_text = step.kind is NodeKind.TEXT and code >= paths.FOLLOWING_SIBLING
-            if code < 0 or not (is_text or step.kind is NodeKind.ELEMENT):
+            is_text = step.kind is ast.NodeKind.TEXT and code >= paths.FOLLOWING_SIBLING
+            if code < 0 or not (is_text or step.kind is ast.NodeKind.ELEMENT):
                 raise NotCompiled
             return code, []
-        if step.kind is NodeKind.SELF:
+        if step.kind is ast.NodeKind.SELF:
             return paths.FILTER, []
-        if step.kind is NodeKind.PARENT:
+        if step.kind is ast.NodeKind.PARENT:
             return paths.PARENT, []
         if step.kind not in _KINDS:
             raise NotCompiled
@@ -353,7 +330,7 @@ class Compiler:
             return below, []
         return code, [PathStep(paths.SELF_AND_BELOW, 0, ())]
 
-    def _predicate(self, predicate: Expression, scope: Scope) -> Operator:
+    def _predicate(self, predicate: ast.Expression, scope: Scope) -> Operator:
         if not is_positional(predicate):
             return self._part(predicate, scope)
         position = position_of(predicate)
@@ -361,14 +338,14 @@ class Compiler:
             raise NotCompiled
         return position
 
-    def _path_operator(self, expression: PathExpression, scope: Scope) -> Operator:
-        if expression.origin is Origin.VARIABLE and not expression.steps:
+    def _path_operator(self, expression: ast.PathExpression, scope: Scope) -> Operator:
+        if expression.origin is ast.Origin.VARIABLE and not expression.steps:
             bound = scope.get(expression.variable)
             if isinstance(bound, ItemVariable):
                 return bound
         return self.path(expression, scope)
 
-    def _mapped(self, expression: Mapped, scope: Scope) -> Operator:
+    def _mapped(self, expression: ast.Mapped, scope: Scope) -> Operator:
         if _enters_below(expression.right):
             nodes = self._nodes(expression, scope)
             return Path(self._scratch, [], paths.FROM_NODES, source=nodes)
@@ -382,12 +359,12 @@ class Compiler:
 
     # -- conditions
 
-    def _comparison(self, expression: Comparison, scope: Scope) -> Operator:
+    def _comparison(self, expression: ast.Comparison, scope: Scope) -> Operator:
         left, relation, right = expression.left, expression.operator, expression.right
         if literals(left) is not None:
             left, relation, right = right, MIRRORED[relation], left
         values = literals(right)
-        call = left if isinstance(left, FunctionCall) else None
+        call = left if isinstance(left, ast.FunctionCall) else None
         try:
             if values is not None and call is not None and call.name == "count":
                 (number,) = values
@@ -398,9 +375,9 @@ class Compiler:
                 test = literal_test(relation, values)
                 if test is not None:
                     return SomeValue(self.path(left, scope), test)
-            elif relation is Relation.EQ and (parts := _of_union(left, right)):
+            elif relation is ast.Operator.EQ and (parts := _of_union(left, right)):
                 return Both(self._conditions(parts, scope), some=True)
-            elif isinstance(left, PathExpression) and isinstance(right, PathExpression):
+            elif isinstance(left, ast.PathExpression) and isinstance(right, ast.PathExpression):
                 return PathJoin(self.path(left, scope), relation, self.path(right, scope))
         except (NotCompiled, ValueError):
             pass
@@ -408,19 +385,19 @@ class Compiler:
             self._scratch, self._part(left, scope), relation, self._part(right, scope)
         )
 
-    def _and(self, expression: And, scope: Scope) -> Operator:
+    def _and(self, expression: ast.And, scope: Scope) -> Operator:
         return Both(self._conditions(expression.parts, scope))
 
-    def _or(self, expression: Or, scope: Scope) -> Operator:
+    def _or(self, expression: ast.Or, scope: Scope) -> Operator:
         return Both(self._conditions(expression.parts, scope), some=True)
 
-    def _quantified(self, expression: Quantified, scope: Scope) -> Operator:
+    def _quantified(self, expression: ast.Quantified, scope: Scope) -> Operator:
         (name, source), *others = expression.bindings
         if (compared := _with_some_of_all(expression)) is not None:
             return self._comparison(compared, scope)
-        rest: Expression = expression.condition
+        rest: ast.Expression = expression.condition
         if others:
-            rest = Quantified(expression.every, tuple(others), expression.condition)
+            rest = ast.Quantified(expression.every, tuple(others), expression.condition)
         outer = Variable()
         try:
             around = {**scope, f".{name}": outer}
@@ -436,13 +413,13 @@ class Compiler:
         inner = self._part(rest, {**scope, name: variable})
         return Ranging(expression.every, variable, path, inner, outer)
 
-    def _conditional(self, expression: Conditional, scope: Scope) -> Operator:
+    def _conditional(self, expression: ast.Conditional, scope: Scope) -> Operator:
         parts = (expression.condition, expression.consequence, expression.alternative)
         return Chosen(*self._conditions(parts, scope))
 
     # -- functions and operators
 
-    def _call(self, expression: FunctionCall, scope: Scope) -> Operator:
+    def _call(self, expression: ast.FunctionCall, scope: Scope) -> Operator:
         name, arguments = expression.name, expression.arguments
         if name not in FUNCTIONS or name in _ABOUT_CONTEXT:
             raise NotCompiled
@@ -453,17 +430,19 @@ class Compiler:
                 return Constant([name == "true"])
             case "not" | "empty" | "boolean" | "exists", (operand,):
                 return self._truth(name, operand, scope)
-            case "name" | "local-name" | "namespace-uri", (PathExpression() as named,):
+            case "name" | "local-name" | "namespace-uri", (ast.PathExpression() as named,):
                 return NameOf(self.path(named, scope), _NAME_PARTS[name])
-            case "zero-or-one", (PathExpression() as checked,):
+            case "zero-or-one", (ast.PathExpression() as checked,):
                 one = AtMostOne(self.path(checked, scope))
                 return Path(self._scratch, [], paths.FROM_NODES, source=one)
-            case "count", (PathExpression() as counted,):
+            case "count", (ast.PathExpression() as counted,):
                 return CountOf(self.path(counted, scope))
-            case (_, (PathExpression() as tested, Literal(str(text)))) if name in _TEXT_TESTS:
+            case (_, (ast.PathExpression() as tested, ast.Literal(str(text)))) if (
+                name in _TEXT_TESTS
+            ):
                 return FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
-            case "matches", (PathExpression() as tested, *patterns) if (
-                constants := [one.value for one in patterns if isinstance(one, Literal)]
+            case "matches", (ast.PathExpression() as tested, *patterns) if (
+                constants := [one.value for one in patterns if isinstance(one, ast.Literal)]
             ) and len(constants) == len(patterns):
                 compiled = compile_pattern(*map(str, constants))
                 if not compiled.is_quick:  # that a budget must end
@@ -475,7 +454,7 @@ class Compiler:
             return TextCall(self._scratch, STRING_FUNCTIONS[name], operators)
         return Call(self._scratch, name, operators)
 
-    def _truth(self, name: str, operand: Expression, scope: Scope) -> Operator:
+    def _truth(self, name: str, operand: ast.Expression, scope: Scope) -> Operator:
         inner = self._part(operand, scope)
         if name in ("exists", "empty") and not isinstance(inner, Path):
             inner = Exists(inner)
@@ -483,14 +462,14 @@ class Compiler:
             return Not(inner)
         return Not(Not(inner))
 
-    def _operation(self, expression: Operation, scope: Scope) -> Operator:
+    def _operation(self, expression: ast.Operation, scope: Scope) -> Operator:
         name, operands = expression.name, expression.operands
-        if name in VALUE_COMPARISONS:
-            relation = VALUE_COMPARISONS[name]
+        if name in ast.VALUE_COMPARISONS:
+            relation = ast.VALUE_COMPARISONS[name]
             values = literals(operands[1])
             if values is not None and len(values) == 1 and isinstance(values[0], str):
                 test = literal_test(relation, values)
-                if test is not None and isinstance(operands[0], PathExpression):
+                if test is not None and isinstance(operands[0], ast.PathExpression):
                     return OnlyValue(self.path(operands[0], scope), test)
             left, right = self._conditions(operands, scope)
             return ValueComparison(left, relation, right)
@@ -503,88 +482,88 @@ class Compiler:
             return Negated(self._part(operands[0], scope))
         raise NotCompiled
 
-    def _cast(self, expression: Cast, scope: Scope) -> Operator:
+    def _cast(self, expression: ast.Cast, scope: Scope) -> Operator:
         if expression.castable:
             raise NotCompiled
         operand = self._part(expression.operand, scope)
         return CastTo(expression.type, expression.optional, operand)
 
-    def _sequence(self, expression: Sequence, scope: Scope) -> Operator:
+    def _sequence(self, expression: ast.Sequence, scope: Scope) -> Operator:
         values = literals(expression)
         if values is not None:
             return Constant(values)
         return Joined(self._conditions(expression.parts, scope))
 
-    def _literal(self, expression: Literal, scope: Scope) -> Operator:
+    def _literal(self, expression: ast.Literal, scope: Scope) -> Operator:
         return Constant([expression.value])
 
 
 _COMPILED: dict[type, Callable[[Compiler, Any, Scope], Operator]] = {
-    PathExpression: Compiler._path_operator,
-    Mapped: Compiler._mapped,
-    Literal: Compiler._literal,
-    Comparison: Compiler._comparison,
-    And: Compiler._and,
-    Or: Compiler._or,
-    Operation: Compiler._operation,
-    Sequence: Compiler._sequence,
-    Conditional: Compiler._conditional,
-    Quantified: Compiler._quantified,
-    Cast: Compiler._cast,
-    FunctionCall: Compiler._call,
+    ast.PathExpression: Compiler._path_operator,
+    ast.Mapped: Compiler._mapped,
+    ast.Literal: Compiler._literal,
+    ast.Comparison: Compiler._comparison,
+    ast.And: Compiler._and,
+    ast.Or: Compiler._or,
+    ast.Operation: Compiler._operation,
+    ast.Sequence: Compiler._sequence,
+    ast.Conditional: Compiler._conditional,
+    ast.Quantified: Compiler._quantified,
+    ast.Cast: Compiler._cast,
+    ast.FunctionCall: Compiler._call,
 }
 
 
-def _with_some_of_all(expression: Quantified) -> Comparison | None:
+def _with_some_of_all(expression: ast.Quantified) -> ast.Comparison | None:
     """``some $v in list satisfies $v = text`` as ``list = text``, where that cannot be an error."""
     match expression:
-        case Quantified(False, ((name, source),), Comparison(left, Relation.EQ, right)):
-            variable = PathExpression(Origin.VARIABLE, (), name)
+        case ast.Quantified(False, ((name, source),), ast.Comparison(left, ast.Operator.EQ, right)):
+            variable = ast.PathExpression(ast.Origin.VARIABLE, (), name)
             text = right if left == variable else left if right == variable else None
             inner = text
-            if isinstance(text, FunctionCall) and text.name == "normalize-space":
+            if isinstance(text, ast.FunctionCall) and text.name == "normalize-space":
                 inner = text.arguments[0] if text.arguments else _CONTEXT
-            if text is None or not isinstance(inner, PathExpression) or _has_variables(inner):
+            if text is None or not isinstance(inner, ast.PathExpression) or _has_variables(inner):
                 return None
-            return Comparison(source, Relation.EQ, text)
+            return ast.Comparison(source, ast.Operator.EQ, text)
         case _:
             return None
 
 
-def _of_union(left: Expression, right: Expression) -> tuple[Expression, ...]:
+def _of_union(left: ast.Expression, right: ast.Expression) -> tuple[ast.Expression, ...]:
     """``a = (b | c)/d`` as ``a = b/d`` and ``a = c/d``, of which one has to hold."""
     for one, other in ((left, right), (right, left)):
-        steps: tuple[LocationStep, ...] = ()
+        steps: tuple[ast.LocationStep, ...] = ()
         union = other
-        if isinstance(other, PathExpression) and other.start is not None:
+        if isinstance(other, ast.PathExpression) and other.start is not None:
             steps, union = other.steps, other.start
-            if steps and steps[0].kind is NodeKind.SELF and steps[0].axis is None:
+            if steps and steps[0].kind is ast.NodeKind.SELF and steps[0].axis is None:
                 continue  # a predicate, in which positions count among all
-        if isinstance(union, Operation) and union.name == "|":
+        if isinstance(union, ast.Operation) and union.name == "|":
             parts = [
                 replace(part, steps=part.steps + steps)
                 for part in union.operands
-                if isinstance(part, PathExpression)
+                if isinstance(part, ast.PathExpression)
             ]
-            if isinstance(one, PathExpression) and len(parts) == len(union.operands):
-                return tuple(Comparison(one, Relation.EQ, part) for part in parts)
+            if isinstance(one, ast.PathExpression) and len(parts) == len(union.operands):
+                return tuple(ast.Comparison(one, ast.Operator.EQ, part) for part in parts)
     return ()
 
 
-def _looked_up(variable: str, source: Expression, condition: Expression) -> Expression:
+def _looked_up(variable: str, source: ast.Expression, condition: ast.Expression) -> ast.Expression:
     """The path of ``some $v in path satisfies $v/key = other and …`` with ``[key = other]``, by
     which its nodes are looked up; the condition is asked of these all the same."""
-    if not isinstance(source, PathExpression) or not source.steps:
+    if not isinstance(source, ast.PathExpression) or not source.steps:
         return source
-    if isinstance(condition, Quantified):
+    if isinstance(condition, ast.Quantified):
         return source
-    for part in split(condition, And):
-        if not isinstance(part, Comparison) or part.operator is not Relation.EQ:
+    for part in split(condition, ast.And):
+        if not isinstance(part, ast.Comparison) or part.operator is not ast.Operator.EQ:
             continue
         for key, other in ((part.left, part.right), (part.right, part.left)):
-            if not isinstance(key, PathExpression) or not isinstance(other, PathExpression):
+            if not isinstance(key, ast.PathExpression) or not isinstance(other, ast.PathExpression):
                 continue
-            is_key = key.origin is Origin.VARIABLE and key.variable == variable
+            is_key = key.origin is ast.Origin.VARIABLE and key.variable == variable
             if not is_key or any(map(_has_variables, _predicates(key))):
                 continue
             if variable in free_variables(other) or other.start is not None:
@@ -592,69 +571,69 @@ def _looked_up(variable: str, source: Expression, condition: Expression) -> Expr
             if any(map(_has_variables, _predicates(other))):
                 continue
             probe = other
-            if other.origin is Origin.CONTEXT:
-                probe = replace(other, origin=Origin.VARIABLE, variable=f".{variable}")
-            own_key = replace(key, origin=Origin.CONTEXT, variable="")
-            equal = Comparison(own_key, Relation.EQ, probe)
+            if other.origin is ast.Origin.CONTEXT:
+                probe = replace(other, origin=ast.Origin.VARIABLE, variable=f".{variable}")
+            own_key = replace(key, origin=ast.Origin.CONTEXT, variable="")
+            equal = ast.Comparison(own_key, ast.Operator.EQ, probe)
             *before, last = source.steps
             last = replace(last, predicates=(*last.predicates, equal))
             return replace(source, steps=(*before, last))
     return source
 
 
-def _predicates(path: PathExpression) -> list[Expression]:
+def _predicates(path: ast.PathExpression) -> list[ast.Expression]:
     return [predicate for step in path.steps for predicate in step.predicates]
 
 
-def _enters_below(expression: Expression) -> bool:
+def _enters_below(expression: ast.Expression) -> bool:
     """Whether it selects children, attributes or what is below, so that only elements have any."""
     match expression:
-        case PathExpression(Origin.CONTEXT, (LocationStep() as first, *_)):
+        case ast.PathExpression(ast.Origin.CONTEXT, (ast.LocationStep() as first, *_)):
             return first.kind in _KINDS and first.axis is None
-        case PathExpression(Origin.EXPRESSION) if expression.start is not None:
+        case ast.PathExpression(ast.Origin.EXPRESSION) if expression.start is not None:
             return _enters_below(expression.start)
-        case Operation("|", operands):
+        case ast.Operation("|", operands):
             return all(map(_enters_below, operands))
         case _:
             return False
 
 
-def _stands_alone(expression: Expression) -> bool:
+def _stands_alone(expression: ast.Expression) -> bool:
     """Whether an expression depends on neither context nor variables, as far as its text tells."""
-    if isinstance(expression, PathExpression):
+    if isinstance(expression, ast.PathExpression):
         parts = _predicates(expression)
-        starts_alone = expression.origin is Origin.MESSAGE or (
+        starts_alone = expression.origin is ast.Origin.MESSAGE or (
             expression.start is not None and _stands_alone(expression.start)
         )
         return starts_alone and not any(map(_has_variables, parts))
-    if isinstance(expression, UserCall) and not expression.arguments:
+    if isinstance(expression, ast.UserCall) and not expression.arguments:
         return bool(expression.library)
-    if isinstance(expression, FunctionCall) and not expression.arguments:
+    if isinstance(expression, ast.FunctionCall) and not expression.arguments:
         return expression.name in CURRENT
     parts = list(same_focus(expression))
     return (
         bool(parts)
-        and all(isinstance(part, Literal) or _stands_alone(part) for part in parts)
-        and not all(isinstance(part, Literal) for part in parts)
+        and all(isinstance(part, ast.Literal) or _stands_alone(part) for part in parts)
+        and not all(isinstance(part, ast.Literal) for part in parts)
     )
 
 
-def _is_aggregate(expression: Expression) -> bool:
+def _is_aggregate(expression: ast.Expression) -> bool:
     """Whether it is what many profiles may compare with different numbers: a sum and the like."""
     return (
-        isinstance(expression, FunctionCall)
+        isinstance(expression, ast.FunctionCall)
         and expression.name in _AGGREGATES
         and len(expression.arguments) == 1
-        and isinstance(expression.arguments[0], PathExpression)
+        and isinstance(expression.arguments[0], ast.PathExpression)
         and not _has_variables(expression)
     )
 
 
-def _has_variables(expression: Expression) -> bool:
+def _has_variables(expression: ast.Expression) -> bool:
     return any(
-        isinstance(part, PathExpression) and part.origin is Origin.VARIABLE
+        isinstance(part, ast.PathExpression) and part.origin is ast.Origin.VARIABLE
         for part in all_within(expression)
     )
 
 
-_ANY_BELOW = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
+_ANY_BELOW = ast.LocationStep(False, ast.NodeKind.NODE, None, (), ast.Axis.DESCENDANT_OR_SELF)

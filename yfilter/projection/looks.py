@@ -21,41 +21,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from formats.names import QualifiedName
+from yfilter.language import query_ast as ast
 from yfilter.language.function_library import signature_of
 from yfilter.language.functions import ArgumentKind
-from yfilter.language.query_ast import (
-    ANY_NAME,
-    ERROR_VARIABLES,
-    Axis,
-    Cast,
-    Clause,
-    Comparison,
-    Computed,
-    Conditional,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    FunctionCall,
-    FunctionDeclaration,
-    LetClause,
-    LocationStep,
-    Mapped,
-    NameTest,
-    NodeKind,
-    Operation,
-    Origin,
-    PathExpression,
-    Quantified,
-    Sequence,
-    SimpleMap,
-    Transform,
-    TryCatch,
-    Typed,
-    Typeswitch,
-    Update,
-    UserCall,
-)
 from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.projection.needs import Kept, Kind, Steps
 
@@ -94,7 +62,7 @@ _OF_NAMES = frozenset(("name", "local-name", "namespace-uri"))
 _BEYOND = frozenset(("root", "lang", "svrl:location"))
 _NODE_OPERATIONS = frozenset(("|", "intersect", "except"))
 _PLACED = frozenset(("is", "<<", ">>"))
-_DOWNWARD = (None, Axis.SELF, Axis.DESCENDANT, Axis.DESCENDANT_OR_SELF)
+_DOWNWARD = (None, ast.Axis.SELF, ast.Axis.DESCENDANT, ast.Axis.DESCENDANT_OR_SELF)
 
 
 class Scope(NamedTuple):
@@ -114,10 +82,10 @@ class Looks:
         self.at_binding: dict[Kept, None] = {}
         self.in_message: dict[Kept, None] = {}
         self._binding = binding
-        self._library: tuple[FunctionDeclaration, ...] = ()
+        self._library: tuple[ast.FunctionDeclaration, ...] = ()
         self._declared: dict[str, Places] = {}  # of declared variables
 
-    def mark(self, places: Places, kind: Kind, attribute: NameTest | None = None) -> None:
+    def mark(self, places: Places, kind: Kind, attribute: ast.NameTest | None = None) -> None:
         for place in places:
             if place.leaf or (place == DOCUMENT and kind is Kind.NODE):
                 continue
@@ -127,62 +95,64 @@ class Looks:
             marked = self.at_binding if place.from_binding else self.in_message
             marked[Kept(place.steps, kind, attribute)] = None
 
-    def value(self, expression: Expression, use: Kind, scope: Scope) -> Places:
+    def value(self, expression: ast.Expression, use: Kind, scope: Scope) -> Places:
         """The places of an expression's value, of which ``use`` is made; LooksEverywhere."""
         match expression:
-            case PathExpression():
+            case ast.PathExpression():
                 return self._path(expression, use, scope)
-            case Mapped(left, right) | SimpleMap(left, right):
+            case ast.Mapped(left, right) | ast.SimpleMap(left, right):
                 context = self.value(left, Kind.NODE, scope)
                 return self.value(right, use, Scope(scope.variables, context))
-            case FunctionCall():
+            case ast.FunctionCall():
                 return self._call(expression, use, scope)
-            case Operation(name, operands):
+            case ast.Operation(name, operands):
                 if name in _NODE_OPERATIONS:
                     return self._all(operands, use, scope)
                 return self._none(operands, Kind.NODE if name in _PLACED else Kind.VALUE, scope)
-            case Sequence(parts):
+            case ast.Sequence(parts):
                 return self._all(parts, use, scope)
-            case Comparison() | Cast():
+            case ast.Comparison() | ast.Cast():
                 return self._none(same_focus(expression), Kind.VALUE, scope)
-            case Conditional(condition, consequence, alternative):
+            case ast.Conditional(condition, consequence, alternative):
                 self.value(condition, Kind.NODE, scope)
                 return self._all((consequence, alternative), use, scope)
-            case Typed(operand):
-                if expression.type.kind is NodeKind.DOCUMENT:
+            case ast.Typed(operand):
+                if expression.type.kind is ast.NodeKind.DOCUMENT:
                     raise LooksEverywhere
                 return self.value(operand, use, scope)
-            case TryCatch(body, clauses):
+            case ast.TryCatch(body, clauses):
                 found = self.value(body, use, scope)
-                for name in ERROR_VARIABLES:
+                for name in ast.ERROR_VARIABLES:
                     scope = scope.with_variable(name, found)  # a value goes with an error
                 handled = self._all([clause.result for clause in clauses], use, scope)
                 return _distinct((*found, *handled))
-            case Typeswitch():
+            case ast.Typeswitch():
                 return self._typeswitch(expression, use, scope)
-            case UserCall():
+            case ast.UserCall():
                 return self._user_call(expression, use, scope)
-            case Transform(copies, changes, result):
+            case ast.Transform(copies, changes, result):
                 for copy in copies:
                     self.value(copy.value, Kind.SUBTREE, scope)
                     scope = scope.with_variable(copy.variable, ())
                 self.value(changes, Kind.NODE, scope)
                 return self.value(result, use, scope)
-            case Update():
+            case ast.Update():
                 return self._none(same_focus(expression), Kind.SUBTREE, scope)
-            case Constructor() | Computed():
+            case ast.Constructor() | ast.Computed():
                 return self._constructed(expression, scope)
-            case Quantified(_, bindings, condition):
+            case ast.Quantified(_, bindings, condition):
                 for variable, source in bindings:
                     places = self.value(source, Kind.NODE, scope)
                     scope = scope.with_variable(variable, places)
                 return self._none((condition,), Kind.NODE, scope)
-            case Flwor():
+            case ast.Flwor():
                 return self.flwor(expression, use, scope)
             case _:  # conditions, literals, markup
                 return self._none(same_focus(expression), Kind.NODE, scope)
 
-    def flwor(self, flwor: Flwor, use: Kind, scope: Scope, first: Places | None = None) -> Places:
+    def flwor(
+        self, flwor: ast.Flwor, use: Kind, scope: Scope, first: Places | None = None
+    ) -> Places:
         """``first``: what the first clause binds, where that is known already."""
         scope = self._clauses(flwor.clauses, flwor.where, scope, first)
         if flwor.group is not None:
@@ -199,19 +169,19 @@ class Looks:
 
     def _clauses(
         self,
-        clauses: tuple[Clause, ...],
-        where: Expression | None,
+        clauses: tuple[ast.Clause, ...],
+        where: ast.Expression | None,
         scope: Scope,
         first: Places | None,
     ) -> Scope:
         for clause in clauses:
-            if isinstance(clause, ForClause):
+            if isinstance(clause, ast.ForClause):
                 bound = self.value(clause.path, Kind.NODE, scope) if first is None else first
                 first = None
                 scope = scope.with_variable(clause.variable, bound)
                 if clause.position:
                     scope = scope.with_variable(clause.position, ())
-            elif isinstance(clause, LetClause):
+            elif isinstance(clause, ast.LetClause):
                 bound = self.value(clause.value, Kind.NODE, scope)
                 scope = scope.with_variable(clause.variable, bound)
             else:
@@ -222,20 +192,20 @@ class Looks:
 
     # --- parts ----------------------------------------------------------------------------
 
-    def _all(self, parts: Iterable[Expression], use: Kind, scope: Scope) -> Places:
+    def _all(self, parts: Iterable[ast.Expression], use: Kind, scope: Scope) -> Places:
         return _distinct(place for part in parts for place in self.value(part, use, scope))
 
-    def _none(self, parts: Iterable[Expression], use: Kind, scope: Scope) -> Places:
+    def _none(self, parts: Iterable[ast.Expression], use: Kind, scope: Scope) -> Places:
         """Parts that are looked at, of a value that is no node of the message."""
         for part in parts:
             self.value(part, use, scope)
         return ()
 
-    def _constructed(self, expression: Constructor | Computed, scope: Scope) -> Places:
-        if isinstance(expression, Computed):
+    def _constructed(self, expression: ast.Constructor | ast.Computed, scope: Scope) -> Places:
+        if isinstance(expression, ast.Computed):
             if expression.name is not None and not isinstance(expression.name, QualifiedName):
                 self.value(expression.name, Kind.VALUE, scope)
-            is_copy = expression.kind is NodeKind.ELEMENT
+            is_copy = expression.kind is ast.NodeKind.ELEMENT
             self.value(expression.content, Kind.SUBTREE if is_copy else Kind.VALUE, scope)
             return ()
         for _, value in expression.attributes:
@@ -243,17 +213,17 @@ class Looks:
         inside = (part for part in expression.content if not isinstance(part, str))
         return self._none(inside, Kind.SUBTREE, scope)
 
-    def _typeswitch(self, switch: Typeswitch, use: Kind, scope: Scope) -> Places:
+    def _typeswitch(self, switch: ast.Typeswitch, use: Kind, scope: Scope) -> Places:
         operand = self.value(switch.operand, Kind.NODE, scope)
         found: list[Place] = []
         for case in switch.cases:
-            if any(type_.kind is NodeKind.DOCUMENT for type_ in case.types):
+            if any(type_.kind is ast.NodeKind.DOCUMENT for type_ in case.types):
                 raise LooksEverywhere
             inner = scope.with_variable(case.variable, operand) if case.variable else scope
             found += self.value(case.result, use, inner)
         return _distinct(found)
 
-    def _user_call(self, call: UserCall, use: Kind, scope: Scope) -> Places:
+    def _user_call(self, call: ast.UserCall, use: Kind, scope: Scope) -> Places:
         """What a variable was declared as; all that is in the arguments of a function that looks
         at nothing else."""
         if call.library:
@@ -267,7 +237,7 @@ class Looks:
         inside = [one for place in places if not place.leaf for one in _and_below(place)]
         return _distinct((*places, *inside, *_leaves(tuple(inside))))
 
-    def _declare(self, library: tuple[FunctionDeclaration, ...]) -> None:
+    def _declare(self, library: tuple[ast.FunctionDeclaration, ...]) -> None:
         if library == self._library:
             return
         self._library = library
@@ -277,10 +247,10 @@ class Looks:
         for one in variables:
             self._declared[one.name] = self.value(one.body, Kind.NODE, Scope({}, ()))
 
-    def _call(self, call: FunctionCall, use: Kind, scope: Scope) -> Places:
+    def _call(self, call: ast.FunctionCall, use: Kind, scope: Scope) -> Places:
         name, signature = call.name, signature_of(call.name)
         if name == "svrl:location":  # which counts siblings, of everything that is around
-            self.mark((Place(False, ((True, ANY_NAME),)),), Kind.NODE)
+            self.mark((Place(False, ((True, ast.ANY_NAME),)),), Kind.NODE)
             return self._none(call.arguments, Kind.NODE, scope)
         if signature is None or name in _BEYOND:
             raise LooksEverywhere
@@ -300,15 +270,15 @@ class Looks:
 
     # --- paths ----------------------------------------------------------------------------
 
-    def _path(self, path: PathExpression, use: Kind, scope: Scope) -> Places:
+    def _path(self, path: ast.PathExpression, use: Kind, scope: Scope) -> Places:
         match path.origin:
-            case Origin.MESSAGE:
+            case ast.Origin.MESSAGE:
                 places: Places = (DOCUMENT,)
-            case Origin.CONTEXT:
+            case ast.Origin.CONTEXT:
                 places = scope.context
-            case Origin.VARIABLE:
+            case ast.Origin.VARIABLE:
                 places = scope.variables[path.variable]
-            case Origin.EXPRESSION:
+            case ast.Origin.EXPRESSION:
                 assert path.start is not None
                 places = self.value(path.start, Kind.NODE if path.steps else use, scope)
         for step in path.steps:
@@ -317,64 +287,66 @@ class Looks:
         self.mark(places, use)
         return places
 
-    def conditions(self, predicates: tuple[Expression, ...], places: Places, scope: Scope) -> None:
+    def conditions(
+        self, predicates: tuple[ast.Expression, ...], places: Places, scope: Scope
+    ) -> None:
         """Predicates on what is at ``places``: all of these are there to be counted."""
         if predicates:
             self.mark(places, Kind.NODE)
             self._none(predicates, Kind.NODE, Scope(scope.variables, places))
 
-    def _step(self, place: Place, step: LocationStep) -> Places:
+    def _step(self, place: Place, step: ast.LocationStep) -> Places:
         if step.axis is not None:
             return self._on_axis(place, step, step.axis)
         match step.kind:
-            case NodeKind.SELF | NodeKind.DOCUMENT:
+            case ast.NodeKind.SELF | ast.NodeKind.DOCUMENT:
                 return (place,)
-            case NodeKind.PARENT:
+            case ast.NodeKind.PARENT:
                 self.mark((place,), Kind.NODE)
                 return self._parents(place)
         if place.leaf:
             return ()
         match step.kind:
-            case NodeKind.ELEMENT:
+            case ast.NodeKind.ELEMENT:
                 assert step.test is not None
                 return (_below(place, step.descendant, step.test),)
-            case NodeKind.ATTRIBUTE:
+            case ast.NodeKind.ATTRIBUTE:
                 around = _and_below(place) if step.descendant else (place,)
                 owners = tuple(owner for owner in around if owner != DOCUMENT)
                 self.mark(owners, Kind.ATTRIBUTE, step.test)
                 return _leaves(owners)
-            case NodeKind.TEXT:
+            case ast.NodeKind.TEXT:
                 self.mark((place,), Kind.VALUE)
                 return _leaves(_and_below(place) if step.descendant else (place,))
             case _:  # comments, processing instructions, node()
                 self.mark((place,), Kind.SUBTREE)
                 leaves = _leaves(_and_below(place) if step.descendant else (place,))
-                return (_below(place, step.descendant, ANY_NAME), *leaves)
+                return (_below(place, step.descendant, ast.ANY_NAME), *leaves)
 
-    def _on_axis(self, place: Place, step: LocationStep, axis: Axis) -> Places:
-        if axis is Axis.SELF:
+    def _on_axis(self, place: Place, step: ast.LocationStep, axis: ast.Axis) -> Places:
+        if axis is ast.Axis.SELF:
             return (place,)
-        if step.kind is NodeKind.ELEMENT:
-            test, document = step.test or ANY_NAME, _NOTHING
-        elif step.kind is NodeKind.NODE and axis in (
-            Axis.PARENT,
-            Axis.ANCESTOR,
-            Axis.ANCESTOR_OR_SELF,
+        if step.kind is ast.NodeKind.ELEMENT:
+            test, document = step.test or ast.ANY_NAME, _NOTHING
+        elif step.kind is ast.NodeKind.NODE and axis in (
+            ast.Axis.PARENT,
+            ast.Axis.ANCESTOR,
+            ast.Axis.ANCESTOR_OR_SELF,
         ):
-            test, document = ANY_NAME, (DOCUMENT,)
+            test, document = ast.ANY_NAME, (DOCUMENT,)
         else:
             raise LooksEverywhere
         self.mark((place,), Kind.NODE)
         anywhere = Place(False, ((True, test),))
         match axis:
-            case Axis.PARENT:
+            case ast.Axis.PARENT:
                 return self._parents(place)
-            case Axis.DESCENDANT | Axis.DESCENDANT_OR_SELF:
+            case ast.Axis.DESCENDANT | ast.Axis.DESCENDANT_OR_SELF:
                 found: Places = () if place.leaf else (_below(place, True, test),)
-                return found if axis is Axis.DESCENDANT else (*found, place)
-            case Axis.ANCESTOR:
+                return found if axis is ast.Axis.DESCENDANT else (*found, place)
+            case ast.Axis.ANCESTOR:
                 return (anywhere, *document)
-            case Axis.ANCESTOR_OR_SELF:
+            case ast.Axis.ANCESTOR_OR_SELF:
                 return (anywhere, place, *document)
             case _:
                 return (anywhere,)
@@ -390,29 +362,29 @@ class Looks:
         return _and_below(above) if place.steps[-1][0] else (above,)
 
 
-def _stays_inside(expression: Expression) -> bool:
+def _stays_inside(expression: ast.Expression) -> bool:
     """Whether it comes to no node that is not in a node that it is given."""
     for part in all_within(expression):
         match part:
-            case FunctionCall(name) if name in _BEYOND:
+            case ast.FunctionCall(name) if name in _BEYOND:
                 return False
-            case UserCall() if part.is_variable:
+            case ast.UserCall() if part.is_variable:
                 return False
-            case PathExpression(Origin.MESSAGE):
+            case ast.PathExpression(ast.Origin.MESSAGE):
                 return False
-            case PathExpression(_, steps) if any(
-                step.kind is NodeKind.PARENT or step.axis not in _DOWNWARD for step in steps
+            case ast.PathExpression(_, steps) if any(
+                step.kind is ast.NodeKind.PARENT or step.axis not in _DOWNWARD for step in steps
             ):
                 return False
     return True
 
 
-def _below(place: Place, descendant: bool, test: NameTest) -> Place:
+def _below(place: Place, descendant: bool, test: ast.NameTest) -> Place:
     return Place(place.from_binding, (*place.steps, (descendant, test)))
 
 
 def _and_below(place: Place) -> Places:
-    return (place, _below(place, True, ANY_NAME))
+    return (place, _below(place, True, ast.ANY_NAME))
 
 
 def _leaves(places: Places) -> Places:

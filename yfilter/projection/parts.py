@@ -24,26 +24,9 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from yfilter.errors import ProfileRefused
+from yfilter.language import query_ast as ast
 from yfilter.language.item_kinds import ANYTHING, ItemKind, kinds_of
 from yfilter.language.matching_path import matching_part
-from yfilter.language.query_ast import (
-    ANY_NAME,
-    PART_VARIABLE,
-    Constructor,
-    Expression,
-    Flwor,
-    ForClause,
-    LetClause,
-    Literal,
-    Markup,
-    Origin,
-    Part,
-    PathExpression,
-    Profile,
-    Quantified,
-    TypeCase,
-    UserCall,
-)
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse
 from yfilter.language.trees import Tree, changed, nodes_of
@@ -53,9 +36,9 @@ from yfilter.projection.needs import Kept, Kind
 PART_TEXT_MAX = 4096  # characters; what is larger is left to the host
 
 _DIGEST_BYTES = 8
-_ANYWHERE = ((True, ANY_NAME),)
-_BEFORE = f"for ${PART_VARIABLE} in //* return "
-_NOTHING = Literal("")
+_ANYWHERE = ((True, ast.ANY_NAME),)
+_BEFORE = f"for ${ast.PART_VARIABLE} in //* return "
+_NOTHING = ast.Literal("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +47,7 @@ class KnownPart:
 
     digest: str
     text: str
-    expression: Expression
+    expression: ast.Expression
     inner: tuple[KnownPart, ...]
 
     def with_all_inner(self) -> Iterator[KnownPart]:
@@ -75,34 +58,36 @@ class KnownPart:
 
 
 @lru_cache(maxsize=4096)
-def with_parts(profile: Profile) -> tuple[Profile, tuple[KnownPart, ...]]:
+def with_parts(profile: ast.Profile) -> tuple[ast.Profile, tuple[KnownPart, ...]]:
     """The profile with its largest parts put in, and these parts; itself if it has none."""
     flwor = profile.flwor
     if flwor is None or flwor.group is not None or not flwor.clauses or not _is_plain(profile.body):
         return profile, ()
     first = flwor.clauses[0]
-    if not isinstance(first, ForClause) or not isinstance(first.path, PathExpression):
+    if not isinstance(first, ast.ForClause) or not isinstance(first.path, ast.PathExpression):
         return profile, ()
-    is_bound = first.path.origin is Origin.MESSAGE and matching_part(profile).binds
+    is_bound = first.path.origin is ast.Origin.MESSAGE and matching_part(profile).binds
     if not is_bound or first.variable in _bound(flwor.clauses[1:]):
         return profile, ()
     found: list[KnownPart] = []
     # What is not in a constructor is a document for each item.
-    if not isinstance(flwor.result, Constructor):
+    if not isinstance(flwor.result, ast.Constructor):
         return profile, ()
     result = _with_part(flwor.result, first.variable, found)
     return (_with_result(profile, flwor, result) if found else profile), tuple(found)
 
 
-def without_parts(profile: Profile) -> Profile:
+def without_parts(profile: ast.Profile) -> ast.Profile:
     """A profile that ``with_parts`` gave, with nothing in the place of its parts."""
     flwor = profile.flwor
     assert flwor is not None
     result = flwor.result
-    if isinstance(result, Part):
+    if isinstance(result, ast.Part):
         # It always yields an element, which nothing goes into.
-        assert isinstance(result.expression, Constructor)
-        result = Constructor(result.expression.name, declarations=result.expression.declarations)
+        assert isinstance(result.expression, ast.Constructor)
+        result = ast.Constructor(
+            result.expression.name, declarations=result.expression.declarations
+        )
     return _with_result(profile, flwor, _left_out(result, None))
 
 
@@ -110,7 +95,7 @@ def without_parts(profile: Profile) -> Profile:
 def part_of_text(text: str) -> KnownPart:
     """The part of a text; ProfileRefused if it is none."""
     body = reread(_BEFORE + text).body if len(text) <= PART_TEXT_MAX else None
-    part = _part_of(body.result, PART_VARIABLE) if isinstance(body, Flwor) else None
+    part = _part_of(body.result, ast.PART_VARIABLE) if isinstance(body, ast.Flwor) else None
     if part is None or part.text != text:
         raise ProfileRefused(
             "not-a-part", "not a part of a profile", text[:200], expected="a part's text"
@@ -132,18 +117,20 @@ def looked_at(part: KnownPart, chosen: frozenset[str]) -> tuple[Kept, ...]:
 # -- what is a part
 
 
-def _with_part(expression: Expression, variable: str, found: list[KnownPart]) -> Expression:
+def _with_part(expression: ast.Expression, variable: str, found: list[KnownPart]) -> ast.Expression:
     """The expression as a part, or with parts put into its content."""
     part = _part_of(expression, variable)
     if part is not None:
         found.append(part)
-        return Part(variable, part.digest, part.expression)
-    if isinstance(expression, Constructor) and _is_plain(expression):
+        return ast.Part(variable, part.digest, part.expression)
+    if isinstance(expression, ast.Constructor) and _is_plain(expression):
         return _with_content(expression, variable, found)
     return expression
 
 
-def _with_content(constructor: Constructor, variable: str, found: list[KnownPart]) -> Constructor:
+def _with_content(
+    constructor: ast.Constructor, variable: str, found: list[KnownPart]
+) -> ast.Constructor:
     content = tuple(
         piece if isinstance(piece, str) else _with_part(piece, variable, found)
         for piece in constructor.content
@@ -151,8 +138,8 @@ def _with_content(constructor: Constructor, variable: str, found: list[KnownPart
     return replace(constructor, content=content)
 
 
-def _part_of(expression: Expression, variable: str) -> KnownPart | None:
-    if isinstance(expression, PathExpression | Literal | Markup):
+def _part_of(expression: ast.Expression, variable: str) -> KnownPart | None:
+    if isinstance(expression, ast.PathExpression | ast.Literal | ast.Markup):
         return None  # of which the message itself is the shortest form
     if not _is_closed(expression, variable):
         return None
@@ -165,38 +152,38 @@ def _part_of(expression: Expression, variable: str) -> KnownPart | None:
     if len(text) > PART_TEXT_MAX or looks is None or looks == (Kept((), Kind.NODE),):
         return None
     inner: list[KnownPart] = []
-    if isinstance(expression, Constructor) and _is_plain(expression):
-        expression = _with_content(expression, PART_VARIABLE, inner)
+    if isinstance(expression, ast.Constructor) and _is_plain(expression):
+        expression = _with_content(expression, ast.PART_VARIABLE, inner)
     digest = blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     return KnownPart(digest, text, expression, tuple(inner))
 
 
-def _is_plain(expression: Expression) -> bool:
+def _is_plain(expression: ast.Expression) -> bool:
     """Whether what is in it, if it is a constructor, is in no namespace by default."""
-    return not isinstance(expression, Constructor) or not expression.declarations
+    return not isinstance(expression, ast.Constructor) or not expression.declarations
 
 
-def _is_closed(expression: Expression, variable: str) -> bool:
+def _is_closed(expression: ast.Expression, variable: str) -> bool:
     """Whether no other variable comes into it, and none of the names means two things.
 
     A declared function, whose calls only a message bounds, is left to the host.
     """
-    if any(isinstance(node, UserCall) for node in nodes_of(expression)):
+    if any(isinstance(node, ast.UserCall) for node in nodes_of(expression)):
         return False
     bound = _bound(expression)
     used = {
         node.variable
         for node in nodes_of(expression)
-        if isinstance(node, PathExpression) and node.origin is Origin.VARIABLE
+        if isinstance(node, ast.PathExpression) and node.origin is ast.Origin.VARIABLE
     }
-    return used - bound <= {variable} and not bound & {variable, PART_VARIABLE}
+    return used - bound <= {variable} and not bound & {variable, ast.PART_VARIABLE}
 
 
-def _looks(expression: Expression) -> tuple[Kept, ...] | None:
+def _looks(expression: ast.Expression) -> tuple[Kept, ...] | None:
     """From the element; None if it is not only about what is in the element."""
     looks = Looks(_ANYWHERE)
     try:
-        looks.value(expression, Kind.SUBTREE, Scope({PART_VARIABLE: (BINDING,)}, (DOCUMENT,)))
+        looks.value(expression, Kind.SUBTREE, Scope({ast.PART_VARIABLE: (BINDING,)}, (DOCUMENT,)))
     except (LooksEverywhere, RecursionError):
         return None
     if looks.in_message:
@@ -209,13 +196,13 @@ def _looks(expression: Expression) -> tuple[Kept, ...] | None:
 # -- trees
 
 
-def _with_result(profile: Profile, flwor: Flwor, result: Expression) -> Profile:
+def _with_result(profile: ast.Profile, flwor: ast.Flwor, result: ast.Expression) -> ast.Profile:
     changed = replace(flwor, result=result)
     body = profile.body
-    if isinstance(body, Constructor):
+    if isinstance(body, ast.Constructor):
         content = tuple(changed if part is flwor else part for part in body.content)
-        return Profile(replace(body, content=content), profile.text)
-    return Profile(changed, profile.text)
+        return ast.Profile(replace(body, content=content), profile.text)
+    return ast.Profile(changed, profile.text)
 
 
 def _left_out(tree: Tree, chosen: frozenset[str] | None) -> Tree:
@@ -223,7 +210,7 @@ def _left_out(tree: Tree, chosen: frozenset[str] | None) -> Tree:
     themselves."""
 
     def change(node: object) -> object:
-        if not isinstance(node, Part):
+        if not isinstance(node, ast.Part):
             return node
         if chosen is None or node.digest in chosen:
             return _NOTHING
@@ -232,10 +219,10 @@ def _left_out(tree: Tree, chosen: frozenset[str] | None) -> Tree:
     return changed(tree, change)
 
 
-def _renamed(expression: Expression, variable: str) -> Expression:
+def _renamed(expression: ast.Expression, variable: str) -> ast.Expression:
     def change(node: object) -> object:
-        if isinstance(node, PathExpression) and node.variable == variable:
-            return replace(node, variable=PART_VARIABLE)
+        if isinstance(node, ast.PathExpression) and node.variable == variable:
+            return replace(node, variable=ast.PART_VARIABLE)
         return node
 
     return changed(expression, change)
@@ -245,10 +232,10 @@ def _bound(tree: object) -> set[str]:
     """The variables that are bound somewhere in it."""
     bound: set[str] = set()
     for node in nodes_of(tree):
-        if isinstance(node, ForClause):
+        if isinstance(node, ast.ForClause):
             bound |= {node.variable, node.position}
-        elif isinstance(node, LetClause | TypeCase):
+        elif isinstance(node, ast.LetClause | ast.TypeCase):
             bound.add(node.variable)
-        elif isinstance(node, Quantified):
+        elif isinstance(node, ast.Quantified):
             bound.update(name for name, _ in node.bindings)
     return bound

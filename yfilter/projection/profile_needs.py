@@ -30,19 +30,8 @@ from yfilter.engine.linear_paths import (
 )
 from yfilter.engine.readings import RDF_XML_ROOT, Reading, reading_of
 from yfilter.engine.step_conditions import element_test
+from yfilter.language import query_ast as ast
 from yfilter.language.matching_path import is_path, matching_part, matching_path
-from yfilter.language.query_ast import (
-    ANY_NAME,
-    Constructor,
-    Expression,
-    Flwor,
-    FunctionCall,
-    LocationStep,
-    NodeKind,
-    Origin,
-    PathExpression,
-    Profile,
-)
 from yfilter.language.subexpressions import all_within
 from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Place, Scope
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
@@ -55,7 +44,7 @@ RDF_XML = Need(((False, RDF_XML_ROOT),), None, (_WHOLE,))
 _TRIVIAL = {ANY_DOCUMENT, Conjunction.parse("//*")}
 
 
-def needs_of(profile: Profile) -> tuple[Need, ...]:
+def needs_of(profile: ast.Profile) -> tuple[Need, ...]:
     """The needs, in order of their text; none when no message has results."""
     if reading_of(matching_path(profile).steps) is Reading.GRAPH:
         return (RDF_XML,)
@@ -75,7 +64,7 @@ def _within_bounds(need: Need) -> Need:
     return need if len(need.text) <= NEED_LENGTH_MAX else EVERYTHING
 
 
-def _needs_of(profile: Profile) -> list[Need]:
+def _needs_of(profile: ast.Profile) -> list[Need]:
     if is_path(profile.body):
         return _in_message(profile, (_WHOLE,))
     part = matching_part(profile)
@@ -86,7 +75,7 @@ def _needs_of(profile: Profile) -> list[Need]:
     return _in_message(profile, _plainest(looks.in_message))
 
 
-def _of_binding(profile: Profile, flwor: Flwor, path: PathExpression) -> list[Need]:
+def _of_binding(profile: ast.Profile, flwor: ast.Flwor, path: ast.PathExpression) -> list[Need]:
     """``path``: what the first clause binds, with ``where`` among the conditions of its last
     step."""
     steps = path.steps
@@ -125,27 +114,27 @@ def _place(structure: Steps, number: int, length: int) -> Place:
 
 
 def _look_around(
-    looks: Looks, body: Expression, flwor: Flwor, first: tuple[Place, ...], scope: Scope
+    looks: Looks, body: ast.Expression, flwor: ast.Flwor, first: tuple[Place, ...], scope: Scope
 ) -> None:
     """The FLWOR, and what stands beside it in the constructor that is the whole profile."""
     looks.flwor(flwor, Kind.SUBTREE, scope, first)
-    if isinstance(body, Constructor):
+    if isinstance(body, ast.Constructor):
         beside = tuple(part for part in body.content if part is not flwor)
         looks.value(replace(body, content=beside), Kind.SUBTREE, scope)
 
 
 def _conditions(
-    predicates: tuple[Expression, ...], later: tuple[LocationStep, ...]
+    predicates: tuple[ast.Expression, ...], later: tuple[ast.LocationStep, ...]
 ) -> tuple[Conjunction | None, ...]:
     """Of which one holds at an element that the predicates let through and the path goes on
     from; ``/*`` is that element."""
     own = tuple(predicate for predicate in predicates if not _starts_at_message(predicate))
-    element = LocationStep(False, NodeKind.ELEMENT, ANY_NAME, own)
-    path = PathExpression(Origin.MESSAGE, (element, *later))
+    element = ast.LocationStep(False, ast.NodeKind.ELEMENT, ast.ANY_NAME, own)
+    path = ast.PathExpression(ast.Origin.MESSAGE, (element, *later))
     return _or_none(conjunctions_of(path, CONDITIONS_MAX))
 
 
-def _in_message(profile: Profile, kept: tuple[Kept, ...]) -> list[Need]:
+def _in_message(profile: ast.Profile, kept: tuple[Kept, ...]) -> list[Need]:
     conditions = _or_none(routing_query(profile, CONDITIONS_MAX))
     return [Need((), condition, kept) for condition in conditions]
 
@@ -154,16 +143,16 @@ def _or_none(conditions: tuple[Conjunction, ...]) -> tuple[Conjunction | None, .
     return (None,) if _TRIVIAL & set(conditions) else conditions
 
 
-def _starts_at_message(expression: Expression) -> bool:
+def _starts_at_message(expression: ast.Expression) -> bool:
     return any(
-        isinstance(part, PathExpression) and part.origin is Origin.MESSAGE
+        isinstance(part, ast.PathExpression) and part.origin is ast.Origin.MESSAGE
         for part in all_within(expression)
     )
 
 
-def _calls_root(expression: Expression) -> bool:
+def _calls_root(expression: ast.Expression) -> bool:
     """root() may stand in a condition, of which then nothing can be said."""
     return any(
-        isinstance(part, FunctionCall) and part.name in ("root", "svrl:location")
+        isinstance(part, ast.FunctionCall) and part.name in ("root", "svrl:location")
         for part in all_within(expression)
     )
