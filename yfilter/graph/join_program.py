@@ -14,6 +14,7 @@ from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
 from formats.graph.vocabulary import RDF_TYPE
+from yfilter.graph import join as op
 from yfilter.graph import query_ast as sparql
 from yfilter.graph.filter_functions import FUNCTIONS
 from yfilter.graph.group_variables import (
@@ -27,38 +28,6 @@ from yfilter.graph.group_variables import (
     pattern_variables,
     possible,
     without_filters,
-)
-from yfilter.graph.join import (
-    SLOT_ANY,
-    SLOT_UNBOUND,
-    SLOTS_FIRST,
-    SOURCE_ABOVE,
-    SOURCE_CLASSES,
-    SOURCE_OWN_CLASSES,
-    SOURCE_STATED,
-    Assign,
-    Branches,
-    Collect,
-    Condition,
-    EachGraph,
-    EachRow,
-    Emit,
-    Expression,
-    Found,
-    IsGraph,
-    JoinTable,
-    MatchClass,
-    MatchTriple,
-    MessageGraph,
-    Operator,
-    Optionally,
-    Raise,
-    Run,
-    Table,
-    Test,
-    Without,
-    WithoutTable,
-    key_of,
 )
 from yfilter.graph.term_values import TermValue, value_of
 from yfilter.graph.value_operators import (
@@ -85,12 +54,14 @@ class FilterCompiler:
     """``slot_of`` gives the slot of a variable, ``exists`` the chain of a group in EXISTS."""
 
     def __init__(
-        self, slot_of: Callable[[sparql.Variable], int], exists: Callable[[sparql.Group], Operator]
+        self,
+        slot_of: Callable[[sparql.Variable], int],
+        exists: Callable[[sparql.Group], op.Operator],
     ) -> None:
         self._slot_of = slot_of
         self._exists = exists
 
-    def condition(self, expression: sparql.FilterExpression) -> Condition:
+    def condition(self, expression: sparql.FilterExpression) -> op.Condition:
         """The effective boolean value of an expression."""
         match expression:
             case sparql.AllOf(parts):
@@ -115,7 +86,7 @@ class FilterCompiler:
                 value = self.expression(expression)
                 return lambda run: effective_truth(value(run))
 
-    def expression(self, expression: sparql.FilterExpression) -> Expression:
+    def expression(self, expression: sparql.FilterExpression) -> op.Expression:
         """The value of an expression."""
         match expression:
             case sparql.Variable():
@@ -141,15 +112,15 @@ class FilterCompiler:
             case _:
                 return self._truth(expression)
 
-    def _truth(self, expression: sparql.FilterExpression) -> Expression:
+    def _truth(self, expression: sparql.FilterExpression) -> op.Expression:
         condition = self.condition(expression)
         return lambda run: of_truth(condition(run))
 
 
-def _joined(parts: list[Condition], decisive: bool) -> Condition:
+def _joined(parts: list[op.Condition], decisive: bool) -> op.Condition:
     """``decisive`` where some part is, else an error where some part is one, else the opposite."""
 
-    def hold(run: Run) -> bool | None:
+    def hold(run: op.Run) -> bool | None:
         truth: bool | None = not decisive
         for part in parts:
             found = part(run)
@@ -162,7 +133,7 @@ def _joined(parts: list[Condition], decisive: bool) -> Condition:
     return hold
 
 
-def _comparison(left: Expression, operator: Relation, right: Expression) -> Condition:
+def _comparison(left: op.Expression, operator: Relation, right: op.Expression) -> op.Condition:
     match operator:
         case Relation.EQ:
             return lambda run: equal(left(run), right(run))
@@ -178,8 +149,8 @@ def _comparison(left: Expression, operator: Relation, right: Expression) -> Cond
             return lambda run: at_most(right(run), left(run))
 
 
-def _membership(operand: Expression, choices: list[Expression]) -> Condition:
-    def hold(run: Run) -> bool | None:
+def _membership(operand: op.Expression, choices: list[op.Expression]) -> op.Condition:
+    def hold(run: op.Run) -> bool | None:
         value = operand(run)
         truth: bool | None = False
         for choice in choices:
@@ -194,8 +165,8 @@ def _membership(operand: Expression, choices: list[Expression]) -> Condition:
     return hold
 
 
-def _arithmetic(operator: str, operands: list[Expression]) -> Expression:
-    def value(run: Run) -> TermValue | None:
+def _arithmetic(operator: str, operands: list[op.Expression]) -> op.Expression:
+    def value(run: op.Run) -> TermValue | None:
         result = operands[0](run)
         for operand in operands[1:]:
             result = arithmetic(operator, result, operand(run))
@@ -204,8 +175,8 @@ def _arithmetic(operator: str, operands: list[Expression]) -> Expression:
     return value
 
 
-def _choice(test: Condition, one: Expression, other: Expression) -> Expression:
-    def value(run: Run) -> TermValue | None:
+def _choice(test: op.Condition, one: op.Expression, other: op.Expression) -> op.Expression:
+    def value(run: op.Run) -> TermValue | None:
         truth = test(run)
         if truth is None:
             return None
@@ -214,8 +185,8 @@ def _choice(test: Condition, one: Expression, other: Expression) -> Expression:
     return value
 
 
-def _first_of(parts: list[Expression]) -> Expression:
-    def value(run: Run) -> TermValue | None:
+def _first_of(parts: list[op.Expression]) -> op.Expression:
+    def value(run: op.Run) -> TermValue | None:
         for part in parts:
             found = part(run)
             if found is not None:
@@ -225,10 +196,10 @@ def _first_of(parts: list[Expression]) -> Expression:
     return value
 
 
-def _call(name: str, arguments: list[Expression]) -> Expression:
+def _call(name: str, arguments: list[op.Expression]) -> op.Expression:
     called = FUNCTIONS[name]
 
-    def value(run: Run) -> TermValue | None:
+    def value(run: op.Run) -> TermValue | None:
         values = []
         for argument in arguments:
             found = argument(run)
@@ -243,7 +214,7 @@ def _call(name: str, arguments: list[Expression]) -> Expression:
 # -------------------------------------------------------------------------------------------------
 
 
-Step: TypeAlias = "Callable[[Operator], Operator]"
+Step: TypeAlias = "Callable[[op.Operator], op.Operator]"
 """Puts an operator in front of the one that follows."""
 
 
@@ -255,7 +226,7 @@ class _Place:
     ``outside``: what may be bound then and is not to be seen; ``given``: what EXISTS gives.
     """
 
-    graph: int = SLOT_UNBOUND
+    graph: int = op.SLOT_UNBOUND
     bound: Variables = NONE
     outside: Variables = NONE
     given: Variables = NONE
@@ -268,29 +239,29 @@ class JoinProgram:
         self._slots: dict[sparql.Variable, int] = {}
         self._constants: dict[sparql.Iri | sparql.LiteralTerm, int] = {}
         self._made: set[int] = set()  # slots of constants that solutions may have
-        self._slot_count = SLOTS_FIRST
+        self._slot_count = op.SLOTS_FIRST
         self._sources = 0
         self.columns = tuple(columns)
-        emit = Emit([self._slot(variable) for variable in columns])
+        emit = op.Emit([self._slot(variable) for variable in columns])
         self._head = self._group(where, _Place(), emit)
         self._known = [
-            (slot, key_of(term), term if slot in self._made else None)
+            (slot, op.key_of(term), term if slot in self._made else None)
             for term, slot in self._constants.items()
         ]
 
-    def holds(self, graph: MessageGraph, budget: Budget) -> bool:
+    def holds(self, graph: op.MessageGraph, budget: Budget) -> bool:
         """Whether there is a solution; MatchLimitExceeded if that takes more than the budget."""
         run = self._begin(graph, budget, first_only=True)
         return bool(run.run(self._head))
 
-    def solutions(self, graph: MessageGraph, budget: Budget) -> Run:
+    def solutions(self, graph: op.MessageGraph, budget: Budget) -> op.Run:
         """All solutions, in the ``rows`` of the run; each is a tuple of the budget."""
         run = self._begin(graph, budget, first_only=False)
         run.run(self._head)
         return run
 
-    def _begin(self, graph: MessageGraph, budget: Budget, *, first_only: bool) -> Run:
-        run = Run(graph, budget, self._slot_count, self._sources, first_only)
+    def _begin(self, graph: op.MessageGraph, budget: Budget, *, first_only: bool) -> op.Run:
+        run = op.Run(graph, budget, self._slot_count, self._sources, first_only)
         for slot, key, made in self._known:
             number = graph.find_key(key)
             if number < 0 and made is not None:
@@ -298,7 +269,7 @@ class JoinProgram:
             run.set_slot(slot, number)
         return run
 
-    def _group(self, group: sparql.Group, place: _Place, following: Operator) -> Operator:
+    def _group(self, group: sparql.Group, place: _Place, following: op.Operator) -> op.Operator:
         """The chain of a group that may begin with what is bound."""
         return _chain(self._steps(group.elements, filters_of(group), place), following)
 
@@ -332,7 +303,7 @@ class JoinProgram:
             within = replace(here(), given=visible, outside=place.outside - visible)
             compiler = FilterCompiler(self._slot, lambda group: self._exists(group, within))
             made = compiler.condition(condition)
-            return lambda following: Test(made, following)
+            return lambda following: op.Test(made, following)
 
         def test_what_is_bound() -> None:
             for number, needed in list(early.items()):
@@ -391,11 +362,11 @@ class JoinProgram:
         if is_inlinable(group, here.outside):
             return lambda following: self._group(group, here, following)
         table = self._table(group, here)
-        return lambda following: JoinTable(table, following)
+        return lambda following: op.JoinTable(table, following)
 
     def _alternatives(self, groups: Sequence[sparql.Group], here: _Place) -> Step:
         branches = [self._joined(group, here) for group in groups]
-        return lambda following: Branches([branch(following) for branch in branches])
+        return lambda following: op.Branches([branch(following) for branch in branches])
 
     def _optional(
         self, group: sparql.Group, here: _Place, sure: Variables, maybe: Variables
@@ -409,7 +380,9 @@ class JoinProgram:
         else:
             inner = [self._joined(bare, here)]
             inner += self._steps((), conditions, here, maybe | possible(bare))
-        return lambda following: Optionally(_chain(inner, Raise(flag, following)), flag, following)
+        return lambda following: op.Optionally(
+            _chain(inner, op.Raise(flag, following)), flag, following
+        )
 
     def _minus(
         self, group: sparql.Group, here: _Place, sure: Variables, maybe: Variables
@@ -417,10 +390,10 @@ class JoinProgram:
         if not possible(group) & maybe:
             return []  # no variable in common: nothing is taken away
         if certain(group) & sure and is_inlinable(group, here.outside):
-            inner = self._group(group, here, Found())
-            return [lambda following: Without(inner, following)]
+            inner = self._group(group, here, op.Found())
+            return [lambda following: op.Without(inner, following)]
         table = self._table(group, here)
-        return [lambda following: WithoutTable(table, following)]
+        return [lambda following: op.WithoutTable(table, following)]
 
     def _in_graph(
         self, graph: sparql.Iri | sparql.Variable, group: sparql.Group, here: _Place
@@ -429,7 +402,7 @@ class JoinProgram:
             slot = self._constant(graph)
             inner = replace(here, graph=slot)
             return [
-                lambda following: IsGraph(slot, following),
+                lambda following: op.IsGraph(slot, following),
                 self._joined(group, inner),
             ]
         slot = self._new_slot()
@@ -441,7 +414,7 @@ class JoinProgram:
             outside=here.outside | ({graph} - here.given),
         )
         return [
-            lambda following: EachGraph(slot, variable, following),
+            lambda following: op.EachGraph(slot, variable, following),
             self._joined(group, inner),
         ]
 
@@ -453,10 +426,10 @@ class JoinProgram:
         slots = [self._slot(variable) for variable in variables]
         placed = []
         for row in rows:
-            places = [SLOT_UNBOUND if term is None else self._constant(term) for term in row]
+            places = [op.SLOT_UNBOUND if term is None else self._constant(term) for term in row]
             self._made.update(places)
             placed.append(tuple(places))
-        return lambda following: EachRow(slots, placed, following)
+        return lambda following: op.EachRow(slots, placed, following)
 
     def _bind(
         self,
@@ -469,42 +442,42 @@ class JoinProgram:
         compiler = FilterCompiler(self._slot, lambda group: self._exists(group, within))
         made = compiler.expression(value)
         slot = self._slot(variable)
-        return lambda following: Assign(made, slot, following)
+        return lambda following: op.Assign(made, slot, following)
 
-    def _exists(self, group: sparql.Group, within: _Place) -> Operator:
-        return self._joined(group, within)(Found())
+    def _exists(self, group: sparql.Group, within: _Place) -> op.Operator:
+        return self._joined(group, within)(op.Found())
 
-    def _table(self, group: sparql.Group, here: _Place) -> Table:
+    def _table(self, group: sparql.Group, here: _Place) -> op.Table:
         """The group for itself: nothing is bound but what EXISTS gives."""
         columns = [self._slot(variable) for variable in sorted(possible(group), key=_by_name)]
         hidden = [self._slot(variable) for variable in here.outside]
         place = _Place(here.graph, here.bound & here.given, NONE, here.given)
-        inner = self._group(group, place, Collect(columns))
-        return Table(inner, columns, hidden, here.graph, bool(here.given))
+        inner = self._group(group, place, op.Collect(columns))
+        return op.Table(inner, columns, hidden, here.graph, bool(here.given))
 
     def _pattern(self, pattern: sparql.TriplePattern, graph: int) -> Step:
-        below = SLOT_UNBOUND
+        below = op.SLOT_UNBOUND
         prop = self._slot(pattern.property)
-        source = SOURCE_STATED
+        source = op.SOURCE_STATED
         if pattern.closure is sparql.Closure.INSTANCE:
-            source, prop = SOURCE_CLASSES, SLOT_ANY
+            source, prop = op.SOURCE_CLASSES, op.SLOT_ANY
         elif pattern.closure is sparql.Closure.PROPERTY:
-            source, below, prop = SOURCE_ABOVE, prop, self._constant(sparql.Iri(pattern.above))
+            source, below, prop = op.SOURCE_ABOVE, prop, self._constant(sparql.Iri(pattern.above))
         elif pattern.closure is sparql.Closure.INSTANCE_ABOVE:
             return self._of_class(pattern, graph)
         self._sources |= 1 << source
         places = (self._slot(pattern.subject), prop, self._slot(pattern.object))
-        return lambda following: MatchTriple(source, graph, places, below, following)
+        return lambda following: op.MatchTriple(source, graph, places, below, following)
 
     def _of_class(self, pattern: sparql.TriplePattern, graph: int) -> Step:
         """Of a class, or of one above it."""
-        self._sources |= 1 << SOURCE_OWN_CLASSES
+        self._sources |= 1 << op.SOURCE_OWN_CLASSES
         subject = self._slot(pattern.subject)
         assert isinstance(pattern.object, sparql.Iri)
         classes = [
             self._constant(one) for one in (pattern.object, *map(sparql.Iri, pattern.classes))
         ]
-        return lambda following: MatchClass(graph, subject, classes, following)
+        return lambda following: op.MatchClass(graph, subject, classes, following)
 
     def _slot(self, term: sparql.Term) -> int:
         if not isinstance(term, sparql.Variable):
@@ -576,7 +549,7 @@ _COSTS = {
 }
 
 
-def _chain(steps: Sequence[Step], following: Operator) -> Operator:
+def _chain(steps: Sequence[Step], following: op.Operator) -> op.Operator:
     for step in reversed(steps):
         following = step(following)
     return following

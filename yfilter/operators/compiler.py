@@ -37,56 +37,7 @@ from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import is_positional, uses_position
 from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.language.trees import split
-from yfilter.operators import operators as paths
-from yfilter.operators.operators import (
-    Arithmetic,
-    AtMostOne,
-    Both,
-    Call,
-    CastTo,
-    Chosen,
-    Constant,
-    Contains,
-    CountIs,
-    CountOf,
-    Each,
-    EndsWith,
-    EqualTo,
-    Exists,
-    FirstValue,
-    ForEachNode,
-    Interpreted,
-    ItemComparison,
-    ItemVariable,
-    Joined,
-    Matches,
-    NameOf,
-    Negated,
-    Nodes,
-    Not,
-    NumberTest,
-    OncePerMessage,
-    OneOf,
-    OnlyValue,
-    Operator,
-    Ordered,
-    Path,
-    PathJoin,
-    PathStep,
-    Position,
-    Ranging,
-    RangingItems,
-    Remembered,
-    Scratch,
-    Selected,
-    SomeValue,
-    StartsWith,
-    TextCall,
-    Union,
-    ValueComparison,
-    ValueTest,
-    Variable,
-)
+from yfilter.operators import operators as op
 
 # -------------------------------------------------------------------------------------------------
 # Literals in conditions: what they ask of a value, or of a position.
@@ -102,7 +53,7 @@ def literals(expression: ast.Expression) -> list[Any] | None:
     return values if values and len(values) == len(parts) else None
 
 
-def literal_test(relation: ast.Operator, values: list[Any]) -> ValueTest | None:
+def literal_test(relation: ast.Operator, values: list[Any]) -> op.ValueTest | None:
     """What accepts an untyped value that compares so with some of these; None where the
     interpreter has to look."""
     texts = [value for value in values if isinstance(value, str)]
@@ -111,15 +62,15 @@ def literal_test(relation: ast.Operator, values: list[Any]) -> ValueTest | None:
     if texts or len(values) > 1:
         return None
     number = _double(values[0])
-    return None if isnan(number) else NumberTest(relation, number)
+    return None if isnan(number) else op.NumberTest(relation, number)
 
 
-def _text_test(relation: ast.Operator, texts: list[str]) -> ValueTest | None:
+def _text_test(relation: ast.Operator, texts: list[str]) -> op.ValueTest | None:
     if len(texts) == 1:
         if relation in (ast.Operator.EQ, ast.Operator.NE):
-            return EqualTo(texts[0], relation is ast.Operator.EQ)
-        return Ordered(relation, texts[0])
-    return OneOf(text.encode() for text in texts) if relation is ast.Operator.EQ else None
+            return op.EqualTo(texts[0], relation is ast.Operator.EQ)
+        return op.Ordered(relation, texts[0])
+    return op.OneOf(text.encode() for text in texts) if relation is ast.Operator.EQ else None
 
 
 def _double(value: int | Decimal | float) -> float:
@@ -129,7 +80,7 @@ def _double(value: int | Decimal | float) -> float:
         return float("nan")
 
 
-def position_of(predicate: ast.Expression) -> Position | None:
+def position_of(predicate: ast.Expression) -> op.Position | None:
     """A predicate of the kinds ``2``, ``last()``, ``last() - 1``, ``position() < 3``."""
     if isinstance(predicate, ast.Comparison):
         relation, left, right = predicate.operator, predicate.left, predicate.right
@@ -143,14 +94,14 @@ def position_of(predicate: ast.Expression) -> Position | None:
     return _placed(ast.Operator.EQ, predicate)
 
 
-def _placed(relation: ast.Operator, place: ast.Expression) -> Position | None:
+def _placed(relation: ast.Operator, place: ast.Expression) -> op.Position | None:
     match place:
         case ast.Literal(value) if not isinstance(value, str):
-            return Position(relation, float(value))
+            return op.Position(relation, float(value))
         case ast.FunctionCall("last", ()):
-            return Position(relation, 0, from_last=True)
+            return op.Position(relation, 0, from_last=True)
         case ast.Operation("-", (ast.FunctionCall("last", ()), ast.Literal(int(value)))):
-            return Position(relation, value, from_last=True)
+            return op.Position(relation, value, from_last=True)
         case _:
             return None
 
@@ -159,26 +110,26 @@ def _placed(relation: ast.Operator, place: ast.Expression) -> Position | None:
 
 
 _AXES = {
-    ast.Axis.SELF: paths.SELF_AXIS,
-    ast.Axis.PARENT: paths.PARENT_AXIS,
-    ast.Axis.DESCENDANT: paths.BELOW,
-    ast.Axis.DESCENDANT_OR_SELF: paths.BELOW_OR_SELF,
-    ast.Axis.ANCESTOR: paths.ANCESTOR,
-    ast.Axis.ANCESTOR_OR_SELF: paths.ANCESTOR_OR_SELF,
-    ast.Axis.FOLLOWING_SIBLING: paths.FOLLOWING_SIBLING,
-    ast.Axis.PRECEDING_SIBLING: paths.PRECEDING_SIBLING,
-    ast.Axis.FOLLOWING: paths.FOLLOWING,
-    ast.Axis.PRECEDING: paths.PRECEDING,
+    ast.Axis.SELF: op.SELF_AXIS,
+    ast.Axis.PARENT: op.PARENT_AXIS,
+    ast.Axis.DESCENDANT: op.BELOW,
+    ast.Axis.DESCENDANT_OR_SELF: op.BELOW_OR_SELF,
+    ast.Axis.ANCESTOR: op.ANCESTOR,
+    ast.Axis.ANCESTOR_OR_SELF: op.ANCESTOR_OR_SELF,
+    ast.Axis.FOLLOWING_SIBLING: op.FOLLOWING_SIBLING,
+    ast.Axis.PRECEDING_SIBLING: op.PRECEDING_SIBLING,
+    ast.Axis.FOLLOWING: op.FOLLOWING,
+    ast.Axis.PRECEDING: op.PRECEDING,
 }
 _KINDS = {
-    ast.NodeKind.ELEMENT: (paths.CHILD, paths.BELOW),
-    ast.NodeKind.ATTRIBUTE: (paths.ATTRIBUTE, paths.ATTRIBUTES_BELOW),
-    ast.NodeKind.TEXT: (paths.TEXT, paths.TEXTS_BELOW),
+    ast.NodeKind.ELEMENT: (op.CHILD, op.BELOW),
+    ast.NodeKind.ATTRIBUTE: (op.ATTRIBUTE, op.ATTRIBUTES_BELOW),
+    ast.NodeKind.TEXT: (op.TEXT, op.TEXTS_BELOW),
 }
-_TEXT_TESTS: dict[str, Callable[[str], ValueTest]] = {
-    "contains": Contains,
-    "starts-with": StartsWith,
-    "ends-with": EndsWith,
+_TEXT_TESTS: dict[str, Callable[[str], op.ValueTest]] = {
+    "contains": op.Contains,
+    "starts-with": op.StartsWith,
+    "ends-with": op.EndsWith,
 }
 # Functions of texts alone, whose arguments are each one text.
 _TEXT_FUNCTIONS = frozenset(
@@ -197,18 +148,18 @@ _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
 _AGGREGATES = frozenset(("sum", "min", "max", "avg"))
 _ABOUT_CONTEXT = frozenset(("position", "last"))
 
-Scope = Mapping[str, Variable | ItemVariable]
+Scope = Mapping[str, op.Variable | op.ItemVariable]
 
 
 class Holder(Protocol):
     """Who holds symbols, attributes and shared operators for what is compiled, and notes whether
     a part of it is left to the interpreter."""
 
-    scratch: Scratch
+    scratch: op.Scratch
 
     def symbol(self, test: ast.NameTest) -> int: ...
     def attribute(self, test: ast.NameTest) -> int: ...
-    def shared(self, expression: ast.Expression) -> Operator: ...
+    def shared(self, expression: ast.Expression) -> op.Operator: ...
     def interpret(self) -> None: ...
 
 
@@ -223,7 +174,7 @@ class Compiler:
         self._holder = holder
         self._scratch = holder.scratch
 
-    def operator(self, expression: ast.Expression, scope: Scope | None = None) -> Operator:
+    def operator(self, expression: ast.Expression, scope: Scope | None = None) -> op.Operator:
         """An expression whose variables are in scope; never fails."""
         scope = scope or {}
         compiled = _COMPILED.get(type(expression))
@@ -233,16 +184,16 @@ class Compiler:
             except NotCompiled:
                 pass
         self._holder.interpret()
-        return Interpreted(self._scratch, expression, scope)
+        return op.Interpreted(self._scratch, expression, scope)
 
-    def once(self, expression: ast.Expression) -> Operator:
+    def once(self, expression: ast.Expression) -> op.Operator:
         """An expression without free variables, made for all who ask for it."""
         operator = self.operator(expression)
         if _stands_alone(expression):
-            return OncePerMessage(self._scratch, operator)
-        return Remembered(self._scratch, operator) if _is_aggregate(expression) else operator
+            return op.OncePerMessage(self._scratch, operator)
+        return op.Remembered(self._scratch, operator) if _is_aggregate(expression) else operator
 
-    def _part(self, expression: ast.Expression, scope: Scope) -> Operator:
+    def _part(self, expression: ast.Expression, scope: Scope) -> op.Operator:
         """As ``operator``, shared where it depends on the message alone."""
         if (
             _stands_alone(expression) and not isinstance(expression, ast.Literal | ast.Sequence)
@@ -250,56 +201,56 @@ class Compiler:
             return self._holder.shared(expression)
         return self.operator(expression, scope)
 
-    def _conditions(self, parts: tuple[ast.Expression, ...], scope: Scope) -> list[Operator]:
+    def _conditions(self, parts: tuple[ast.Expression, ...], scope: Scope) -> list[op.Operator]:
         return [self._part(part, scope) for part in parts]
 
     # -- paths
 
-    def path(self, expression: ast.Expression, scope: Scope) -> Path:
+    def path(self, expression: ast.Expression, scope: Scope) -> op.Path:
         """A location path of steps that a Path can take; NotCompiled."""
         if not isinstance(expression, ast.PathExpression):
             raise NotCompiled
-        origin, variable = paths.FROM_CONTEXT, None
+        origin, variable = op.FROM_CONTEXT, None
         if expression.origin is ast.Origin.MESSAGE:
-            origin = paths.FROM_MESSAGE
+            origin = op.FROM_MESSAGE
         elif expression.origin is ast.Origin.VARIABLE:
             bound = scope.get(expression.variable)
-            if not isinstance(bound, Variable):
+            if not isinstance(bound, op.Variable):
                 raise NotCompiled
-            origin, variable = paths.FROM_VARIABLE, bound
+            origin, variable = op.FROM_VARIABLE, bound
         source, rest = None, expression.steps
         if expression.origin is ast.Origin.EXPRESSION:
             assert expression.start is not None
-            origin, source = paths.FROM_NODES, self._nodes(expression.start, scope)
+            origin, source = op.FROM_NODES, self._nodes(expression.start, scope)
             if rest and rest[0].kind is ast.NodeKind.SELF and rest[0].axis is None:
                 parts = tuple(self._predicate(part, scope) for part in rest[0].predicates)
-                source, rest = Selected(source, parts), rest[1:]
-        steps: list[PathStep] = []
+                source, rest = op.Selected(source, parts), rest[1:]
+        steps: list[op.PathStep] = []
         for step in rest:
             steps += self._steps(step, scope)
-        return Path(self._scratch, steps, origin, variable, source)
+        return op.Path(self._scratch, steps, origin, variable, source)
 
-    def _nodes(self, expression: ast.Expression, scope: Scope) -> Nodes:
+    def _nodes(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
         """A path, or paths combined or begun anew at each node; NotCompiled."""
         if isinstance(expression, ast.Operation) and expression.name == "|":
             parts = [self._nodes(operand, scope) for operand in expression.operands]
-            return Union(self._scratch, parts)
+            return op.Union(self._scratch, parts)
         if isinstance(expression, ast.Mapped):
             left, right = expression.left, expression.right
             if not isinstance(left, ast.PathExpression) or not _enters_below(right):
                 raise NotCompiled
-            below: list[PathStep] = []
+            below: list[op.PathStep] = []
             if left.steps and left.steps[-1] == _ANY_BELOW:
                 left = replace(left, steps=left.steps[:-1])
-                below = [PathStep(paths.SELF_AND_BELOW, 0, ())]
-            source = Path(self._scratch, below, paths.FROM_NODES, source=self.path(left, scope))
-            return Each(source, self._nodes(right, scope))
+                below = [op.PathStep(op.SELF_AND_BELOW, 0, ())]
+            source = op.Path(self._scratch, below, op.FROM_NODES, source=self.path(left, scope))
+            return op.Each(source, self._nodes(right, scope))
         return self.path(expression, scope)
 
-    def _steps(self, step: ast.LocationStep, scope: Scope) -> list[PathStep]:
+    def _steps(self, step: ast.LocationStep, scope: Scope) -> list[op.PathStep]:
         predicates = tuple(self._predicate(predicate, scope) for predicate in step.predicates)
-        code, before = self._code(step, any(isinstance(part, Position) for part in predicates))
-        name = paths.TEXT_TEST if step.kind is ast.NodeKind.TEXT and step.axis is not None else 0
+        code, before = self._code(step, any(isinstance(part, op.Position) for part in predicates))
+        name = op.TEXT_TEST if step.kind is ast.NodeKind.TEXT and step.axis is not None else 0
         if step.test is not None and step.test != ast.ANY_NAME:
             if step.kind is ast.NodeKind.ATTRIBUTE:
                 if not step.test.is_full:
@@ -307,20 +258,20 @@ class Compiler:
                 name = self._holder.attribute(step.test)
             else:
                 name = self._holder.symbol(step.test)
-        return [*before, PathStep(code, name, predicates)]
+        return [*before, op.PathStep(code, name, predicates)]
 
-    def _code(self, step: ast.LocationStep, positional: bool) -> tuple[int, list[PathStep]]:
+    def _code(self, step: ast.LocationStep, positional: bool) -> tuple[int, list[op.PathStep]]:
         """The code of a step, and the step that ``//`` stands for where positions count."""
         if step.axis is not None:
             code = _AXES.get(step.axis, -1)
-            is_text = step.kind is ast.NodeKind.TEXT and code >= paths.FOLLOWING_SIBLING
+            is_text = step.kind is ast.NodeKind.TEXT and code >= op.FOLLOWING_SIBLING
             if code < 0 or not (is_text or step.kind is ast.NodeKind.ELEMENT):
                 raise NotCompiled
             return code, []
         if step.kind is ast.NodeKind.SELF:
-            return paths.FILTER, []
+            return op.FILTER, []
         if step.kind is ast.NodeKind.PARENT:
-            return paths.PARENT, []
+            return op.PARENT, []
         if step.kind not in _KINDS:
             raise NotCompiled
         code, below = _KINDS[step.kind]
@@ -328,9 +279,9 @@ class Compiler:
             return code, []
         if not positional:
             return below, []
-        return code, [PathStep(paths.SELF_AND_BELOW, 0, ())]
+        return code, [op.PathStep(op.SELF_AND_BELOW, 0, ())]
 
-    def _predicate(self, predicate: ast.Expression, scope: Scope) -> Operator:
+    def _predicate(self, predicate: ast.Expression, scope: Scope) -> op.Operator:
         if not is_positional(predicate):
             return self._part(predicate, scope)
         position = position_of(predicate)
@@ -338,28 +289,28 @@ class Compiler:
             raise NotCompiled
         return position
 
-    def _path_operator(self, expression: ast.PathExpression, scope: Scope) -> Operator:
+    def _path_operator(self, expression: ast.PathExpression, scope: Scope) -> op.Operator:
         if expression.origin is ast.Origin.VARIABLE and not expression.steps:
             bound = scope.get(expression.variable)
-            if isinstance(bound, ItemVariable):
+            if isinstance(bound, op.ItemVariable):
                 return bound
         return self.path(expression, scope)
 
-    def _mapped(self, expression: ast.Mapped, scope: Scope) -> Operator:
+    def _mapped(self, expression: ast.Mapped, scope: Scope) -> op.Operator:
         if _enters_below(expression.right):
             nodes = self._nodes(expression, scope)
-            return Path(self._scratch, [], paths.FROM_NODES, source=nodes)
+            return op.Path(self._scratch, [], op.FROM_NODES, source=nodes)
         of_any_kind = dict.fromkeys(scope, ANYTHING)
         if kinds_of(expression.right, of_any_kind, NODES) & NODES or uses_position(
             expression.right
         ):
             raise NotCompiled
         right = self.operator(expression.right, scope)
-        return ForEachNode(self._nodes(expression.left, scope), right)
+        return op.ForEachNode(self._nodes(expression.left, scope), right)
 
     # -- conditions
 
-    def _comparison(self, expression: ast.Comparison, scope: Scope) -> Operator:
+    def _comparison(self, expression: ast.Comparison, scope: Scope) -> op.Operator:
         left, relation, right = expression.left, expression.operator, expression.right
         if literals(left) is not None:
             left, relation, right = right, MIRRORED[relation], left
@@ -370,56 +321,56 @@ class Compiler:
                 (number,) = values
                 if isinstance(number, str):
                     raise NotCompiled
-                return CountIs(self.path(call.arguments[0], scope), relation, float(number))
+                return op.CountIs(self.path(call.arguments[0], scope), relation, float(number))
             if values is not None:
                 test = literal_test(relation, values)
                 if test is not None:
-                    return SomeValue(self.path(left, scope), test)
+                    return op.SomeValue(self.path(left, scope), test)
             elif relation is ast.Operator.EQ and (parts := _of_union(left, right)):
-                return Both(self._conditions(parts, scope), some=True)
+                return op.Both(self._conditions(parts, scope), some=True)
             elif isinstance(left, ast.PathExpression) and isinstance(right, ast.PathExpression):
-                return PathJoin(self.path(left, scope), relation, self.path(right, scope))
+                return op.PathJoin(self.path(left, scope), relation, self.path(right, scope))
         except (NotCompiled, ValueError):
             pass
-        return ItemComparison(
+        return op.ItemComparison(
             self._scratch, self._part(left, scope), relation, self._part(right, scope)
         )
 
-    def _and(self, expression: ast.And, scope: Scope) -> Operator:
-        return Both(self._conditions(expression.parts, scope))
+    def _and(self, expression: ast.And, scope: Scope) -> op.Operator:
+        return op.Both(self._conditions(expression.parts, scope))
 
-    def _or(self, expression: ast.Or, scope: Scope) -> Operator:
-        return Both(self._conditions(expression.parts, scope), some=True)
+    def _or(self, expression: ast.Or, scope: Scope) -> op.Operator:
+        return op.Both(self._conditions(expression.parts, scope), some=True)
 
-    def _quantified(self, expression: ast.Quantified, scope: Scope) -> Operator:
+    def _quantified(self, expression: ast.Quantified, scope: Scope) -> op.Operator:
         (name, source), *others = expression.bindings
         if (compared := _with_some_of_all(expression)) is not None:
             return self._comparison(compared, scope)
         rest: ast.Expression = expression.condition
         if others:
             rest = ast.Quantified(expression.every, tuple(others), expression.condition)
-        outer = Variable()
+        outer = op.Variable()
         try:
             around = {**scope, f".{name}": outer}
             looked_up = source if expression.every else _looked_up(name, source, rest)
             path = self.path(looked_up, around)
         except NotCompiled:
-            item = ItemVariable(self._scratch)
+            item = op.ItemVariable(self._scratch)
             inner = self._part(rest, {**scope, name: item})
-            return RangingItems(
+            return op.RangingItems(
                 self._scratch, expression.every, item, self._part(source, scope), inner
             )
-        variable = Variable()
+        variable = op.Variable()
         inner = self._part(rest, {**scope, name: variable})
-        return Ranging(expression.every, variable, path, inner, outer)
+        return op.Ranging(expression.every, variable, path, inner, outer)
 
-    def _conditional(self, expression: ast.Conditional, scope: Scope) -> Operator:
+    def _conditional(self, expression: ast.Conditional, scope: Scope) -> op.Operator:
         parts = (expression.condition, expression.consequence, expression.alternative)
-        return Chosen(*self._conditions(parts, scope))
+        return op.Chosen(*self._conditions(parts, scope))
 
     # -- functions and operators
 
-    def _call(self, expression: ast.FunctionCall, scope: Scope) -> Operator:
+    def _call(self, expression: ast.FunctionCall, scope: Scope) -> op.Operator:
         name, arguments = expression.name, expression.arguments
         if name not in FUNCTIONS or name in _ABOUT_CONTEXT:
             raise NotCompiled
@@ -427,42 +378,42 @@ class Compiler:
             arguments = (_CONTEXT,)
         match name, arguments:
             case "true" | "false", ():
-                return Constant([name == "true"])
+                return op.Constant([name == "true"])
             case "not" | "empty" | "boolean" | "exists", (operand,):
                 return self._truth(name, operand, scope)
             case "name" | "local-name" | "namespace-uri", (ast.PathExpression() as named,):
-                return NameOf(self.path(named, scope), _NAME_PARTS[name])
+                return op.NameOf(self.path(named, scope), _NAME_PARTS[name])
             case "zero-or-one", (ast.PathExpression() as checked,):
-                one = AtMostOne(self.path(checked, scope))
-                return Path(self._scratch, [], paths.FROM_NODES, source=one)
+                one = op.AtMostOne(self.path(checked, scope))
+                return op.Path(self._scratch, [], op.FROM_NODES, source=one)
             case "count", (ast.PathExpression() as counted,):
-                return CountOf(self.path(counted, scope))
+                return op.CountOf(self.path(counted, scope))
             case (_, (ast.PathExpression() as tested, ast.Literal(str(text)))) if (
                 name in _TEXT_TESTS
             ):
-                return FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
+                return op.FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
             case "matches", (ast.PathExpression() as tested, *patterns) if (
                 constants := [one.value for one in patterns if isinstance(one, ast.Literal)]
             ) and len(constants) == len(patterns):
                 compiled = compile_pattern(*map(str, constants))
                 if not compiled.is_quick:  # that a budget must end
                     raise NotCompiled
-                return FirstValue(self.path(tested, scope), Matches(compiled))
+                return op.FirstValue(self.path(tested, scope), op.Matches(compiled))
             case _:
                 operators = [self._part(argument, scope) for argument in arguments]
         if name in _TEXT_FUNCTIONS:
-            return TextCall(self._scratch, STRING_FUNCTIONS[name], operators)
-        return Call(self._scratch, name, operators)
+            return op.TextCall(self._scratch, STRING_FUNCTIONS[name], operators)
+        return op.Call(self._scratch, name, operators)
 
-    def _truth(self, name: str, operand: ast.Expression, scope: Scope) -> Operator:
+    def _truth(self, name: str, operand: ast.Expression, scope: Scope) -> op.Operator:
         inner = self._part(operand, scope)
-        if name in ("exists", "empty") and not isinstance(inner, Path):
-            inner = Exists(inner)
+        if name in ("exists", "empty") and not isinstance(inner, op.Path):
+            inner = op.Exists(inner)
         if name in ("not", "empty"):
-            return Not(inner)
-        return Not(Not(inner))
+            return op.Not(inner)
+        return op.Not(op.Not(inner))
 
-    def _operation(self, expression: ast.Operation, scope: Scope) -> Operator:
+    def _operation(self, expression: ast.Operation, scope: Scope) -> op.Operator:
         name, operands = expression.name, expression.operands
         if name in ast.VALUE_COMPARISONS:
             relation = ast.VALUE_COMPARISONS[name]
@@ -470,35 +421,35 @@ class Compiler:
             if values is not None and len(values) == 1 and isinstance(values[0], str):
                 test = literal_test(relation, values)
                 if test is not None and isinstance(operands[0], ast.PathExpression):
-                    return OnlyValue(self.path(operands[0], scope), test)
+                    return op.OnlyValue(self.path(operands[0], scope), test)
             left, right = self._conditions(operands, scope)
-            return ValueComparison(left, relation, right)
+            return op.ValueComparison(left, relation, right)
         if name in _ARITHMETIC:
             left, right = self._conditions(operands, scope)
-            return Arithmetic(name, left, right)
+            return op.Arithmetic(name, left, right)
         if name == "|":
-            return Path(self._scratch, [], paths.FROM_NODES, source=self._nodes(expression, scope))
+            return op.Path(self._scratch, [], op.FROM_NODES, source=self._nodes(expression, scope))
         if name == "negate":
-            return Negated(self._part(operands[0], scope))
+            return op.Negated(self._part(operands[0], scope))
         raise NotCompiled
 
-    def _cast(self, expression: ast.Cast, scope: Scope) -> Operator:
+    def _cast(self, expression: ast.Cast, scope: Scope) -> op.Operator:
         if expression.castable:
             raise NotCompiled
         operand = self._part(expression.operand, scope)
-        return CastTo(expression.type, expression.optional, operand)
+        return op.CastTo(expression.type, expression.optional, operand)
 
-    def _sequence(self, expression: ast.Sequence, scope: Scope) -> Operator:
+    def _sequence(self, expression: ast.Sequence, scope: Scope) -> op.Operator:
         values = literals(expression)
         if values is not None:
-            return Constant(values)
-        return Joined(self._conditions(expression.parts, scope))
+            return op.Constant(values)
+        return op.Joined(self._conditions(expression.parts, scope))
 
-    def _literal(self, expression: ast.Literal, scope: Scope) -> Operator:
-        return Constant([expression.value])
+    def _literal(self, expression: ast.Literal, scope: Scope) -> op.Operator:
+        return op.Constant([expression.value])
 
 
-_COMPILED: dict[type, Callable[[Compiler, Any, Scope], Operator]] = {
+_COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
     ast.PathExpression: Compiler._path_operator,
     ast.Mapped: Compiler._mapped,
     ast.Literal: Compiler._literal,
