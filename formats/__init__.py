@@ -14,16 +14,13 @@ from formats.lazy_names import lazy_names
 if TYPE_CHECKING:
     from formats.codec import (
         FORMS,
-        Codec,
         WireFormat,
-        codec_for,
         decode,
         encode,
         encoded_bytes_max,
         unpack,
     )
     from formats.compression import (
-        DEFAULT_LEVELS,
         LEVELS,
         Compression,
         compress,
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
         COMPRESSION_DICTIONARY_BYTES_MAX,
         CompressionDictionary,
         CompressionDictionaryLookup,
-        Training,
-        no_compression_dictionary,
         read_compression_dictionary,
         train,
     )
@@ -51,30 +46,25 @@ if TYPE_CHECKING:
     from formats.element_stream import ContentKind, ElementStream
     from formats.element_stream_builder import ElementStreamBuilder
     from formats.errors import DecodeError, FormatError, MessageRefused, SchemaRefused
-    from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+    from formats.graph.graph_limits import GraphLimits
     from formats.graph.reader import read_graph
     from formats.graph.syntaxes import GraphSyntax
     from formats.graph.writer import write_graph
     from formats.limits import DEFAULT_LIMITS, MessageLimits
-    from formats.names import XML_NAMESPACE, QualifiedName
+    from formats.names import QualifiedName
     from formats.schema import Schema, SchemaKind, read_schema
     from formats.text import parse_text, to_text
-    from formats.validation import Validation, Validator, Violation, can_validate
+    from formats.validation import Validation, Validator, Violation
     from formats.xml_writer import XmlWriter
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "formats.codec": (
-                "FORMS Codec WireFormat codec_for decode encode encoded_bytes_max unpack"
-            ),
-            "formats.compression": (
-                "DEFAULT_LEVELS LEVELS Compression compress decompress trained_version"
-            ),
+            "formats.codec": "FORMS WireFormat decode encode encoded_bytes_max unpack",
+            "formats.compression": "LEVELS Compression compress decompress trained_version",
             "formats.compression_dictionary": (
                 "COMPRESSION_DICTIONARY_BYTES_MAX CompressionDictionary "
-                "CompressionDictionaryLookup Training no_compression_dictionary "
-                "read_compression_dictionary train"
+                "CompressionDictionaryLookup read_compression_dictionary train"
             ),
             "formats.dictionary": (
                 "EMPTY_DICTIONARY ONLY_EMPTY Dictionary DictionaryLookup "
@@ -83,30 +73,26 @@ else:
             "formats.element_stream": "ContentKind ElementStream",
             "formats.element_stream_builder": "ElementStreamBuilder",
             "formats.errors": "DecodeError FormatError MessageRefused SchemaRefused",
-            "formats.graph.graph_limits": "DEFAULT_GRAPH_LIMITS GraphLimits",
+            "formats.graph.graph_limits": "GraphLimits",
             "formats.graph.reader": "read_graph",
             "formats.graph.syntaxes": "GraphSyntax",
             "formats.graph.writer": "write_graph",
             "formats.limits": "DEFAULT_LIMITS MessageLimits",
-            "formats.names": "XML_NAMESPACE QualifiedName",
+            "formats.names": "QualifiedName",
             "formats.schema": "Schema SchemaKind read_schema",
             "formats.text": "parse_text to_text",
-            "formats.validation": "Validation Validator Violation can_validate",
+            "formats.validation": "Validation Validator Violation",
             "formats.xml_writer": "XmlWriter",
         },
     )
 
 __all__ = [
     "COMPRESSION_DICTIONARY_BYTES_MAX",
-    "DEFAULT_GRAPH_LIMITS",
-    "DEFAULT_LEVELS",
     "DEFAULT_LIMITS",
     "EMPTY_DICTIONARY",
     "FORMS",
     "LEVELS",
     "ONLY_EMPTY",
-    "XML_NAMESPACE",
-    "Codec",
     "Compression",
     "CompressionDictionary",
     "CompressionDictionaryLookup",
@@ -125,15 +111,12 @@ __all__ = [
     "Schema",
     "SchemaKind",
     "SchemaRefused",
-    "Training",
     "Validation",
     "Validator",
     "Violation",
     "WireFormat",
     "XmlWriter",
     "build_info",
-    "can_validate",
-    "codec_for",
     "compress",
     "decode",
     "decompress",
@@ -142,7 +125,6 @@ __all__ = [
     "encoded_bytes_max",
     "is_compiled",
     "make_dictionary",
-    "no_compression_dictionary",
     "only",
     "parse_text",
     "read_compression_dictionary",

@@ -74,11 +74,6 @@ for _one in WireFormat:
     _one.codec = _CODECS[_one.form]
 
 
-def codec_for(wire_format: WireFormat) -> Codec:
-    """The codec of a format's form."""
-    return wire_format.codec
-
-
 def encode(
     stream: ElementStream,
     wire_format: WireFormat,

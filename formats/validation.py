@@ -14,7 +14,7 @@ from typing import Any
 from lxml import etree
 
 from formats.errors import SchemaRefused
-from formats.schema import Schema, compile_schema, stands_alone
+from formats.schema import Schema, compile_schema
 
 TOO_COSTLY = "schema-too-costly"
 
@@ -40,7 +40,7 @@ class Validator:
     """One compiled schema; not to be shared between threads."""
 
     def __init__(self, schema: Schema) -> None:
-        """SchemaRefused, or ``ValueError`` for a schema that lacks some (``can_validate``)."""
+        """SchemaRefused, or ``ValueError`` for a schema that lacks some (``stands_alone``)."""
         self._schema: Any = compile_schema(schema)
         if self._schema is None:
             raise ValueError(f"{schema.name} refers to other documents, which are not in it")
@@ -61,11 +61,6 @@ class Validator:
         for entry in self._schema.error_log.filter_from_errors():
             return Violation(entry.message, max(entry.line, 0), max(entry.column, 0))
         return Violation("not valid against the schema", 0, 0)
-
-
-def can_validate(schema: Schema) -> bool:
-    """Whether the schema is whole: all that it refers to is in it."""
-    return stands_alone(schema)
 
 
 def _read(text: bytes) -> Any:

@@ -14,7 +14,7 @@ import formats  # noqa: F401 - first: it decides which build of every module run
 from formats.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from yfilter.engine.linear_paths import Conjunction, LinearPath, LinearStep, routing_query
+    from yfilter.engine.linear_paths import Conjunction, routing_query
     from yfilter.engine.match_limits import MatchLimits
     from yfilter.errors import MatchLimitExceeded, ProfileRefused
     from yfilter.language.query_ast import Profile
@@ -25,7 +25,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "yfilter.engine.linear_paths": "Conjunction LinearPath LinearStep routing_query",
+            "yfilter.engine.linear_paths": "Conjunction routing_query",
             "yfilter.engine.match_limits": "MatchLimits",
             "yfilter.errors": "MatchLimitExceeded ProfileRefused",
             "yfilter.language.query_ast": "Profile",
@@ -37,8 +37,6 @@ else:
 
 __all__ = [
     "Conjunction",
-    "LinearPath",
-    "LinearStep",
     "LinkTarget",
     "MatchLimitExceeded",
     "MatchLimits",

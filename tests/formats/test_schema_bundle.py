@@ -12,14 +12,13 @@ from formats import (
     Schema,
     SchemaRefused,
     Validator,
-    can_validate,
     derive_dictionary,
     read_schema,
 )
 from formats.allowed_content import read_allowed_content
 from formats.content_model import read_content_model
 from formats.dictionary import read_terms
-from formats.schema import what_is_unread
+from formats.schema import stands_alone, what_is_unread
 from formats.schema_files import BYTES_MAX, FILES_MAX, NESTING_MAX, SchemaFiles, pack
 from formats.schema_questions import CheckMessages, MessagesChecked, ReadSchema, SchemaFound
 from formats.schema_worker import SchemaWorker
@@ -126,7 +125,7 @@ def test_what_is_not_in_the_bundle_is_said(documents: dict[str, str]) -> None:
         path, _, line = where.partition(", line ")
         assert asked in documents[path].splitlines()[int(line) - 1], unread
         assert said.endswith(f"{asked}, which is not there")
-        assert not can_validate(schema)
+        assert not stands_alone(schema)
         read_content_model(schema)
 
 
