@@ -18,7 +18,6 @@ from msgspec import Meta, Struct
 from overlay.limits import ALL_BROKERS, KIB, MIB
 
 DROP: Final = "drop"
-STOP: Final = "stop"
 
 _BYTES_CEILING = 2**50
 

@@ -228,8 +228,6 @@ class DataCounts(Counted):
     sent_again: Annotated[int, told("That a child gave back.")] = 0
     unlisted_format: Annotated[int, told("In a format that the next broker does not list.")] = 0
     results_made: Annotated[int, counter("Results that were made of messages.")] = 0
-    results_made_by_former_text: int = 0
-    results_unreadable: int = 0
     results_over_limit: Annotated[
         int, counter("Results that a limit has prevented; users are told.")
     ] = 0

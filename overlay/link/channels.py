@@ -128,7 +128,6 @@ class SendingChannel:
         memory = self._memory
         if memory.bytes > memory.bytes_max and sequence in self._frames:
             self._memory.bytes -= len(self._frames.pop(sequence))
-            self._memory.frames_left_to_store += 1
 
     def missing(self, limits: LinkLimits) -> range:
         """The next frames to send that are in the store only, a window of them at most."""

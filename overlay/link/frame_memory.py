@@ -22,7 +22,6 @@ class FrameMemory(Struct):
 
     bytes_max: int
     bytes: int = 0
-    frames_left_to_store: int = 0
     frames_read_back: int = 0
 
     @property

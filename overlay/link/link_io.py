@@ -224,7 +224,6 @@ class Connection:
         self._wake_writer = loop.event()
         self._closing = False
         self._scope = loop.scope()
-        self.bytes_read = self.bytes_written = 0
         socket = getattr(stream, "socket", None)
         self._fileno: int | None = None if socket is None else socket.fileno()
         self._may_read = False  # the last read took as much as it could
@@ -273,7 +272,6 @@ class Connection:
             written = 0
         except OSError:
             written = 0  # the writer meets it again, and ends the connection
-        self.bytes_written += written
         if written < sum(map(len, frames)):
             self._rest = b"".join(frames)[written:]
             self._wake_writer.set()
@@ -305,7 +303,6 @@ class Connection:
             if tls is not None and (early := tls.decrypt(b"")):  # came with the handshake
                 await deliver(DataReceived(self.number, early))
             while data := await self._receive():
-                self.bytes_read += len(data)
                 plain = data if tls is None else tls.decrypt(data)
                 if plain and not self._closing:
                     await deliver(DataReceived(self.number, plain))
@@ -376,7 +373,6 @@ class Connection:
             if taken.cancelled_caught:
                 self.cut_nowait(f"the peer took nothing in {self.limits.slow_seconds:g} seconds")
                 return False
-            self.bytes_written += len(piece)
         self._note_taken()
         return True
 

@@ -175,7 +175,6 @@ class Core(Protocol):
 
     def handle(self, event: Event, now: float) -> list[Action]:
         """React to one event; ``now`` in seconds of a clock that never goes back."""
-        ...
 
 
 class Archive(Protocol):

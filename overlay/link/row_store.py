@@ -44,12 +44,10 @@ class RowStore(Protocol):
 
         DiskFull where there is no room: nothing is changed, and it may be tried again.  Any other
         StoreError, as when the rows are another process's by now: nothing may leave any more."""
-        ...
 
     def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
         """The rows (key, value) of a space with keys from ``first`` to ``last``, by key; keys are
         in the order of their code points."""
-        ...
 
 
 class NodeStore(RowStore, Protocol):
@@ -58,36 +56,28 @@ class NodeStore(RowStore, Protocol):
     @property
     def where(self) -> str:
         """Where the rows are, for a person."""
-        ...
 
     @property
     def epoch(self) -> int:
         """Counts the processes that have had the rows; 0 where only one machine can."""
-        ...
 
     def take(self) -> bool:
         """Whether the rows were nobody's, and are this process's from now on; before all else."""
-        ...
 
     def check(self) -> None:
         """Fenced when the rows may be another's by now: nothing may be done any more."""
-        ...
 
     def rows(
         self, without: Collection[str] = (), unread: Collection[str] = ()
     ) -> Iterator[tuple[str, str, bytes]]:
         """The rows (space, key, value), by space and key; those of the spaces ``without`` are
         neither given nor read.  Of the spaces ``unread`` values are Unread."""
-        ...
 
     def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
         """All rows (space, key, value) of these spaces, by key within each space."""
-        ...
 
     def statistics(self) -> dict[str, object]:
         """``commits``, ``puts``."""
-        ...
 
     def close(self) -> None:
         """Give the rows free for others; idempotent."""
-        ...

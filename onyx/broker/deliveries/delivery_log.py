@@ -111,7 +111,6 @@ class Message(Protocol):
 
     def kept(self) -> KeptMessage:
         """To be read at any time."""
-        ...
 
 
 class Group(NamedTuple):
@@ -283,7 +282,6 @@ class DeliveryLog:
         """Leave a record to the store if there is no room for it."""
         if self._memory.is_full and record.in_memory:
             self._forget(record)
-            self._memory.frames_left_to_store += 1
 
     def make(self, record: Record, boxes: Iterable[int], results: Results) -> None:
         """Results for some mailboxes have been made."""

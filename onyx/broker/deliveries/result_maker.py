@@ -175,7 +175,6 @@ class ResultMaker:
         try:
             opened = self._open(source, number, message)
         except (MessageRefused, DecodeError):
-            self.counted.results_unreadable += 1
             unreadable = without_results("unreadable", "the kept message cannot be read any more")
             yield [profile for profile, _ in profiles], unreadable
             return
@@ -207,7 +206,6 @@ class ResultMaker:
             yield names, fitting
 
     def _by_former(self, message: Readings, profile: str, text: str) -> Results | None:
-        self.counted.results_made_by_former_text += 1
         self._former.add(parse_accepted(text), profile)
         try:
             (one,) = self._former.deliver_to(message, [profile])
