@@ -204,9 +204,11 @@ class ProfileInfo(Answer, frozen=True):
     def result(self) -> dict[str, Any]:
         """Without a policy that is usual, and a text that was not asked for."""
         said = super().result()
-        left_out = {"policy"} if self.policy == USUAL else set()
-        left_out |= {"text"} if self.text is None else set()
-        return {name: value for name, value in said.items() if name not in left_out}
+        if self.policy is USUAL:  # as it is kept
+            del said["policy"]
+        if self.text is None:
+            del said["text"]
+        return said
 
 
 class Profiles(Listing, frozen=True):
