@@ -657,6 +657,15 @@ FAREWELL_SECONDS = 1.0
 _Connection = trio.SSLStream[trio.SocketStream] | trio.SocketStream
 
 
+class _Server(TCPServer):
+    """Of one connection, which goes with its client: Hypercorn keeps it until its idle time is
+    over, as one of those that a gateway may have open."""
+
+    async def _read_data(self) -> None:
+        await super()._read_data()
+        await self.idle_task.stop()
+
+
 async def serve(
     app: ASGIApp,
     options: GatewayOptions,
@@ -683,7 +692,7 @@ async def serve(
         try:
             if hasattr(socket, "TCP_USER_TIMEOUT"):
                 raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
-            await TCPServer(wrapped, config, context, ConnectionState({}), stream)  # type: ignore[arg-type]
+            await _Server(wrapped, config, context, ConnectionState({}), stream)  # type: ignore[arg-type]
         finally:
             open_now.discard(raw)
             await trio.aclose_forcefully(raw)

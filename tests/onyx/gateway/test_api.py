@@ -25,7 +25,14 @@ from tests.onyx.networks import RunningProcess
 from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
 
 XS = "http://www.w3.org/2001/XMLSchema"
+CONNECTIONS_MAX = 512  # as a gateway has them unless it is told
 SECRET = "a-token-of-the-tests-with-enough-characters"
+
+
+def test_a_connection_goes_with_its_client(client: Client) -> None:
+    """Otherwise those of clients that have gone would fill the gateway."""
+    for number in range(CONNECTIONS_MAX + 8):
+        assert client.ask("GET", "/v1/whoami").status == 200, number
 
 
 def test_what_a_reader_has_is_acknowledged_when_they_come_back(client: Client, source: str) -> None:
