@@ -7,8 +7,8 @@ again with the same id, and the registration service makes nothing twice.
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
@@ -127,7 +127,10 @@ class NetworkClient:
     async def statistics(self, kind: type[N]) -> N:
         """What the process at the other end counts, in short (docs/protocol.md); ``kind``: of a
         broker, of a registration service, or what both tell."""
-        return convert(await self.ask(verbs.Statistics()), kind)
+        asked = verbs.Statistics()
+        said = await self.ask(asked)
+        with bad_answers(asked.verb):
+            return convert(said, kind)
 
     async def statistics_of(
         self, collection: str, *, match: str = "", first: int = 0
@@ -515,14 +518,21 @@ def _unreachable(where: str) -> NetworkUnreachable:
 
 
 def answer_of(asked: verbs.Asks[T], result: Result) -> T:
-    """The record of an answer; RequestFailed "bad-answer" where it is none."""
+    """The record of an answer; RequestFailed "bad-answer"."""
     kind = asked.answer
     if not issubclass(kind, Answer):
         return cast("T", result)
-    try:
+    with bad_answers(asked.verb):
         return kind.of(result)
+
+
+@contextmanager
+def bad_answers(verb: str) -> Iterator[None]:
+    """RequestFailed "bad-answer" where an answer that is read in here is not as it should be."""
+    try:
+        yield
     except (ValidationError, KeyError, TypeError, ValueError) as error:
-        raise RequestFailed("bad-answer", f"{asked.verb}: {error}") from None
+        raise RequestFailed("bad-answer", f"{verb}: {error}") from None
 
 
 def request_failed(error: RemoteError) -> RequestFailed:

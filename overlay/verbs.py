@@ -78,7 +78,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_command: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
-        """``verb`` is the name of the record, unless it says another."""
+        """``verb`` is the name of the record, unless it says another; "" of fields that several
+        verbs share."""
         if "verb" not in vars(cls):
             cls.verb = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower().replace("_", ".", 1)
 
@@ -110,6 +111,8 @@ class Asks(Protocol[A_co]):
 class SourceSaid(Asked, frozen=True, kw_only=True):
     """A source's settings that can be changed later."""
 
+    verb = ""
+
     location: Degrees | UnsetType | None = UNSET
     rate: Number | UnsetType = UNSET
     size: Number | UnsetType = UNSET
@@ -133,6 +136,8 @@ class SourceRegister(SourceSaid, frozen=True, kw_only=True):
 
 
 class SourceNamed(Asked, frozen=True, kw_only=True):
+    verb = ""
+
     source: SourceRef
 
 
@@ -182,6 +187,8 @@ class SourceList(Asked, frozen=True, kw_only=True):
 class OfUser(Asked, frozen=True, kw_only=True):
     """``user``: whose profiles; the user who asks, where nobody is named."""
 
+    verb = ""
+
     user: Name = ""
 
 
@@ -223,6 +230,7 @@ class ProfileAddMany(OfUser, frozen=True, kw_only=True):
 class ProfileNamed(Asked, frozen=True, kw_only=True):
     """``profile``: an id."""
 
+    verb = ""
     right = Right.OWN
 
     profile: Name
@@ -231,6 +239,7 @@ class ProfileNamed(Asked, frozen=True, kw_only=True):
 class ProfilesNamed(Asked, frozen=True, kw_only=True):
     """``profiles``: ids."""
 
+    verb = ""
     right = Right.OWN
 
     profiles: Names
@@ -279,6 +288,7 @@ class ProfileWarnings(ProfilesNamed, frozen=True, kw_only=True):
 class Waits(Asked, frozen=True, kw_only=True):
     """``wait``: until all brokers have it, ``timeout`` seconds at most."""
 
+    verb = ""
     asked_of = "its host broker"
     right = Right.OWN
 
@@ -474,6 +484,7 @@ class DeadList(Asked, frozen=True, kw_only=True):
 
 
 class DeadLetterNamed(Asked, frozen=True, kw_only=True):
+    verb = ""
     asked_of = "any process"
     right = Right.OWN
 
@@ -522,6 +533,8 @@ class ProcessesReport(Asked, frozen=True, kw_only=True):
 
 
 class BrokerNamed(Asked, frozen=True, kw_only=True):
+    verb = ""
+
     broker: Name
 
 
@@ -625,6 +638,7 @@ class AccessList(Asked, frozen=True, kw_only=True):
 
 
 class AccessRule(Asked, frozen=True, kw_only=True):
+    verb = ""
     right = Right.ADMIN
 
     principal: Annotated[Name, Meta(description="as user/ann, user/* or *")]
@@ -686,6 +700,8 @@ class TokenRevoke(Asked, frozen=True, kw_only=True):
 
 
 class TaxonomyNamed(Asked, frozen=True, kw_only=True):
+    verb = ""
+
     name: Name
 
 
@@ -809,7 +825,6 @@ def user_meant(named: str, asker: Principal | None) -> str:
 TABLE: tuple[type[Asked], ...] = tuple(
     kind
     for kind in list(globals().values())
-    if isinstance(kind, type) and issubclass(kind, Asked)
-    if kind is Trace or not kind.__subclasses__()  # others share the fields of some
+    if isinstance(kind, type) and issubclass(kind, Asked) and kind is not Asked and kind.verb
 )
 """All verbs."""

@@ -18,9 +18,9 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 import trio
 
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import LOCATION_HELP, location, print_json, table
-from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.cli.verb import Subparsers, add_verb
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
 from overlay.answers import Answer, Listing, Moment
@@ -55,17 +55,6 @@ def add_commands(
     for kind in verbs.TABLE:
         if kind.is_command and kind.verb.partition(".")[0] == noun:
             add_command(subverbs, kind, (told or {}).get(kind, FIELDS), details, examples)
-
-
-class Noun:
-    """``onyx NOUN`` whose commands all come from the table."""
-
-    def __init__(self, noun: str) -> None:
-        self._noun = noun
-
-    def add_parser(self, subparsers: Subparsers) -> None:
-        subverbs = add_noun(subparsers, self._noun, details=NETWORK_HELP)
-        add_commands(subverbs, self._noun, details=NETWORK_HELP)
 
 
 def add_command(

@@ -1,9 +1,9 @@
 """The command ``onyx``: finds the verb, runs it, and turns errors into messages and exit codes.
 
-To add a verb: put its noun into ``VERBS`` (verb.py).  Its commands come from the table of verbs
-(asking.py); one that does more has a module in this package with ``add_parser``.  It is imported
-when a command line chooses it, so that no verb costs what others need; what is imported here every
-command pays for (``python -m benchmarks operate``).
+To add a noun: put it into ``VERBS`` (verb.py), and write its module in this package with
+``add_parser``; commands that only ask come from the table of verbs (``add_commands`` of asking.py).
+A module is imported when a command line chooses it, so that no verb costs what others need; what is
+imported here every command pays for (``python -m benchmarks operate``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import re
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NoReturn, cast
 
 from onyx.cli.verb import VERBS, Verb
@@ -126,13 +125,8 @@ class _ShowVersion(argparse.Action):
 
 
 def load_verb(name: str) -> Verb:
-    """The module of a verb; one that has none is made of the table of verbs."""
-    module = f"onyx.cli.{name.replace('-', '_')}"
-    if find_spec(module) is None:
-        from onyx.cli.asking import Noun  # noqa: PLC0415 - of few
-
-        return Noun(name)
-    return cast("Verb", import_module(module))
+    """The module of a verb."""
+    return cast("Verb", import_module(f"onyx.cli.{name.replace('-', '_')}"))
 
 
 def _run(arguments: argparse.Namespace) -> int:

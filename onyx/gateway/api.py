@@ -77,9 +77,7 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
 
     async def answer(call: Call) -> Response:
         said = call.said if takes_body else dict(call.request.query_params)
-        if unknown := sorted(said.keys() - schemas.keys()):
-            reason = f"{unknown[0]!r}: expected some of {', '.join(schemas) or 'nothing'}"
-            raise RequestFailed("bad-argument", reason)
+        check_names(said, schemas)
         try:
             asked = read(kind, {**said, **call.path}, strict=takes_body)
         except RequestRefused as refusal:
@@ -98,6 +96,12 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
         answers={204: "it is done"} if method == "DELETE" else {200: gives},
         gives=None if method == "DELETE" else kind.answer,
     )
+
+
+def check_names(said: Collection[str], known: Collection[str]) -> None:
+    """No argument is one that there is not."""
+    if unknown := sorted(set(said) - set(known)):
+        raise bad_argument(unknown[0], f"some of {', '.join(known) or 'nothing'}")
 
 
 def argument_schema(hint: Any) -> dict[str, Any]:
@@ -444,10 +448,10 @@ _CHANGES = {
 
 async def update_source(call: Call) -> Response:
     said = call.said
-    unknown = sorted(set(said) - set(_CHANGES))
-    if unknown or not said:
-        what = f"{unknown[0]!r}" if unknown else "nothing to change"
-        raise RequestFailed("bad-argument", f"{what}: expected some of {', '.join(_CHANGES)}")
+    check_names(said, _CHANGES)
+    if not said:
+        reason = f"nothing to change: expected some of {', '.join(_CHANGES)}"
+        raise RequestFailed("bad-argument", reason)
     no_schema = "schema" in said and said["schema"] is None
     if "schema_name" in said and "schema" not in said:
         raise bad_argument("schema", "as well, with schema_name")

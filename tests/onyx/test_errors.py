@@ -14,7 +14,8 @@ from formats.errors import DecodeError, Fault, Refusal, SchemaRefused, about
 from onyx.cli.main import EPILOG
 from onyx.errors import ENDINGS, ProfileNotAccepted, RequestFailed, UsageError, ending, exit_code_of
 from onyx.gateway.refusals import problem
-from onyx.registration_client import request_failed
+from onyx.registration_client import answer_of, request_failed
+from overlay import verbs
 from overlay.errors import TopologyError
 from overlay.link.client_limits import RemoteError
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
@@ -107,3 +108,20 @@ def test_the_document_has_the_statuses_of_the_table() -> None:
     rows = re.findall(r"^\| (\d{3}) \| (`.*`) \|$", document, re.MULTILINE)
     said = {code: int(status) for status, codes in rows for code in re.findall("`(.*?)`", codes)}
     assert said == {code: status for code, (_, status) in ENDINGS.items() if status != 500}
+
+
+@pytest.mark.parametrize(
+    ("asked", "result"),
+    [
+        (verbs.SourceShow(source="wire"), {"source": 3}),
+        (verbs.SourceList(), {}),
+        (verbs.TaxonomyList(), {"version": 1, "taxonomies": [["a"]]}),
+        (verbs.AuditList(), {"entries": [[1, "then"]], "more": False}),
+    ],
+    ids=lambda each: getattr(each, "verb", ""),
+)
+def test_an_answer_that_is_none_is_said_as_an_error_of_its_verb(
+    asked: verbs.Asked, result: dict[str, object]
+) -> None:
+    with pytest.raises(RequestFailed, match=rf"^{asked.verb}: .* \[bad-answer\]"):
+        answer_of(asked, result)
