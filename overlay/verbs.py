@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from enum import Enum
 from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -60,10 +61,21 @@ PlanText: TypeAlias = Annotated[bytes, Meta(max_length=PLAN_BYTES_MAX)]
 Filter: TypeAlias = Annotated[list[str], Meta(max_length=FILTER_NAMES_MAX)]
 
 
+class Effect(Enum):
+    """The things that a verb changes."""
+
+    NONE = "nothing"
+    OWN = "things of the user or the source that asks"
+    PLACES = "where profiles are and will be placed, and nothing that their users see"
+    REPORTED = "what the network says of its processes"
+    SHARED = "things of others, with a line in the audit log"
+
+
 class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The arguments of a request, ``asked_of`` a process of this kind.
 
-    ``adds``: the verb may make the store larger by as much as the asker likes.  ``answer``: the
+    ``adds``: the verb may make the store larger by as much as the asker likes.  ``effect``: the
+    things that it changes; of Effect.SHARED its function answers by a Changed.  ``answer``: the
     record of its answer.  ``route``: its method and path at a gateway, with the arguments that
     stand in it.  ``is_command``: ``onyx NOUN VERB`` asks it with these arguments, and prints the
     answer.
@@ -73,6 +85,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     right: ClassVar[Right] = Right.OPERATE
     asked_of: ClassVar[str] = "the registration service"
     adds: ClassVar[bool] = False
+    effect: ClassVar[Effect] = Effect.NONE
     answer: ClassVar[type[Any]] = dict
     route: ClassVar[str] = ""
     is_command: ClassVar[bool] = False
@@ -126,6 +139,7 @@ class SourceRegister(SourceSaid, frozen=True, kw_only=True):
 
     right = Right.PUBLISH
     adds = True
+    effect = Effect.OWN
     answer: ClassVar = answers.SourceInfo
 
     name: Name | UnsetType = UNSET
@@ -145,6 +159,7 @@ class SourceUpdate(SourceSaid, frozen=True, kw_only=True):
     """Change the settings that are given; ``schema_name`` "": it has no schema from now on."""
 
     right = Right.PUBLISH
+    effect = Effect.SHARED
     answer: ClassVar = answers.SourceInfo
 
     source: Name
@@ -154,6 +169,7 @@ class SourceRemove(SourceNamed, frozen=True, kw_only=True):
     """Remove a source; what it accepted is still delivered."""
 
     right = Right.PUBLISH
+    effect = Effect.SHARED
     answer: ClassVar = answers.SourceGone
     route = "DELETE /v1/sources/{source}"
 
@@ -197,6 +213,7 @@ class ProfileAdd(OfUser, frozen=True, kw_only=True):
 
     right = Right.OWN
     adds = True
+    effect = Effect.OWN
     answer: ClassVar = answers.ProfileInfo
 
     text: str
@@ -217,6 +234,7 @@ class ProfileAddMany(OfUser, frozen=True, kw_only=True):
 
     right = Right.OWN
     adds = True
+    effect = Effect.OWN
     answer: ClassVar = answers.ProfilesAdded
 
     texts: Annotated[Texts, Meta(min_length=1)]
@@ -299,6 +317,7 @@ class Waits(Asked, frozen=True, kw_only=True):
 class ProfileUpdate(Waits, frozen=True, kw_only=True):
     """Replace the text of a profile."""
 
+    effect = Effect.OWN
     answer: ClassVar = answers.ProfileVersion
 
     profile: Name
@@ -308,6 +327,7 @@ class ProfileUpdate(Waits, frozen=True, kw_only=True):
 class ProfileRemove(Waits, frozen=True, kw_only=True):
     """Remove a profile with all that was not delivered."""
 
+    effect = Effect.OWN
     answer: ClassVar = answers.ProfileGone
 
     profile: Name
@@ -324,6 +344,7 @@ class ProfileLive(Waits, frozen=True, kw_only=True):
 class ProfileUpdateMany(Waits, frozen=True, kw_only=True):
     """Replace the texts of many profiles; a text that a profile has already changes nothing."""
 
+    effect = Effect.OWN
     answer: ClassVar = answers.ProfilesChanged
 
     profiles: Names
@@ -334,6 +355,7 @@ class ProfileUpdateMany(Waits, frozen=True, kw_only=True):
 class ProfileRemoveMany(Waits, frozen=True, kw_only=True):
     """Remove many profiles."""
 
+    effect = Effect.OWN
     answer: ClassVar = answers.ProfilesChanged
 
     profiles: Names
@@ -346,6 +368,7 @@ class ProfilePolicy(ProfileNamed, frozen=True, kw_only=True):
     """
 
     asked_of = "its host broker"
+    effect = Effect.OWN
     answer: ClassVar = answers.PolicyInfo
 
     policy: DeliveryPolicy | UnsetType = UNSET
@@ -504,12 +527,14 @@ class DeadReplay(DeadLetterNamed, frozen=True, kw_only=True):
     back to be published.  Refused as "not-kept" where not all of it was kept.
     """
 
+    effect = Effect.OWN
     answer: ClassVar = answers.LetterReplayed
 
 
 class DeadDrop(DeadLetterNamed, frozen=True, kw_only=True):
     """Keep a dead letter no longer; a poison is handled again when it comes again."""
 
+    effect = Effect.OWN
     answer: ClassVar = answers.LetterDropped
 
 
@@ -527,6 +552,7 @@ class Network(Asked, frozen=True, kw_only=True):
 class ProcessesReport(Asked, frozen=True, kw_only=True):
     """``down``: why a node does not run, of all that do not."""
 
+    effect = Effect.REPORTED
     answer: ClassVar = answers.Done
 
     down: dict[str, Annotated[str, Meta(max_length=256)]]
@@ -544,6 +570,7 @@ class BrokerDrain(BrokerNamed, frozen=True, kw_only=True):
     Refused as "network-cut", "network-full" or "too-late".
     """
 
+    effect = Effect.SHARED
     answer: ClassVar = answers.BrokerLeaving
     route = "POST /v1/brokers/{broker}/drain"
 
@@ -564,6 +591,7 @@ class BrokerLost(BrokerNamed, frozen=True, kw_only=True):
     Refused as "network-cut", or "broker-here" while it is connected.
     """
 
+    effect = Effect.SHARED
     answer: ClassVar = answers.BrokerLoss
     route = "POST /v1/brokers/{broker}/lost"
 
@@ -574,6 +602,7 @@ class TopologyApply(Asked, frozen=True, kw_only=True):
     """Change the network to the topology file ``text``; ``lost``: brokers that died with their
     disks."""
 
+    effect = Effect.SHARED
     answer: ClassVar = answers.ShapeChange
     route = "POST /v1/topology"
 
@@ -640,6 +669,7 @@ class AccessList(Asked, frozen=True, kw_only=True):
 class AccessRule(Asked, frozen=True, kw_only=True):
     verb = ""
     right = Right.ADMIN
+    effect = Effect.SHARED
 
     principal: Annotated[Name, Meta(description="as user/ann, user/* or *")]
     role: Role
@@ -677,6 +707,7 @@ class TokenIssue(Asked, frozen=True, kw_only=True):
     """Register a token by its digest; ``only``: (role, scope) to which it is bound."""
 
     right = Right.ADMIN
+    effect = Effect.SHARED
     answer: ClassVar = answers.TokenIssued
 
     principal: Name
@@ -689,6 +720,7 @@ class TokenRevoke(Asked, frozen=True, kw_only=True):
     """Revoke a token by its id."""
 
     right = Right.ADMIN
+    effect = Effect.SHARED
     answer: ClassVar = answers.TokenRevoked
     route = "DELETE /v1/tokens/{token}"
     is_command = True
@@ -709,6 +741,7 @@ class TaxonomyPut(TaxonomyNamed, frozen=True, kw_only=True):
     """Register a taxonomy, a graph of the media type ``syntax``."""
 
     adds = True
+    effect = Effect.SHARED
     answer: ClassVar = answers.TaxonomyPut
 
     syntax: Name
@@ -734,6 +767,7 @@ class TaxonomyShow(TaxonomyNamed, frozen=True, kw_only=True):
 class TaxonomyRemove(TaxonomyNamed, frozen=True, kw_only=True):
     """Remove a taxonomy."""
 
+    effect = Effect.SHARED
     answer: ClassVar = answers.TaxonomyGone
     route = "DELETE /v1/taxonomies/{name}"
     is_command = True
@@ -742,6 +776,7 @@ class TaxonomyRemove(TaxonomyNamed, frozen=True, kw_only=True):
 class PlanUse(Asked, frozen=True, kw_only=True):
     """Place all profiles to come by the text of a plan; empty: by no plan."""
 
+    effect = Effect.PLACES
     answer: ClassVar = answers.PlanUsed
 
     plan: PlanText
@@ -761,6 +796,7 @@ class PlanApply(Asked, frozen=True, kw_only=True):
     """Move profiles to where the plan in force has them: ``rate`` begin in a second, ``at_once``
     are under way."""
 
+    effect = Effect.PLACES
     answer: ClassVar = answers.PlanProgress
 
     rate: Annotated[float, Meta(gt=0, le=PLAN_RATE_MAX)] = PLAN_RATE
@@ -777,6 +813,7 @@ class PlanProgress(Asked, frozen=True, kw_only=True):
 class PlanPause(Asked, frozen=True, kw_only=True):
     """Begin no more moves for now."""
 
+    effect = Effect.PLACES
     answer: ClassVar = answers.PlanProgress
     route = "POST /v1/plan/pause"
     is_command = True
@@ -785,6 +822,7 @@ class PlanPause(Asked, frozen=True, kw_only=True):
 class PlanResume(Asked, frozen=True, kw_only=True):
     """Go on with moves that were paused."""
 
+    effect = Effect.PLACES
     answer: ClassVar = answers.PlanProgress
     route = "POST /v1/plan/resume"
     is_command = True
@@ -793,6 +831,7 @@ class PlanResume(Asked, frozen=True, kw_only=True):
 class PlanAbort(Asked, frozen=True, kw_only=True):
     """Begin no more moves, and leave profiles where they are."""
 
+    effect = Effect.PLACES
     answer: ClassVar = answers.PlanProgress
     route = "POST /v1/plan/abort"
     is_command = True
@@ -801,6 +840,7 @@ class PlanAbort(Asked, frozen=True, kw_only=True):
 class PlanAuto(Asked, frozen=True, kw_only=True):
     """Whether the network plans by itself; ``on``: whether it shall from now on."""
 
+    effect = Effect.PLACES
     answer: ClassVar = answers.AutoPlan
     route = "POST /v1/plan/auto"
 

@@ -23,11 +23,10 @@ from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import REVOKED_MAX, SERIAL_BYTES, AccessAnnounced, Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
-from overlay.link.request_server import RequestRefused, Verb
+from overlay.link.request_server import Changed, RequestRefused, Verb
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
-from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY
 
 GRANTS_MAX = 10_000
@@ -37,9 +36,7 @@ TOKENS_MAX = 10_000
 class AccessControl(Part):
     """``table`` is the one that decides here; brokers have the same a moment later."""
 
-    def __init__(
-        self, context: CoreContext, audit: AuditLog, revoked: Callable[[], frozenset[int]]
-    ) -> None:
+    def __init__(self, context: CoreContext, revoked: Callable[[], frozenset[int]]) -> None:
         """``revoked``: the serial numbers of certificates."""
         self._wall = context.wall
         self._holders = context.holders
@@ -50,7 +47,6 @@ class AccessControl(Part):
         self._fixed = context.topology.access.rules()
         self._brokers = context.topology.broker_ids
         self._links = context.links
-        self._audit = audit
         self._granted = StoredMap(context.rows, GRANTS)
         self._told: dict[str, AccessAnnounced] = {}  # in this run, by broker
         self._of: tuple[Access, frozenset[int]] | None = None  # what brokers are to know
@@ -116,19 +112,19 @@ class AccessControl(Part):
 
     def _grant(
         self, connection: int, request: Request, asked: verbs.AccessGrant
-    ) -> answers.RuleChanged:
+    ) -> answers.RuleChanged | Changed:
         rule = _rule(asked)
         if rule in self._fixed or _key(rule) in self._granted:
             return answers.RuleChanged(*rule, changed=False)
         if len(self._granted) >= GRANTS_MAX:
             raise RequestRefused("too-many", f"{GRANTS_MAX} rules are granted already")
         self._granted[_key(rule)] = rule
-        self._changed(connection, request, " ".join(rule))
-        return answers.RuleChanged(*rule, changed=True)
+        self._changed()
+        return Changed(" ".join(rule), answers.RuleChanged(*rule, changed=True))
 
     def _revoke(
         self, connection: int, request: Request, asked: verbs.AccessRevoke
-    ) -> answers.RuleChanged:
+    ) -> answers.RuleChanged | Changed:
         rule = _rule(asked)
         if rule in self._fixed:
             raise RequestRefused(
@@ -138,8 +134,8 @@ class AccessControl(Part):
             )
         if self._granted.pop(_key(rule), None) is None:
             return answers.RuleChanged(*rule, changed=False)
-        self._changed(connection, request, " ".join(rule))
-        return answers.RuleChanged(*rule, changed=True)
+        self._changed()
+        return Changed(" ".join(rule), answers.RuleChanged(*rule, changed=True))
 
     def _list_tokens(
         self, connection: int, request: Request, asked: verbs.TokenList
@@ -150,37 +146,35 @@ class AccessControl(Part):
 
     def _issue(
         self, connection: int, request: Request, asked: verbs.TokenIssue
-    ) -> answers.TokenIssued:
+    ) -> answers.TokenIssued | Changed:
         token = _token(asked, self._wall())
-        if token.id not in self._tokens:
-            over = [name for name, each in self._tokens.items() if each.expires <= self._wall()]
-            for name in over:
-                del self._tokens[name]
-            if len(self._tokens) >= TOKENS_MAX:
-                raise RequestRefused("too-many", f"there are {TOKENS_MAX} tokens already")
-            self._tokens[token.id] = token
-            bound = "".join(f", only {role} {scope}" for role, scope in token.only)
-            said = f"{token.id} of {token.principal} until {token.expires}{bound}"
-            self._changed(connection, request, said)
-        return answers.TokenIssued(token.id, self._tokens[token.id].expires)
+        if token.id in self._tokens:
+            return answers.TokenIssued(token.id, self._tokens[token.id].expires)
+        over = [name for name, each in self._tokens.items() if each.expires <= self._wall()]
+        for name in over:
+            del self._tokens[name]
+        if len(self._tokens) >= TOKENS_MAX:
+            raise RequestRefused("too-many", f"there are {TOKENS_MAX} tokens already")
+        self._tokens[token.id] = token
+        self._changed()
+        bound = "".join(f", only {role} {scope}" for role, scope in token.only)
+        line = f"{token.id} of {token.principal} until {token.expires}{bound}"
+        return Changed(line, answers.TokenIssued(token.id, token.expires))
 
-    def _revoke_token(
-        self, connection: int, request: Request, asked: verbs.TokenRevoke
-    ) -> answers.TokenRevoked:
+    def _revoke_token(self, connection: int, request: Request, asked: verbs.TokenRevoke) -> Changed:
         name = asked.token
         token = self._tokens.get(name)
         if token is None:
             raise RequestRefused("unknown-token", f"there is no token {name!r}")
         del self._tokens[name]
-        self._changed(connection, request, f"{name} of {token.principal}")
-        return answers.TokenRevoked(name)
+        self._changed()
+        return Changed(f"{name} of {token.principal}", answers.TokenRevoked(name))
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _changed(self, connection: int, request: Request, detail: str) -> None:
+    def _changed(self) -> None:
         self._version.put(_VersionRow(self._version.now.version + 1))
         self._use()
-        self._audit.note(self._links.principal(connection), request.verb, detail)
         self._tell_all()
 
     def _renew(self) -> None:

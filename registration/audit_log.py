@@ -40,7 +40,8 @@ ENTRIES = Table("audit", Entry)
 
 
 class AuditLog(Part):
-    """``note`` what was done, in the call that does it: both are committed, or neither."""
+    """Notes what requests have done (Changed), and by ``note`` what the service does by itself, in
+    the call that does it: both are committed, or neither."""
 
     def __init__(self, context: CoreContext) -> None:
         self._rows = context.rows
@@ -48,6 +49,7 @@ class AuditLog(Part):
         self._say = context.say
         self._entries: deque[tuple[str, Entry]] = deque()
         self._last = 0
+        context.server.audit = self.note
         self.verbs = (Verb(verbs.AuditList, self._list),)
 
     def restore(self, rows: StoredRows) -> None:

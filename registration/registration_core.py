@@ -92,8 +92,8 @@ class RegistrationCore(Core):
         self.moves = moves = Moves(catalog, rows, self._send)
 
         audit = AuditLog(context)
-        access = self._access = AccessControl(context, audit, revoked)
-        taxonomies = self._taxonomies = Taxonomies(context, audit)
+        access = self._access = AccessControl(context, revoked)
+        taxonomies = self._taxonomies = Taxonomies(context)
 
         away = set[str]()  # brokers at which nothing new is placed
         placement = PlanPlacement(topology, rows, away)
@@ -105,7 +105,7 @@ class RegistrationCore(Core):
         reports = LinkReports(context, shapes, audit)
         processes = ProcessReports(shapes, identity)
         shape_requests = ShapeRequests(
-            context, shapes, catalog, reports.decide, audit, self.settings.take_change
+            shapes, catalog, reports.flush_soon, self.settings.take_change
         )
 
         shares = self._shares = MeasuredShares(context, placement)
@@ -115,7 +115,7 @@ class RegistrationCore(Core):
         planning = self._planning = AutoPlanning(context, *about_plans, no_planner)
 
         drains = Drains(shapes, catalog, placement, moves, rows, self.connected, roots)
-        changes = SourceChanges(context, shapes, catalog, roots, audit)
+        changes = SourceChanges(context, shapes, catalog, roots)
         schemas = SchemaReading(server.handle)
         sources = SourceRequests(catalog, changes, schemas, server)
         news = NewProfiles(catalog, placement, links, taxonomies.said_in)
@@ -137,7 +137,7 @@ class RegistrationCore(Core):
             (
                 (self._lost, self._rebuild),  # what it reinstates is flushed with the rest
                 (catalog, batches, keys, roots, rehosting, drains),
-                (BrokerRequests(context, shapes, catalog, drains, audit),),
+                (BrokerRequests(context, shapes, catalog, drains),),
                 (shapes, shape_requests, reports, placement, shares, moves, application, census),
                 (planning, PlanRequests(placement, shares, application, census, planning)),
                 (news, requests, schemas, sources),

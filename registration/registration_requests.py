@@ -32,7 +32,7 @@ from overlay.link.core_context import CoreContext
 from overlay.link.events import DiskRoom
 from overlay.link.frames import Request
 from overlay.link.part import Hearer, Part, Taker, hears, takes
-from overlay.link.request_server import RequestRefused, Verb, check_length
+from overlay.link.request_server import Changed, RequestRefused, Verb, check_length
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
@@ -174,7 +174,7 @@ class RegistrationRequests(Part):
 
     def _register_source(
         self, connection: int, request: Request, asked: verbs.SourceRegister
-    ) -> answers.SourceInfo | None:
+    ) -> answers.SourceInfo | Changed | None:
         principal = self._server.principal(connection)
         owner = "" if principal is None else str(principal)
         content = ["name", "schema_name", "schema", "validate", "compression"]
@@ -191,7 +191,7 @@ class RegistrationRequests(Part):
             if is_ensured is not None:
                 entry = is_ensured
                 result = self._sources.ensure(entry, settings, connection, request)
-                if result is None or entry.ready:
+                if not isinstance(result, answers.SourceInfo) or entry.ready:
                     return result
             else:
                 if self._server.is_bounded(connection):

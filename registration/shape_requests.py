@@ -21,7 +21,7 @@ from overlay import answers, verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Verb
+from overlay.link.request_server import Changed, RequestRefused, Verb
 from overlay.live_settings import SETTINGS, setting_values, starts_needed, with_live_settings
 from overlay.network_shape import (
     NetworkShape,
@@ -35,7 +35,6 @@ from overlay.network_shape import (
 from overlay.nodes import BrokerNode, Link
 from overlay.toml_table import did_you_mean
 from overlay.topology import Topology, parse_topology, to_toml
-from registration.audit_log import AuditLog
 from registration.catalog import Catalog
 from registration.drains import Drains
 from registration.shape_changes import ShapeChanges
@@ -59,13 +58,10 @@ class BrokerRequests(Part):
         shapes: ShapeChanges,
         catalog: Catalog,
         drains: Drains,
-        audit: AuditLog,
     ) -> None:
         self._shapes = shapes
         self._catalog = catalog
         self._drains = drains
-        self._audit = audit
-        self._principal = context.links.principal
         self._connected = context.links.connected
         self.verbs = (
             Verb(verbs.BrokerDrain, self._drain),
@@ -75,35 +71,37 @@ class BrokerRequests(Part):
 
     def _drain(
         self, connection: int, request: Request, asked: verbs.BrokerDrain
-    ) -> answers.BrokerLeaving:
+    ) -> answers.BrokerLeaving | Changed:
         broker = asked.broker
         is_stopped = asked.stop
         if broker not in self._drains and not is_stopped:
             self._without(broker)
             self._check_room(broker)
-        if not asked.dry_run:
-            self._change(connection, request, broker, is_stopped)
-        return self._drains.progress(broker)
+        line = "" if asked.dry_run else self._change(broker, is_stopped)
+        progress = self._drains.progress(broker)
+        return Changed(line, progress) if line else progress
 
     def _progress(
         self, connection: int, request: Request, asked: verbs.BrokerProgress
     ) -> answers.BrokerLeaving:
         return self._drains.progress(asked.broker)
 
-    def _change(self, connection: int, request: Request, broker: str, is_stopped: bool) -> None:
+    def _change(self, broker: str, is_stopped: bool) -> str:
+        """The line about it, "" where nothing changes."""
         if is_stopped:
             if not self._drains.stop(broker):
                 raise RequestRefused(
                     "too-late", f"{broker} is leaving the network already; nothing is left there"
                 )
-            self._audit.note(self._principal(connection), request.verb, f"{broker} stays")
-        elif broker not in self._drains:
-            self._drains.begin(broker)
-            self._audit.note(self._principal(connection), request.verb, broker)
+            return f"{broker} stays"
+        if broker in self._drains:
+            return ""
+        self._drains.begin(broker)
+        return broker
 
     def _lose(
         self, connection: int, request: Request, asked: verbs.BrokerLost
-    ) -> answers.BrokerLoss:
+    ) -> answers.BrokerLoss | Changed:
         """``dry_run``: only say what would be."""
         broker = asked.broker
         shapes = self._shapes
@@ -119,11 +117,10 @@ class BrokerRequests(Part):
             len(self._catalog.hosted_by(broker)),
             len(self._catalog.rooted_at(broker)),
         )
-        if not asked.dry_run:
-            shapes.change(declared, kept_down(shapes.newest, declared), [broker])
-            detail = f"version {shapes.newest.version}: without {broker}"
-            self._audit.note(self._principal(connection), request.verb, detail)
-        return result
+        if asked.dry_run:
+            return result
+        shapes.change(declared, kept_down(shapes.newest, declared), [broker])
+        return Changed(f"version {result.version}: without {broker}", result)
 
     def _without(self, broker: str) -> Topology:
         """The network without a broker; RequestRefused where there is no such one, or the others
@@ -166,18 +163,14 @@ class ShapeRequests(Part):
 
     def __init__(
         self,
-        context: CoreContext,
         shapes: ShapeChanges,
         catalog: Catalog,
         changed: Callable[[], None],
-        audit: AuditLog,
         change_settings: Callable[[Topology, Topology], None],
     ) -> None:
         """``changed`` is called when a change has begun;
         ``change_settings`` is told of what was in force, and is."""
         self._change_settings = change_settings
-        self._audit = audit
-        self._principal = context.links.principal
         self._shapes = shapes
         self._catalog = catalog
         self._changed = changed
@@ -200,7 +193,7 @@ class ShapeRequests(Part):
 
     def _apply(
         self, connection: int, request: Request, asked: verbs.TopologyApply
-    ) -> answers.ShapeChange:
+    ) -> answers.ShapeChange | Changed:
         """``text``: the topology file; ``lost``: brokers that died with their disks."""
         text = asked.text
         lost = asked.lost
@@ -231,10 +224,8 @@ class ShapeRequests(Part):
             )
         self._shapes.change(declared, down, lost)
         self._change_settings(now.declared, declared)
-        detail = f"version {new.version}: {'; '.join(described)}"
-        self._audit.note(self._principal(connection), request.verb, detail)
         self._changed()
-        return result
+        return Changed(f"version {new.version}: {'; '.join(described)}", result)
 
     def _check_ways(self, declared: Topology, down: Iterable[Pair]) -> None:
         """Nobody would have to wait for a broker that is gone round."""

@@ -40,11 +40,10 @@ from overlay.link.durable import StoredMap
 from overlay.link.frame import SOURCE_CHANGES
 from overlay.link.frames import SourceRemoved
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused
+from overlay.link.request_server import Changed, RequestRefused
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
-from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY, Catalog, SourceEntry, announcement
 from registration.schema_warnings import lost_paths, schema_warnings, schemas_of
 from registration.shape_changes import ShapeChanges
@@ -100,9 +99,7 @@ class SourceChanges(Part):
         shapes: ShapeChanges,
         catalog: Catalog,
         roots: SourceRoots,
-        audit: AuditLog,
     ) -> None:
-        self._audit = audit
         self._shapes = shapes
         self._catalog = catalog
         self._roots = roots
@@ -151,8 +148,9 @@ class SourceChanges(Part):
 
     def update(
         self, entry: SourceEntry, wanted: SourceEntry, connection: int, request: str
-    ) -> SourceInfo | None:
-        """``wanted``: the entry as it is to be.  None: answered when it is in force."""
+    ) -> SourceInfo | Changed | None:
+        """``wanted``: the entry as it is to be.  Answered when it is in force, if it is not."""
+        line = ""
         known = self._updates.get(request)
         if known is None:
             changed = [name for name in CHANGEABLE if _differs(entry, wanted, name)]
@@ -162,8 +160,7 @@ class SourceChanges(Part):
             wanted = replace(wanted, version=entry.version + 1)
             census = self._census(entry, wanted) if "schema" in changed else None
             self._catalog.put_source(wanted)
-            detail = f"{entry.source}: {', '.join(changed)}: version {wanted.version}"
-            self._audit.note(self._links.principal(connection), verbs.SourceUpdate.verb, detail)
+            line = f"{entry.source}: {', '.join(changed)}: version {wanted.version}"
             known = _Update(entry.source, wanted.version, changed, census, [])
             self._remember(request, known)
             if census is not None:
@@ -173,15 +170,13 @@ class SourceChanges(Part):
             return self._updated(known)
         known.waits.append((connection, request))
         self.flush_soon()
-        return None
+        return Changed(line, verb=verbs.SourceUpdate) if line else None
 
-    def remove(self, entry: SourceEntry, connection: int, request: str) -> None:
+    def remove(self, entry: SourceEntry, connection: int, request: str) -> Changed | None:
         """Answered when it is gone."""
         self._check_brokers()
         if not entry.is_removed:
             self._catalog.put_source(replace(entry, is_removed=True))
-            detail = f"{entry.source} ({entry.name})" if entry.name else entry.source
-            self._audit.note(self._links.principal(connection), verbs.SourceRemove.verb, detail)
         order = 1 + max((row.order for row in self._removals.values()), default=0)
         if request not in self._removals:
             self._removals[request] = _RemovalRow(order, entry.source)
@@ -189,6 +184,9 @@ class SourceChanges(Part):
                 del self._removals[next(iter(self._removals))]
         self._waiting.setdefault(entry.source, []).append((connection, request))
         self.flush_soon()
+        if entry.is_removed:
+            return None
+        return Changed(f"{entry.source} ({entry.name})" if entry.name else entry.source)
 
     def removed_by(self, request: str) -> str | None:
         """The source that an earlier request with the same id has removed."""

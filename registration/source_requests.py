@@ -36,11 +36,7 @@ from overlay.access import Right
 from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
-from overlay.link.request_server import (
-    RequestRefused,
-    RequestServer,
-    Verb,
-)
+from overlay.link.request_server import Changed, RequestRefused, RequestServer, Verb
 from registration.catalog import Catalog, SourceEntry
 from registration.schema_reading import SchemaReading
 from registration.source_changes import SourceChanges
@@ -121,7 +117,7 @@ class SourceRequests(Part):
 
     def ensure(
         self, entry: SourceEntry, settings: Settings, connection: int, request: Request
-    ) -> answers.SourceInfo | None:
+    ) -> answers.SourceInfo | Changed | None:
         """A source that is there has these settings from now on."""
         wanted = replace(entry, **settings)
         fixed = [name for name in FOREVER if getattr(entry, name) != getattr(wanted, name)]
@@ -151,7 +147,7 @@ class SourceRequests(Part):
 
     def _update(
         self, connection: int, request: Request, asked: verbs.SourceUpdate
-    ) -> answers.SourceInfo | None:
+    ) -> answers.SourceInfo | Changed | None:
         entry = self._mine(connection, asked)
         wanted = entry
         if asked.location is not UNSET:
@@ -177,13 +173,12 @@ class SourceRequests(Part):
 
     def _remove(
         self, connection: int, request: Request, asked: verbs.SourceRemove
-    ) -> answers.SourceGone | None:
+    ) -> answers.SourceGone | Changed | None:
         removed = self._changes.removed_by(request.request)
         if removed is not None and removed not in self._catalog.sources:
             return answers.SourceGone(removed)
         entry = self._mine(connection, asked)
-        self._changes.remove(entry, connection, request.request)
-        return None
+        return self._changes.remove(entry, connection, request.request)
 
     # --- helpers --------------------------------------------------------------------------
 

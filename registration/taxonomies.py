@@ -28,11 +28,10 @@ from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import Request, TaxonomiesAnnounced
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Verb
+from overlay.link.request_server import Changed, RequestRefused, Verb
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
-from registration.audit_log import AuditLog
 from registration.catalog import REGISTRATION_KEY
 from yfilter.graph.graph_query import with_classes_above
 
@@ -65,10 +64,9 @@ class Taxonomies(Part):
 
     section = "taxonomies"
 
-    def __init__(self, context: CoreContext, audit: AuditLog) -> None:
+    def __init__(self, context: CoreContext) -> None:
         self._brokers = context.topology.broker_ids
         self._links = context.links
-        self._audit = audit
         self._of_name = StoredMap(context.rows, TAXONOMIES)
         self._read: dict[str, Taxonomy] = {}
         self._version = StoredValue(context.rows, VERSION, _VersionRow(0))
@@ -124,7 +122,7 @@ class Taxonomies(Part):
 
     def _put(
         self, connection: int, request: Request, asked: verbs.TaxonomyPut
-    ) -> answers.TaxonomyPut:
+    ) -> answers.TaxonomyPut | Changed:
         name = asked.name
         if not name:
             raise RequestRefused("bad-argument", "a taxonomy has a name")
@@ -155,8 +153,9 @@ class Taxonomies(Part):
             self._version.now.version + 1, syntax, _packed(text), len(text), _packed(lines)
         )
         self._of_name[name] = row
-        self._changed(connection, request, f"{name}, {len(text)} bytes", all_of_them)
-        return answers.TaxonomyPut(**self._facts(name), changed=True)
+        self._changed(all_of_them)
+        put = answers.TaxonomyPut(**self._facts(name), changed=True)
+        return Changed(f"{name}, {len(text)} bytes", put)
 
     def _list(
         self, connection: int, request: Request, asked: verbs.TaxonomyList
@@ -172,14 +171,12 @@ class Taxonomies(Part):
         text = _unpacked(row.text)
         return answers.TaxonomyText(name, row.version, row.syntax.value, text)
 
-    def _remove(
-        self, connection: int, request: Request, asked: verbs.TaxonomyRemove
-    ) -> answers.TaxonomyGone:
+    def _remove(self, connection: int, request: Request, asked: verbs.TaxonomyRemove) -> Changed:
         name = asked.name
         self._known(name)
         del self._of_name[name], self._read[name]
-        self._changed(connection, request, name, union(self._read.values()))
-        return answers.TaxonomyGone(name, self._version.now.version)
+        self._changed(union(self._read.values()))
+        return Changed(name, answers.TaxonomyGone(name, self._version.now.version))
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -193,11 +190,8 @@ class Taxonomies(Part):
         facts = {"version": row.version, "syntax": row.syntax.value, "bytes": row.size}
         return {"name": name, **facts, **self._read[name].statistics()}
 
-    def _changed(
-        self, connection: int, request: Request, detail: str, all_of_them: Taxonomy
-    ) -> None:
+    def _changed(self, all_of_them: Taxonomy) -> None:
         self._version.put(_VersionRow(self._version.now.version + 1))
-        self._audit.note(self._links.principal(connection), request.verb, detail)
         self._make_announcement(all_of_them)
         for broker in self._brokers:
             self.tell(broker)

@@ -61,6 +61,7 @@ def _order(kind: type[verbs.Asked]) -> tuple[str, str, str]:
 
 def _section(kind: type[verbs.Asked]) -> str:
     facts = [f"asked of {kind.asked_of}", f"right `{kind.right}`"]
+    facts += [f"changes {kind.effect.value}"]
     facts += [f"`onyx {kind.verb.replace('.', ' ')}`"] if kind.is_command else []
     facts += [f"`{kind.route}`"] if kind.route else []
     answer = kind.answer.__name__

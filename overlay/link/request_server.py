@@ -1,8 +1,8 @@
 """RequestServer: requests in, responses out, for any core.
 
-A verb is the record of its arguments (overlay/verbs.py), which has its name and the right that it
-takes, and a function ``(connection, request, asked) -> answer or None``; None means that the answer
-comes later through ``answer``.  A Refusal becomes the error of the response.
+A verb is the record of its arguments (overlay/verbs.py), with its name, right and effect, and a
+function ``(connection, request, asked) -> answer or None``; None means that the answer comes later
+through ``answer``.  A Refusal becomes the error of the response, a Changed a line of the audit log.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import UnsetType
@@ -23,15 +23,26 @@ from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
 from overlay.unfit import in_words
-from overlay.verbs import Asked
+from overlay.verbs import Asked, Effect
 
 A = TypeVar("A", bound=Asked)
 
 Result: TypeAlias = dict[str, Any]
-Answering: TypeAlias = Callable[[int, Request, A], Result | Answer | None]
+Answering: TypeAlias = "Callable[[int, Request, A], Result | Answer | Changed | None]"
 About: TypeAlias = Callable[[A, Principal], Iterable[tuple[str, str]]]
 Failing: TypeAlias = Callable[[int, Request, Exception], None]
 """(connection, request, what it has raised)."""
+Audit: TypeAlias = Callable[[Principal | None, str, str], None]
+"""(asker, verb, what was done)."""
+
+
+class Changed(NamedTuple):
+    """A verb of Effect.SHARED has done something: the ``line`` for the audit log, the answer, and
+    the verb that does the same, where that is not the one that was asked."""
+
+    line: str
+    answer: Answer | None = None
+    verb: type[Asked] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +92,7 @@ class RequestServer:
         self._failed = failed
         self._unsafe = unsafe
         self.disk_is_short = False
+        self.audit: Audit | None = None  # in the commit of the change
 
     def handle(self, connection: int, request: Request) -> None:
         before = self._changes()
@@ -104,6 +116,11 @@ class RequestServer:
             if principal is not None and verb.about is not None:
                 self._check(principal, verb, verb.about(asked, principal))
             result = verb.answer(connection, request, asked)
+            if isinstance(result, Changed):
+                done = result.verb or verb.asked
+                assert self.audit is not None and done.effect is Effect.SHARED, done.verb
+                self.audit(principal, done.verb, result.line)
+                result = result.answer
         except Exception as raised:
             is_changed = self._changes() != before
             if isinstance(raised, Refusal) and (
