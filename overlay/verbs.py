@@ -75,7 +75,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The arguments of a request, ``asked_of`` a process of this kind.
 
     ``adds``: the verb may make the store larger by as much as the asker likes.  ``effect``: the
-    things that it changes; of Effect.SHARED its function answers by a Changed.  ``answer``: the
+    things that it changes; of Effect.SHARED its function answers by a Changed.
+    ``is_idempotent``: to ask it twice changes no more than to ask it once; a verb that is not, and
+    makes something, knows a request that is asked again by its id.  ``answer``: the
     record of its answer.  ``route``: its method and path at a gateway, with the arguments that
     stand in it.  ``is_command``: ``onyx NOUN VERB`` asks it with these arguments, and prints the
     answer.
@@ -86,6 +88,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     asked_of: ClassVar[str] = "the registration service"
     adds: ClassVar[bool] = False
     effect: ClassVar[Effect] = Effect.NONE
+    is_idempotent: ClassVar[bool] = True
     answer: ClassVar[type[Any]] = dict
     route: ClassVar[str] = ""
     is_command: ClassVar[bool] = False
@@ -140,6 +143,7 @@ class SourceRegister(SourceSaid, frozen=True, kw_only=True):
     right = Right.PUBLISH
     adds = True
     effect = Effect.OWN
+    is_idempotent = False
     answer: ClassVar = answers.SourceInfo
 
     name: Name | UnsetType = UNSET
@@ -214,6 +218,7 @@ class ProfileAdd(OfUser, frozen=True, kw_only=True):
     right = Right.OWN
     adds = True
     effect = Effect.OWN
+    is_idempotent = False
     answer: ClassVar = answers.ProfileInfo
 
     text: str
@@ -235,6 +240,7 @@ class ProfileAddMany(OfUser, frozen=True, kw_only=True):
     right = Right.OWN
     adds = True
     effect = Effect.OWN
+    is_idempotent = False
     answer: ClassVar = answers.ProfilesAdded
 
     texts: Annotated[Texts, Meta(min_length=1)]
@@ -318,6 +324,7 @@ class ProfileUpdate(Waits, frozen=True, kw_only=True):
     """Replace the text of a profile."""
 
     effect = Effect.OWN
+    is_idempotent = False
     answer: ClassVar = answers.ProfileVersion
 
     profile: Name

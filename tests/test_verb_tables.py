@@ -37,9 +37,12 @@ async with RegistrationClient("127.0.0.1:7000") as registration:
 `onyx.aio` and `onyx.blocking` have the same client.
 
 `right` is the right that the asker needs ([protocol.md](protocol.md#access)): `known` takes any
-identity of the network. A verb with a command is `onyx NOUN VERB`, with these arguments and
-`--json`; a verb with a route is asked over HTTP at a gateway, and is in its OpenAPI document. On
-the wire some fields of answers have the name in brackets.
+identity of the network. To ask a verb twice changes no more than to ask it once, unless it is said
+to be not idempotent; of those, the verbs that make something know a request by its id. So clients
+ask again, with the same id, when a connection was lost before the answer. A verb with a command is
+`onyx NOUN VERB`, with these arguments and `--json`; a verb with a route is asked over HTTP at a
+gateway, and is in its OpenAPI document. On the wire some fields of answers have the name in
+brackets.
 """
 
 
@@ -62,6 +65,7 @@ def _order(kind: type[verbs.Asked]) -> tuple[str, str, str]:
 def _section(kind: type[verbs.Asked]) -> str:
     facts = [f"asked of {kind.asked_of}", f"right `{kind.right}`"]
     facts += [f"changes {kind.effect.value}"]
+    facts += [] if kind.is_idempotent else ["not idempotent"]
     facts += [f"`onyx {kind.verb.replace('.', ' ')}`"] if kind.is_command else []
     facts += [f"`{kind.route}`"] if kind.route else []
     answer = kind.answer.__name__
@@ -153,6 +157,14 @@ def _named(schema: dict[str, Any]) -> str:
 
 def test_the_page_is_made_of_the_records() -> None:
     assert DOCUMENT.read_text() == page(), "python -m tests.test_verb_tables"
+
+
+def test_methods_of_http_promise_no_more_than_verbs_keep() -> None:
+    """GET changes nothing; PUT and DELETE are idempotent."""
+    for kind in verbs.TABLE:
+        method = kind.route.partition(" ")[0] or "POST"
+        assert (method == "GET") <= (kind.effect is verbs.Effect.NONE) <= kind.is_idempotent
+        assert method == "POST" or kind.is_idempotent, kind.verb
 
 
 def test_no_verb_is_described_in_a_second_table() -> None:
