@@ -88,6 +88,6 @@ class _Watch:
         asked = await client.ask(verbs.ProfileDearest(count=DEAREST_MAX))
         answer = convert(said, BrokerStatistics)
         self._before = self._now
-        self._now = Answer(trio.current_time(), answer, asked["profiles"])
+        self._now = Answer(trio.current_time(), answer, asked.profiles)
         if self._before is not None:
             self.asked_twice.set()

@@ -31,6 +31,7 @@ from overlay import verbs
 from overlay.answers import (
     Answer,
     AutoPlan,
+    Drift,
     Location,
     PlanProgress,
     Processes,
@@ -48,7 +49,6 @@ from overlay.link.client_connection import (
 )
 from overlay.link.client_stream import open_stream
 from overlay.nodes import Address, Addresses
-from registration.planning.drift import Drift, drift_of
 
 if TYPE_CHECKING:
     from overlay.statistics import NodeStatistics
@@ -351,18 +351,18 @@ class RegistrationClient(NetworkClient):
 
     async def plan(self) -> bytes:
         """The plan in force, as it was given; b"" when there is none."""
-        return bytes((await self.ask(verbs.PlanShow()))["text"])
+        return (await self.ask(verbs.PlanShow())).text
 
     async def matched_share(self) -> tuple[float, float | None]:
         """How many messages the brokers have counted under the plan in force (recent ones count
         more), and the share of its partitions that a message has matched (None: no messages)."""
-        measured = (await self.ask(verbs.PlanShow()))["measured"]
-        return measured["messages"], measured["matched_share"]
+        measured = (await self.ask(verbs.PlanShow())).measured
+        return measured.messages, measured.matched_share
 
     async def census(self, text: bytes = b"") -> Drift:
         """How the profiles of the network are placed, in sums, compared with a plan (b"": the one
         in force); ``moves``: by ``apply_plan``.  RequestFailed "plan-refused", "no-plan"."""
-        return drift_of(dict(await self.ask(verbs.PlanCensus(plan=text))))
+        return await self.ask(verbs.PlanCensus(plan=text))
 
     async def apply_plan(
         self, *, rate: float | None = None, at_once: int | None = None

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Annotated, Any, Self, TypeAlias, get_args, get_origin
 
 import msgspec
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from overlay.access import ANYTHING
 from overlay.delivery_policy import USUAL, DeliveryPolicy
@@ -26,8 +26,9 @@ class Shown(msgspec.Struct, frozen=True):
     """A record that JSON shows."""
 
     def shown(self) -> dict[str, Any]:
-        """By the names of its fields."""
-        return {name: _shown(getattr(self, name)) for name in self.__struct_fields__}
+        """By the names of its fields, without those that are left out."""
+        named = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: _shown(value) for name, value in named if value is not UNSET}
 
 
 class Answer(Shown, frozen=True):
@@ -283,6 +284,13 @@ class HostedProfile(Answer, frozen=True):
     routing_query: list[str]
 
 
+class Dearest(Answer, frozen=True):
+    """``profiles``: (id, user, seconds of processor time) since the account of the user was
+    full."""
+
+    profiles: list[tuple[str, str, float]]
+
+
 class ProfileAwaited(Answer, frozen=True):
     """Whether a profile is ``gone``, or else the ``warnings`` for its present text."""
 
@@ -413,6 +421,106 @@ class TaxonomyGone(Answer, frozen=True):
     version: int
 
 
+# --- a broker, looked at ----------------------------------------------------------------------
+
+
+class BrokerDump(Answer, frozen=True):
+    matcher: str
+    routing_table: str
+
+
+class TreeRouting(Answer, frozen=True):
+    """How many ``disjuncts`` a routing query has on a tree, and the ``first`` of them."""
+
+    tree: str
+    disjuncts: int
+    first: list[str]
+
+
+class LinkRouting(Answer, frozen=True):
+    """Of each tree on which ``link`` is a child."""
+
+    link: str
+    trees: list[TreeRouting]
+
+
+class NearMiss(Answer, frozen=True):
+    """A ``disjunct`` and the first ``part`` of it that does not hold, with a ``statement`` about
+    that; so many ``more`` fail at the same part."""
+
+    disjunct: str
+    part: str
+    statement: str
+    more: int
+
+
+class TraceLink(Answer, frozen=True, kw_only=True):
+    """Whether a message is ``taken`` for a ``link``.
+
+    If so, the ``bytes`` that cross in a ``format``, ``bytes_whole`` without the
+    ``transformation``, and disjuncts that ``held``; if not, those that ``failed``.
+    """
+
+    link: str
+    taken: bool
+    format: str | UnsetType = UNSET
+    bytes: int | UnsetType = UNSET
+    bytes_whole: int | UnsetType = UNSET
+    transformation: str | UnsetType = UNSET
+    disjuncts: int
+    held: list[str] | UnsetType = UNSET
+    failed: list[NearMiss] | UnsetType = UNSET
+
+
+class TraceStep(Answer, frozen=True, kw_only=True):
+    """What a broker would do with the message, on a ``tree`` of the broker ``root``: the first
+    ``profiles`` of all ``profiles_matched``, and the links to its children; ``no_graph``: why
+    RDF/XML has no graph, where profiles ask for one."""
+
+    broker: str
+    root: str
+    tree: str
+    profiles: list[str]
+    profiles_matched: int
+    no_graph: str | UnsetType = UNSET
+    links: list[TraceLink]
+
+
+class CarriedMessage(Answer, frozen=True):
+    """The arguments to ask the child with, less the source."""
+
+    message: bytes
+    format: str
+    reflects: int
+    pieces: bytes
+
+
+class TransformedBranch(Answer, frozen=True):
+    """The trees of ``roots``, on which the same ``brokers`` are behind the link: how many ``needs``
+    those have, of so many bytes, and the ``query`` of the document reading, () if there is none."""
+
+    roots: list[str]
+    brokers: list[str]
+    needs: int
+    needs_bytes: int
+    has_graph_profiles: bool
+    query: str
+
+
+class LinkTransformation(Answer, frozen=True):
+    """``sent`` over the link: ``messages``, those ``cut``, ``bytes`` and ``bytes_saved``."""
+
+    broker: str
+    link: str
+    transformation: str
+    branches: list[TransformedBranch]
+    sent: dict[str, int]
+
+
+class Observing(Answer, frozen=True):
+    observing: bool = True
+
+
 # --- plans ------------------------------------------------------------------------------------
 
 
@@ -420,6 +528,44 @@ class PlanUsed(Answer, frozen=True):
     """The id of the plan that is in force, "" for none."""
 
     plan: str
+
+
+class MatchedShares(Answer, frozen=True):
+    """Of so many ``messages`` under a plan, how many have ``matched`` something of a partition:
+    (partition, messages); and the mean share of the partitions that one matches, None without
+    messages."""
+
+    messages: float = 0.0
+    matched: list[tuple[int, float]] = []
+    matched_share: float | None = None
+
+
+class PlanShown(Answer, frozen=True, kw_only=True):
+    """The ``text`` of the ``plan`` in force; the shares that brokers have ``measured``; how many
+    profiles were placed by it or otherwise; whether a stored plan cannot be used."""
+
+    plan: str
+    by_content: int | UnsetType = UNSET
+    dont_care: int | UnsetType = UNSET
+    by_location: int | UnsetType = UNSET
+    overflow: int | UnsetType = UNSET
+    unusable_plan: int | UnsetType = UNSET
+    text: bytes
+    measured: MatchedShares
+
+
+class Drift(Answer, frozen=True):
+    """How far a network is from a ``plan``: of its ``profiles`` so many are ``misplaced``, that is
+    not at the plan's broker, and ``near`` insist on another; ``coverage`` and ``imbalance`` of the
+    partitions as they are now; ``moves``: (from, to, profiles)."""
+
+    plan: str
+    profiles: int
+    misplaced: int
+    near: int
+    coverage: float
+    imbalance: float
+    moves: list[tuple[str, str, int]] = []
 
 
 class PlanProgress(Answer, frozen=True):

@@ -401,6 +401,7 @@ class ProfileDearest(Asked, frozen=True, kw_only=True):
     """The ``count`` profiles that have taken most processor time."""
 
     asked_of = "a broker"
+    answer: ClassVar = answers.Dearest
 
     count: Number = 10
 
@@ -413,28 +414,29 @@ class Sync(Asked, frozen=True, kw_only=True):
 
     asked_of = "a broker"
     right = Right.KNOWN
+    answer: ClassVar = answers.Done
 
 
 class Dump(Asked, frozen=True, kw_only=True):
     """The matcher and the routing table."""
 
     asked_of = "a broker"
+    answer: ClassVar = answers.BrokerDump
 
 
 class RoutingShow(Asked, frozen=True, kw_only=True):
     """The routing queries of ``link``, a neighbour."""
 
     asked_of = "a broker"
+    answer: ClassVar = answers.LinkRouting
 
     link: Name
 
 
-class Trace(Asked, frozen=True, kw_only=True):
-    """The children that would get a message and why, and the profiles that match it.
+class MessageTried(Asked, frozen=True, kw_only=True):
+    """``reflects``: 0 is a whole message; ``accepted``: seconds of the epoch."""
 
-    ``reflects``: 0 is a whole message; ``accepted``: seconds of the epoch.
-    """
-
+    verb = ""
     asked_of = "a broker"
 
     source: Name
@@ -445,8 +447,19 @@ class Trace(Asked, frozen=True, kw_only=True):
     pieces: bytes = b""
 
 
-class TraceCarried(Trace, frozen=True, kw_only=True):
+class Trace(MessageTried, frozen=True, kw_only=True):
+    """The children that would get a message and why, and the profiles that match it.
+
+    ``reflects``: 0 is a whole message; ``accepted``: seconds of the epoch.
+    """
+
+    answer: ClassVar = answers.TraceStep
+
+
+class TraceCarried(MessageTried, frozen=True, kw_only=True):
     """The message as ``link``, a child, would get it."""
+
+    answer: ClassVar = answers.CarriedMessage
 
     link: Name
 
@@ -455,6 +468,7 @@ class TransformShow(Asked, frozen=True, kw_only=True):
     """The transformation for ``link``, a neighbour; ``root``: of this broker's tree only."""
 
     asked_of = "a broker"
+    answer: ClassVar = answers.LinkTransformation
 
     link: Name
     root: Name | UnsetType = UNSET
@@ -465,6 +479,7 @@ class Observe(Asked, frozen=True, kw_only=True):
     ``figures``."""
 
     asked_of = "a broker"
+    answer: ClassVar = answers.Observing
 
     kinds: Filter = []
     sources: Filter = []
@@ -491,7 +506,11 @@ class ArchiveRead(Asked, frozen=True, kw_only=True):
 
 class Statistics(Asked, frozen=True, kw_only=True):
     """All figures in short; or a page of the collection ``of``: entries with ``match`` in them,
-    from the number ``first``."""
+    from the number ``first``.
+
+    The answer is a map, as parts tell more than overlay/statistics.py names, of which its records
+    read what they know.
+    """
 
     asked_of = "any process"
 
@@ -792,9 +811,13 @@ class PlanUse(Asked, frozen=True, kw_only=True):
 class PlanShow(Asked, frozen=True, kw_only=True):
     """The plan in force."""
 
+    answer: ClassVar = answers.PlanShown
+
 
 class PlanCensus(Asked, frozen=True, kw_only=True):
     """How many profiles are where ``plan`` has them; absent: the plan in force."""
+
+    answer: ClassVar = answers.Drift
 
     plan: PlanText = b""
 

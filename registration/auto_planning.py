@@ -25,7 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from formats.schema import Schema, SchemaKind
-from overlay.answers import AutoPlan
+from overlay.answers import AutoPlan, Drift
 from overlay.backoff import Backoff
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredValue
@@ -42,7 +42,12 @@ from registration.placement_by_plan import PlanPlacement
 from registration.plan_application import PlanApplication
 from registration.plan_census import PlanCensus
 from registration.plan_questions import PlanFailed, PlanMade, PlanWanted
-from registration.planning.drift import SHARE_GROWN, Drift, Measured, shares_grown
+from registration.planning.drift import (
+    SHARE_GROWN,
+    Measured,
+    reasons_for_another,
+    shares_grown,
+)
 from registration.planning.plan_file import PlanError, plan_id
 
 # -------------------------------------------------------------------------------------------------
@@ -260,7 +265,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
 
     def _counted(self, drift: Drift) -> None:
         plan = self._placement.plan
-        reasons = [] if plan is None else drift.reasons(plan)
+        reasons = [] if plan is None else reasons_for_another(plan, drift)
         if reasons:
             self.happen(None, PlanningEvent.PAYS, f"{self._reason}: {'; '.join(reasons)}")
         else:
@@ -355,7 +360,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
 
     def _measured(self) -> Measured:
         measured = self._shares.measured()
-        return Measured(None, measured["messages"], measured["matched_share"])
+        return Measured(None, measured.messages, measured.matched_share)
 
     # --- steps of the table ---------------------------------------------------------------
 
@@ -381,8 +386,8 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
             self._topology,
             *self._schemas.schemas(),
             self._placement.plan_text,
-            measured["messages"],
-            measured["matched"],
+            measured.messages,
+            measured.matched,
         )
         self.ask_shell(AskPlanner(str(self._asked), wanted))
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from overlay.answers import MatchedShares
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import PartitionsMatched, PlanInForce
 from overlay.link.limits import FRAME_HEADROOM_BYTES
 from overlay.link.part import Part, Taker, takes
-from overlay.link.request_server import Result
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY
@@ -96,16 +96,10 @@ class MeasuredShares(Part):
         now = self._shares.now
         return now if now.plan == plan else _SharesRow(plan, 0.0, [])
 
-    def measured(self) -> Result:
-        """``messages`` that were accepted; ``matched``: (partition, how many of them matched
-        something of it); ``matched_share``: the mean share of the partitions that a message
-        matches (None: no messages yet)."""
+    def measured(self) -> MatchedShares:
         now = self._of_plan(self._placement.plan_id)
         if not now.messages:
-            return {"messages": 0.0, "matched": [], "matched_share": None}
+            return MatchedShares()
         total = sum(count for _, count in now.matched)
-        return {
-            "messages": now.messages,
-            "matched": now.matched,
-            "matched_share": total / now.messages / self._placement.partitions,
-        }
+        share = total / now.messages / self._placement.partitions
+        return MatchedShares(now.messages, now.matched, share)

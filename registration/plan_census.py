@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
+from overlay.answers import Drift
 from overlay.link.arrival import Arrival
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result
+from overlay.link.request_server import RequestRefused
 from registration.catalog import Catalog
-from registration.planning.drift import Drift, drift_result
 from registration.planning.plan import Plan
 from registration.planning.plan_drift import DriftCount, PlacedProfile
-from registration.planning.plan_file import plan_id
 
 SLICE_PROFILES = 500
 WAITING_MAX = 8
 HERE = -1
 
-Answer = Callable[[int, str, Result], None]
+Answer = Callable[[int, str, Drift], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,7 @@ class PlanCensus(Part):
         """Begin one; RequestRefused when too many wait."""
         if len(self._waiting) >= WAITING_MAX:
             raise RequestRefused("busy", f"{WAITING_MAX} others are counting already")
-
-        def tell(drift: Drift) -> None:
-            self._answer(connection, request, drift_result(plan_id(plan), drift))
-
-        self.count(plan, tell, connection)
+        self.count(plan, partial(self._answer, connection, request), connection)
 
     def count(self, plan: Plan, tell: Callable[[Drift], None], connection: int = HERE) -> None:
         """Begin one, and ``tell`` what it comes to, unless the connection is gone by then."""

@@ -14,13 +14,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import UNSET
 
 from overlay import verbs
-from overlay.answers import AutoPlan, PlanProgress, PlanUsed
+from overlay.answers import AutoPlan, PlanProgress, PlanShown, PlanUsed
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Result, Verb
+from overlay.link.request_server import RequestRefused, Verb
 from registration.auto_planning import AutoPlanning
 from registration.measured_shares import MeasuredShares
 from registration.placement_by_plan import PlanPlacement
@@ -61,18 +63,16 @@ class PlanRequests(Part):
         text = asked.plan
         return PlanUsed(self._auto.use(text))
 
-    def _show(self, connection: int, request: Request, asked: verbs.PlanShow) -> Result:
-        measured = self._shares.measured()
-        statistics = self._placement.statistics()
-        return {**statistics, "text": self._placement.plan_text, "measured": measured}
+    def _show(self, connection: int, request: Request, asked: verbs.PlanShow) -> PlanShown:
+        facts: dict[str, Any] = self._placement.statistics()
+        return PlanShown(**facts, text=self._placement.plan_text, measured=self._shares.measured())
 
-    def _count(self, connection: int, request: Request, asked: verbs.PlanCensus) -> Result | None:
+    def _count(self, connection: int, request: Request, asked: verbs.PlanCensus) -> None:
         """``plan``: the text of a plan, absent: the one in force."""
         text = asked.plan or self._placement.plan_text
         if not text:
             raise _no_plan()
         self._census.ask(connection, request.request, self._placement.plan_of(text))
-        return None
 
     def _apply(self, connection: int, request: Request, asked: verbs.PlanApply) -> PlanProgress:
         """``rate``: moves that begin in a second; ``at_once``: that are under way."""

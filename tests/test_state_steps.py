@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
@@ -27,6 +26,7 @@ from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.shape.shape_stages import ShapeStage, ShapeStages, StageEvent
 from onyx.broker.shape.tree_versions import TreeEvent, TreeVersions
 from onyx.broker.users.user_parts import BURST_SECONDS, AccountEvent, UserBudgets
+from overlay.answers import Drift
 from overlay.link.events import PlannerAnswered, Put, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -65,7 +65,6 @@ from registration.moves import Move, MoveEvent, Moves
 from registration.placement_by_plan import PlanPlacement
 from registration.plan_census import PlanCensus
 from registration.plan_questions import PlanFailed, PlanMade
-from registration.planning.drift import Drift
 from registration.rehosting import Rehosting
 from registration.released_keys import ReleasedKeys
 from registration.shape_changes import ShapeChanges, ShapeEvent
@@ -612,12 +611,12 @@ class PlanningByItself(World):
         network.wait(1_000)
         machine = self.machine = network.core._planning
         machine._census = mock.create_autospec(PlanCensus, instance=True)  # takes its time
-        self.good = Drift(profiles=8, misplaced=0, near=0, coverage=1.0, imbalance=1.0)
+        self.good = Drift("", profiles=8, misplaced=0, near=0, coverage=1.0, imbalance=1.0)
         self.causes = {
             PlanningEvent.DUE: self.be_due,
             PlanningEvent.DRIFTED: self.drift,
             PlanningEvent.GOOD: lambda: machine._counted(self.good),
-            PlanningEvent.PAYS: lambda: machine._counted(replace(self.good, coverage=0.0)),
+            PlanningEvent.PAYS: lambda: machine._counted(structs.replace(self.good, coverage=0.0)),
             PlanningEvent.MADE: lambda: self.answer(PlanMade(machine._placement.plan_text, 1.0)),
             PlanningEvent.FAILED: lambda: self.answer(PlanFailed("no Java")),
             PlanningEvent.STOPPED: lambda: network.ask("plan.use", plan=b""),

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import msgspec
 
 from overlay import verbs
-from overlay.answers import Shown, as_shown, line_of
+from overlay.answers import Shown, as_shown
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "verbs.md"
 HEAD = """\
@@ -97,8 +97,17 @@ def _renamed(wire: str, name: str) -> str:
 
 def _records() -> Iterator[type[Shown]]:
     found = {kind.answer for kind in verbs.TABLE if kind.answer is not dict}
-    found |= {line_of(kind) for kind in found}
+    while more := {part for kind in found for part in _parts(kind)} - found:
+        found |= more
     return iter(sorted(found, key=lambda kind: kind.__name__))
+
+
+def _parts(kind: type[Shown]) -> Iterator[type[Shown]]:
+    hints: list[Any] = [field.type for field in msgspec.structs.fields(kind)]
+    for hint in hints:
+        hints += get_args(hint)
+        if isinstance(hint, type) and issubclass(hint, Shown):
+            yield hint
 
 
 def _text(said: str | None) -> str:

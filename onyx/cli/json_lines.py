@@ -108,20 +108,11 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         ),
     ),
     "trace": (
-        _line(
-            "TraceStep",
-            "broker links:list[Any]",
-            "What a broker would do with the message.",
-            more=True,
-        ),
+        as_shown(answers.TraceStep),
         _line("TracePublished", "published:bool number:int said"),
     ),
     "transform show": (
-        _line(
-            "LinkTransformation",
-            "broker link transformation branches:list[Any] profiles:dict[str,Any]",
-            more=True,
-        ),
+        _line("Transformed", "profiles:dict[str,Any]", of=as_shown(answers.LinkTransformation)),
     ),
     "profile add": _ADDED,
     "profile update": _ADDED,

@@ -11,7 +11,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from html import escape
 from importlib import import_module, util
 from math import isinf
@@ -32,10 +31,10 @@ from onyx.errors import EXIT_BUSY, EXIT_DATA, EXIT_OK, UnwritableOutput, UsageEr
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.schema_path import load_schema
 from overlay import verbs
-from overlay.answers import AutoPlan, PlanProgress, PlanUsed
+from overlay.answers import AutoPlan, Drift, PlanProgress, PlanUsed
 from overlay.statistics import BrokerStatistics
 from overlay.topology import load_topology
-from registration.planning.drift import Drift, Measured, drift_of
+from registration.planning.drift import Measured, reasons_for_another
 from registration.planning.plan import Placer, Plan, Rule
 from registration.planning.plan_file import from_json, plan_id, to_json
 from registration.planning.planner import (
@@ -135,7 +134,7 @@ def run_apply(arguments: argparse.Namespace) -> int:
         text = read_plan_text(arguments.plan)
         load_plan(arguments.plan)  # what is wrong with it is better said here
     if arguments.dry_run:
-        drift = drift_of(dict(ask(arguments, verbs.PlanCensus(plan=text))))
+        drift = ask(arguments, verbs.PlanCensus(plan=text))
         return _print_drift_of_plan(drift, as_json=arguments.json)
     return _print_outcome(trio.run(_apply, arguments, text), arguments)
 
@@ -167,14 +166,13 @@ def run_auto(arguments: argparse.Namespace) -> None:
 
 
 def _print_drift_of_plan(drift: Drift, *, as_json: bool) -> int:
-    moves = sorted(drift.moves.items())
     if as_json:
-        pairs = [{"from": old, "to": new, "profiles": count} for (old, new), count in moves]
+        pairs = [{"from": old, "to": new, "profiles": count} for old, new, count in drift.moves]
         print_json({"profiles": drift.profiles, "would_move": drift.misplaced, "moves": pairs})
         return EXIT_OK
     print(f"{drift.misplaced:,} of {drift.profiles:,} profiles would move")
-    if moves:
-        print(table(("FROM", "TO", "PROFILES"), [(*pair, count) for pair, count in moves]))
+    if drift.moves:
+        print(table(("FROM", "TO", "PROFILES"), drift.moves))
     return EXIT_OK
 
 
@@ -449,9 +447,8 @@ def run_status(arguments: argparse.Namespace) -> None:
         print(line)
 
 
-def _print_drift(plan: Plan, drift: Drift) -> None:
+def _print_drift(plan: Plan, drift: Drift, measured: Measured) -> None:
     facts = plan.facts
-    measured = drift.measured
     rows = [
         ("profiles", f"{facts.load:,.0f}", f"{drift.profiles:,}"),
         ("coverage", f"{facts.coverage:.2%}", f"{drift.coverage:.2%}"),
@@ -471,7 +468,7 @@ def _print_drift(plan: Plan, drift: Drift) -> None:
     ]
     print(f"plan {plan_id(plan)} of {plan.topology}")
     print(table(("", "PLAN", "NOW"), rows))
-    reasons = drift.reasons(plan)
+    reasons = reasons_for_another(plan, drift, measured)
     for reason in reasons:
         print(f"a new plan pays: {reason}")
     if not reasons:
@@ -484,14 +481,14 @@ def _percent(share: float | None) -> str:
 
 async def _look(
     arguments: argparse.Namespace,
-) -> tuple[tuple[Plan, Drift] | None, PlanProgress, AutoPlan]:
+) -> tuple[tuple[Plan, Drift, Measured] | None, PlanProgress, AutoPlan]:
     async with RegistrationClient(registration_address(arguments)) as registration:
         plan = await _plan_in_force(registration)
-        measured = None if plan is None else (plan, await _measure(registration))
+        measured = None if plan is None else (plan, *await _measure(registration))
         return measured, await registration.plan_progress(), await registration.auto_plan()
 
 
-async def _measure(registration: RegistrationClient) -> Drift:
+async def _measure(registration: RegistrationClient) -> tuple[Drift, Measured]:
     drift = await registration.census()
     messages, matched_share = await registration.matched_share()
     brokers = await registration.brokers()
@@ -502,7 +499,7 @@ async def _measure(registration: RegistrationClient) -> Drift:
             published += data.published
             matched += data.matched_here
     share = matched / published / len(brokers) if published else None
-    return replace(drift, measured=Measured(share, messages, matched_share))
+    return drift, Measured(share, messages, matched_share)
 
 
 async def _plan_in_force(registration: RegistrationClient) -> Plan | None:
@@ -510,7 +507,7 @@ async def _plan_in_force(registration: RegistrationClient) -> Plan | None:
     return from_json(text, "the plan in force") if text else None
 
 
-def _drift_facts(plan: Plan, drift: Drift) -> dict[str, object]:
+def _drift_facts(plan: Plan, drift: Drift, measured: Measured) -> dict[str, object]:
     return {
         "plan": plan_id(plan),
         "profiles": drift.profiles,
@@ -520,12 +517,12 @@ def _drift_facts(plan: Plan, drift: Drift) -> dict[str, object]:
         "planned_coverage": round(plan.facts.coverage, 6),
         "largest_over_mean": round(drift.imbalance, 4),
         "planned_largest_over_mean": round(plan.facts.imbalance, 4),
-        "messages": round(drift.measured.messages),
-        "matched_share": drift.measured.matched_share,
+        "messages": round(measured.messages),
+        "matched_share": measured.matched_share,
         "predicted_matched_share": plan.facts.matched_share,
-        "brokers_share": drift.measured.brokers_share,
+        "brokers_share": measured.brokers_share,
         "predicted_brokers_share": plan.facts.brokers_share,
-        "new_plan_pays": drift.reasons(plan),
+        "new_plan_pays": reasons_for_another(plan, drift, measured),
     }
 
 
@@ -581,7 +578,7 @@ async def _compare_with_network(
         if old is None:
             raise UsageError(NO_PLAN)
         drift = await registration.census(read_plan_text(arguments.new))
-    moves = Counter(drift.moves)
+    moves = Counter({(a, b): count for a, b, count in drift.moves})
     moves["", ""] = drift.profiles - moves.total()  # at home
     return old, moves
 

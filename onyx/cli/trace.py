@@ -14,9 +14,10 @@ from onyx.cli.values import add_media_type_argument, counted, first_of, print_js
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
-from onyx.message_way import Answer, way_of
+from onyx.message_way import way_of
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
+from overlay.answers import TraceLink, TraceStep
 from yfilter.graph.said_paths import said_disjunct
 
 DETAILS = f"""\
@@ -52,10 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = None if arguments.dry_run else trio.run(_publish, arguments, message, media_type)
     if arguments.json:
         for answer in answers.values():
-            print_json(answer)
+            print_json(answer.shown())
     else:
         root = next(iter(answers))
-        tree = answers[root]["tree"]
+        tree = answers[root].tree
         size = f"{len(message):,} bytes as {publish_format(media_type)}"
         print(f"message of {arguments.source}, {size}, on the tree {tree}")
         print("\n".join(_tree(answers, root, len(message), "", "")))
@@ -70,12 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _trace(
     arguments: argparse.Namespace, message: bytes, media_type: str
-) -> dict[str, Answer]:
+) -> dict[str, TraceStep]:
     async with RegistrationClient(registration_address(arguments)) as registration:
         addresses = await registration.brokers()
         source = await registration.source(arguments.source)
 
-    async def ask(broker: str, asked: verbs.Asked) -> Answer:
+    async def ask(broker: str, asked: verbs.Asked) -> Any:
         async with NetworkClient(addresses[broker]) as client:
             return await client.ask(asked)
 
@@ -88,40 +89,42 @@ async def _publish(arguments: argparse.Namespace, message: bytes, media_type: st
 
 
 def _tree(
-    answers: Mapping[str, Answer], broker: str, size: int, branch: str, trunk: str
+    answers: Mapping[str, TraceStep], broker: str, size: int, branch: str, trunk: str
 ) -> Iterator[str]:
     """A broker, what it says of its links, and the brokers behind those."""
     answer = answers[broker]
     yield f"{branch}{broker}{_profiles(answer)}"
-    for link in answer["links"]:
-        last = link is answer["links"][-1]
+    for link in answer.links:
+        last = link is answer.links[-1]
         here, below = ("└── ", "    ") if last else ("├── ", "│   ")
         inner = trunk + below + "    "
-        if not link["taken"]:
-            yield f"{trunk}{here}{link['link']}: not taken, {_count(link['disjuncts'])}"
-            for failed in link["failed"]:
-                yield f"{inner}{said_disjunct(failed['disjunct'])}"
-                more = f", as do {failed['more']:,} more" if failed["more"] else ""
-                yield f"{inner}    fails at {said_disjunct(failed['part'])}{more}"
+        if not link.taken:
+            yield f"{trunk}{here}{link.link}: not taken, {_count(link.disjuncts)}"
+            for failed in link.failed or ():
+                yield f"{inner}{said_disjunct(failed.disjunct)}"
+                more = f", as do {failed.more:,} more" if failed.more else ""
+                yield f"{inner}    fails at {said_disjunct(failed.part)}{more}"
             continue
         for number, line in enumerate(
-            _tree(answers, link["link"], link["bytes"], trunk + here, trunk + below)
+            _tree(answers, link.link, link.bytes or 0, trunk + here, trunk + below)
         ):
             yield line
             if number == 0:
-                yield f"{inner}{size:,} -> {link['bytes']:,} bytes as {link['format']}{_cut(link)}"
-                yield from (f"{inner}because of {said_disjunct(held)}" for held in link["held"][:1])
+                yield f"{inner}{size:,} -> {link.bytes:,} bytes as {link.format}{_cut(link)}"
+                yield from (
+                    f"{inner}because of {said_disjunct(held)}" for held in (link.held or [])[:1]
+                )
 
 
-def _cut(link: Answer) -> str:
-    if link["bytes"] == link["bytes_whole"]:
+def _cut(link: TraceLink) -> str:
+    if link.bytes == link.bytes_whole:
         return ""
-    return f", cut from {link['bytes_whole']:,} ({link['transformation']})"
+    return f", cut from {link.bytes_whole:,} ({link.transformation})"
 
 
-def _profiles(answer: Answer) -> str:
-    matched, no_graph = answer["profiles_matched"], answer.get("no_graph", "")
-    delivers = f"  delivers to {first_of(answer['profiles'], matched)}" if matched else ""
+def _profiles(answer: TraceStep) -> str:
+    matched, no_graph = answer.profiles_matched, answer.no_graph
+    delivers = f"  delivers to {first_of(answer.profiles, matched)}" if matched else ""
     return delivers + (f"  it means no graph: {no_graph}" if no_graph else "")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import trio
 
@@ -14,6 +13,7 @@ from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.errors import UsageError
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
+from overlay.answers import LinkTransformation
 from overlay.toml_table import did_you_mean, quote
 
 EXAMPLES = """\
@@ -30,9 +30,6 @@ was started. Graphs are never cut, and for a graph profile an RDF/XML document i
 A link cuts its messages when the topology says transformation = "projection" for it, or "full":
 then parts of return clauses are computed on the way, too, where that makes messages smaller.
 {NETWORK_HELP}"""
-
-
-Answer = Mapping[str, Any]
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -58,12 +55,14 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> None:
     answer, profiles = trio.run(_collect, arguments)
     if arguments.json:
-        print_json({**answer, "profiles": profiles})
+        print_json({**answer.shown(), "profiles": profiles})
     else:
         print("\n".join(_lines(answer, profiles)))
 
 
-async def _collect(arguments: argparse.Namespace) -> tuple[Answer, Mapping[str, list[str]]]:
+async def _collect(
+    arguments: argparse.Namespace,
+) -> tuple[LinkTransformation, Mapping[str, list[str]]]:
     """What the sending broker says, and the profiles of every broker behind the link."""
     sender, colon, link = arguments.link.partition(":")
     if not colon:
@@ -75,7 +74,7 @@ async def _collect(arguments: argparse.Namespace) -> tuple[Answer, Mapping[str, 
     asked = verbs.TransformShow(link=link, root=verbs.given(arguments.root))
     async with NetworkClient(brokers[sender]) as client:
         answer = await client.ask(asked)
-    behind = {broker for branch in answer["branches"] for broker in branch["brokers"]}
+    behind = {broker for branch in answer.branches for broker in branch.brokers}
     profiles = {}
     for broker in sorted(behind):
         async with NetworkClient(brokers[broker]) as client:
@@ -83,26 +82,26 @@ async def _collect(arguments: argparse.Namespace) -> tuple[Answer, Mapping[str, 
     return answer, profiles
 
 
-def _lines(answer: Answer, profiles: Mapping[str, list[str]]) -> Iterator[str]:
-    yield f"{answer['broker']} -> {answer['link']}: transformation is {answer['transformation']}"
-    sent = answer["sent"]
+def _lines(answer: LinkTransformation, profiles: Mapping[str, list[str]]) -> Iterator[str]:
+    yield f"{answer.broker} -> {answer.link}: transformation is {answer.transformation}"
+    sent = answer.sent
     if sent.get("messages"):
         saved, whole = sent.get("bytes_saved", 0), sent["bytes"] + sent.get("bytes_saved", 0)
         yield (
             f"{counted(sent['messages'], 'message')} in {counted(sent['bytes'], 'byte')}, "
             f"{sent.get('cut', 0):,} of them cut; about {saved:,} bytes saved, {saved / whole:.0%}"
         )
-    if not answer["branches"]:
+    if not answer.branches:
         yield "no open tree goes over it in this direction"
-    for branch in answer["branches"]:
+    for branch in answer.branches:
         yield ""
-        yield f"trees of {', '.join(branch['roots'])}: {counted(branch['needs'], 'need')}"
-        for broker in branch["brokers"]:
+        yield f"trees of {', '.join(branch.roots)}: {counted(branch.needs, 'need')}"
+        for broker in branch.brokers:
             yield f"  {broker}: {_named(profiles[broker])}"
-        if branch["has_graph_profiles"]:
+        if branch.has_graph_profiles:
             yield "  graph profiles: graphs and RDF/XML documents whole, where their patterns match"
-        if branch["query"] != "()" or not branch["has_graph_profiles"]:
-            yield from (f"  {line}" for line in branch["query"].splitlines())
+        if branch.query != "()" or not branch.has_graph_profiles:
+            yield from (f"  {line}" for line in branch.query.splitlines())
 
 
 def _named(profiles: list[str]) -> str:

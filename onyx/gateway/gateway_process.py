@@ -50,11 +50,11 @@ from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
 from onyx.logs import configure_logging, use_logs
-from onyx.message_way import Answer, way_of
-from onyx.registration_client import RegistrationClient, Result
+from onyx.message_way import way_of
+from onyx.registration_client import RegistrationClient
 from onyx.release import who
 from overlay import verbs
-from overlay.answers import Letter, Letters, Shape
+from overlay.answers import Letter, Letters, Shape, TraceLink, TraceStep
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
@@ -244,7 +244,7 @@ class TracePicture:
     height: int = 0
 
     @staticmethod
-    def of(answers: Mapping[str, Answer]) -> TracePicture:
+    def of(answers: Mapping[str, TraceStep]) -> TracePicture:
         picture = TracePicture()
         root = next(iter(answers))
         picture._place(answers, root, 0)
@@ -252,11 +252,11 @@ class TracePicture:
         picture.height += MARGIN
         return picture
 
-    def _place(self, answers: Mapping[str, Answer], broker: str, depth: int) -> dict[str, Any]:
+    def _place(self, answers: Mapping[str, TraceStep], broker: str, depth: int) -> dict[str, Any]:
         """A broker in the middle of those below it."""
         answer = answers.get(broker)
-        links = [] if answer is None else answer["links"]
-        placed = [(link, self._place(answers, link["link"], depth + 1)) for link in links]
+        links = [] if answer is None else answer.links
+        placed = [(link, self._place(answers, link.link, depth + 1)) for link in links]
         if placed:
             y = (placed[0][1]["y"] + placed[-1][1]["y"]) // 2
         else:
@@ -267,15 +267,15 @@ class TracePicture:
             "x": MARGIN + depth * COLUMN,
             "y": y,
             "reached": answer is not None,
-            "matched": 0 if answer is None else answer["profiles_matched"],
-            "profiles": [] if answer is None else answer["profiles"][:20],
+            "matched": 0 if answer is None else answer.profiles_matched,
+            "profiles": [] if answer is None else answer.profiles[:20],
         }
         self.brokers.append(own)
         self.links += [_link(own, link, child) for link, child in placed]
         return own
 
 
-def _link(parent: dict[str, Any], link: Mapping[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+def _link(parent: dict[str, Any], link: TraceLink, child: dict[str, Any]) -> dict[str, Any]:
     x1, y1 = parent["x"] + CARD_WIDTH, parent["y"] + CARD_HEIGHT // 2
     x2, y2 = child["x"], child["y"] + CARD_HEIGHT // 2
     middle = (x1 + x2) // 2
@@ -284,20 +284,19 @@ def _link(parent: dict[str, Any], link: Mapping[str, Any], child: dict[str, Any]
         "x": middle,
         "y": (y1 + y2) // 2,
         "ends": f"{parent['id']} → {child['id']}",
-        "taken": link["taken"],
-        "disjuncts": link["disjuncts"],
+        "taken": link.taken,
+        "disjuncts": link.disjuncts,
     }
-    if link["taken"]:
-        is_cut = link["bytes"] != link["bytes_whole"]
-        note = f"{link['bytes']:,} bytes as {link['format']}"
-        cut = f", cut from {link['bytes_whole']:,}" if is_cut else ""
-        why = [said_disjunct(held) for held in link["held"][:1]]
+    if link.taken:
+        note = f"{link.bytes:,} bytes as {link.format}"
+        cut = f", cut from {link.bytes_whole:,}" if link.bytes != link.bytes_whole else ""
+        why = [said_disjunct(held) for held in (link.held or [])[:1]]
         return {**found, "note": f"{note}{cut}", "why": why}
     failed = [
-        f"{said_disjunct(each['disjunct'])} fails at {said_disjunct(each['part'])}"
-        for each in link["failed"][:3]
+        f"{said_disjunct(each.disjunct)} fails at {said_disjunct(each.part)}"
+        for each in (link.failed or [])[:3]
     ]
-    note = "not taken" if link["disjuncts"] else "nobody asks"
+    note = "not taken" if link.disjuncts else "nobody asks"
     return {**found, "note": note, "why": failed}
 
 
@@ -421,7 +420,7 @@ async def draw_trace(call: Call) -> Context:
     addresses = await call.session.client.brokers()
     source = await call.session.client.source(call.text("source"))
 
-    async def ask(broker: str, asked: verbs.Asked) -> Result:
+    async def ask(broker: str, asked: verbs.Asked) -> Any:
         return await call.session.ask(addresses[broker], asked)
 
     message, media_type = call.message()

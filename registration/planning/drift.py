@@ -7,11 +7,10 @@ asks the registration service for it loads no planner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from overlay.link.request_server import Result
+from overlay.answers import Drift
 
 if TYPE_CHECKING:
     from registration.planning.plan import Plan
@@ -34,34 +33,23 @@ class Measured:
     matched_share: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """``profiles``, of which ``misplaced`` are not at the plan's broker and ``near`` insist on
-    another; ``coverage`` and ``imbalance`` (of the partitions) as they are now; ``moves``: how many
-    would go from which broker to which; ``measured``: how messages match."""
+UNMEASURED = Measured()
 
-    profiles: int
-    misplaced: int
-    near: int
-    coverage: float
-    imbalance: float
-    moves: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    measured: Measured = field(default_factory=Measured)
 
-    def reasons(self, plan: Plan) -> list[str]:
-        """Why a new plan pays; none if it does not."""
-        found = []
-        if self.coverage < plan.facts.coverage - COVERAGE_LOST:
-            found.append(
-                f"the patterns cover {self.coverage:.1%} of the profiles, "
-                f"{plan.facts.coverage:.1%} when the plan was made"
-            )
-        if self.imbalance > plan.facts.imbalance + IMBALANCE_GROWN:
-            found.append(
-                f"the largest partition has {self.imbalance:.2f} times the mean, "
-                f"{plan.facts.imbalance:.2f} when the plan was made"
-            )
-        return found + shares_grown(self.measured, plan)
+def reasons_for_another(plan: Plan, drift: Drift, measured: Measured = UNMEASURED) -> list[str]:
+    """Why a new plan pays; none if it does not."""
+    found = []
+    if drift.coverage < plan.facts.coverage - COVERAGE_LOST:
+        found.append(
+            f"the patterns cover {drift.coverage:.1%} of the profiles, "
+            f"{plan.facts.coverage:.1%} when the plan was made"
+        )
+    if drift.imbalance > plan.facts.imbalance + IMBALANCE_GROWN:
+        found.append(
+            f"the largest partition has {drift.imbalance:.2f} times the mean, "
+            f"{plan.facts.imbalance:.2f} when the plan was made"
+        )
+    return found + shares_grown(measured, plan)
 
 
 def shares_grown(measured: Measured, plan: Plan) -> list[str]:
@@ -70,30 +58,6 @@ def shares_grown(measured: Measured, plan: Plan) -> list[str]:
     if measured.messages >= MESSAGES_LEAST:
         found += _grown("in", measured.matched_share, facts.matched_share, "partitions")
     return found + _grown("at", measured.brokers_share, facts.brokers_share, "brokers")
-
-
-def drift_result(plan: str, drift: Drift) -> Result:
-    """A drift as a response carries it; ``drift_of`` is the way back."""
-    return {
-        "plan": plan,
-        "profiles": drift.profiles,
-        "misplaced": drift.misplaced,
-        "near": drift.near,
-        "coverage": drift.coverage,
-        "imbalance": drift.imbalance,
-        "moves": [[old, new, count] for (old, new), count in sorted(drift.moves.items())],
-    }
-
-
-def drift_of(result: Result) -> Drift:
-    return Drift(
-        profiles=result["profiles"],
-        misplaced=result["misplaced"],
-        near=result["near"],
-        coverage=result["coverage"],
-        imbalance=result["imbalance"],
-        moves={(old, new): count for old, new, count in result["moves"]},
-    )
 
 
 def _grown(where: str, share: float | None, predicted: float, of: str) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from registration.planning.drift import Drift
+from overlay.answers import Drift
 from registration.planning.plan import Placement, Placer, Plan
+from registration.planning.plan_file import plan_id
 from yfilter.errors import ProfileRefused
 
 
@@ -46,12 +47,13 @@ class DriftCount:
         total = self._loads.total()
         largest = max(self._loads.values(), default=0)
         return Drift(
+            plan=plan_id(self._placer.plan),
             profiles=total,
             misplaced=self._moves.total(),
             near=self._near,
             coverage=self._covered / total if total else 1.0,
             imbalance=largest * self._placer.plan.partitions / total if total else 1.0,
-            moves=dict(self._moves),
+            moves=[(*pair, count) for pair, count in sorted(self._moves.items())],
         )
 
 

@@ -22,12 +22,13 @@ from formats import DecodeError, MessageRefused
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.packing.parcel import Parcel
 from overlay import verbs
+from overlay.answers import Observing
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.events import CalledLater, CallLater
 from overlay.link.frames import Observed, Request
 from overlay.link.part import Hearer, Part, hears
-from overlay.link.request_server import Result, Verb
+from overlay.link.request_server import Verb
 from overlay.link.slices import SLICE_SECONDS
 from overlay.statistics import Figures
 from yfilter.engine.match_limits import MatchLimits
@@ -111,7 +112,7 @@ class Observers(Part):
     def events(self) -> Iterable[Hearer]:
         yield hears(CalledLater, self._called_later)
 
-    def _observe(self, connection: int, request: Request, asked: verbs.Observe) -> Result:
+    def _observe(self, connection: int, request: Request, asked: verbs.Observe) -> Observing:
         """``kinds``, ``sources``, ``links``, ``profiles`` and a ``path`` say what is wanted, and
         ``events_max`` how much of it a second; what is not said is all.  Or ``figures``.  The
         last request counts."""
@@ -122,7 +123,7 @@ class Observers(Part):
             self._for_figures.add(connection)
             self._told = None
             self._tell_figures()
-        return {"observing": True}
+        return Observing()
 
     def gone(self, arrival: Arrival) -> None:
         self.connections.pop(arrival.connection, None)

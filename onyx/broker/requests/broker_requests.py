@@ -35,7 +35,6 @@ from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.principal import Principal
 from overlay.link.request_server import (
     RequestRefused,
-    Result,
     Verb,
     check_length,
 )
@@ -210,27 +209,24 @@ class BrokerRequests(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _sync(self, connection: int, request: Request, asked: verbs.Sync) -> Result:
+    def _sync(self, connection: int, request: Request, asked: verbs.Sync) -> answers.Done:
         """The answer itself says it: all that came before on this connection is on disk."""
-        return {}
+        return answers.Done()
 
-    def _dump(self, connection: int, request: Request, asked: verbs.Dump) -> Result:
-        return {
-            "matcher": self._query.matcher.dump(),
-            "routing_table": self._query.table.dump(),
-        }
+    def _dump(self, connection: int, request: Request, asked: verbs.Dump) -> answers.BrokerDump:
+        return answers.BrokerDump(self._query.matcher.dump(), self._query.table.dump())
 
-    def _show_routing(self, connection: int, request: Request, asked: verbs.RoutingShow) -> Result:
-        """``link``: a neighbour.  Of each tree on which it is a child here how many ``disjuncts``
-        its routing query has, and the first ROUTING_SHOWN of them."""
+    def _show_routing(
+        self, connection: int, request: Request, asked: verbs.RoutingShow
+    ) -> answers.LinkRouting:
         link = asked.link
         trees = []
         for tree in sorted(self._query.table.roots):
             if self._query.table.behind(tree, link) is not None:
                 wanted = self._query.table.wanted(tree, link)
                 first = [str(each) for each in islice(wanted, ROUTING_SHOWN)]
-                trees.append({"tree": tree, "disjuncts": len(wanted), "first": first})
-        return {"link": link, "trees": trees}
+                trees.append(answers.TreeRouting(tree, len(wanted), first))
+        return answers.LinkRouting(link, trees)
 
     def _list_profiles(
         self, connection: int, request: Request, asked: verbs.HostedList

@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import islice
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import astuple
 
-from formats import ElementStream, MessageRefused, WireFormat, trained_version
+from formats import ElementStream, WireFormat, trained_version
 from onyx.broker.messages.data_plane import DataPlane, urgent_of
 from onyx.broker.messages.message_parts import MessageParts
 from onyx.broker.messages.observers import Observers
@@ -37,7 +38,7 @@ from onyx.broker.shape.shape_parts import ShapeParts
 from onyx.broker.shape.shape_stages import ShapeStages
 from onyx.broker.users.policy_changes import PolicyChanges
 from onyx.broker.users.user_parts import UserParts
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.delivery_policy import USUAL
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
@@ -59,7 +60,6 @@ from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.portions import PORTION_BYTES, PORTION_TEXTS
 from overlay.link.request_server import (
     RequestRefused,
-    Result,
     Verb,
 )
 from overlay.link.stored_rows import StoredRows
@@ -90,7 +90,7 @@ class DryRun:
 
     parcel: Parcel
     decisions: list[Match]
-    sizes: Mapping[str, Mapping[str, object]]
+    sizes: Mapping[str, dict[str, Any]]
 
 
 class DryRuns:
@@ -113,7 +113,7 @@ class DryRuns:
         found = self._matcher.match(parcel.readings, root=parcel.root)
         decisions = list(self._transformation.taking_part(parcel, found, Counter()))
         links, left = urgent_of(decisions)
-        sizes: dict[str, dict[str, object]] = {}
+        sizes: dict[str, dict[str, Any]] = {}
         for link, cut in self._transformation.cuts(parcel, links, left).items():
             packing = self._formats.packing_for(cut.parcel, link)
             sizes[link] = {
@@ -465,10 +465,8 @@ def why_taken(
 
 def why_not(
     wanted: Collection[Conjunction], message: ElementStream | Readings, text: str
-) -> list[Mapping[str, object]]:
-    """The nearest misses: ``disjunct``, the first ``part`` of it that does not hold (of the graph
-    reading a whole path), a
-    ``statement`` about that, and how many ``more`` of those looked at fail at the same part."""
+) -> list[answers.NearMiss]:
+    """Of those that are looked at; the part of a graph reading is a whole path."""
     matcher = Matcher(MatchLimits(lazy_bytes_max=4096))
     near = _closest(wanted, text, NEAR)
     failures = [(disjunct, _failure(matcher, disjunct, message)) for disjunct in near]
@@ -478,12 +476,7 @@ def why_not(
     for disjunct, failure in misses:
         by_part.setdefault(failure.text, []).append((disjunct, failure))
     return [
-        {
-            "disjunct": same[0][0].text,
-            "part": part,
-            "statement": same[0][1].statement,
-            "more": len(same) - 1,
-        }
+        answers.NearMiss(same[0][0].text, part, same[0][1].statement, len(same) - 1)
         for part, same in islice(by_part.items(), SHOWN)
     ]
 
@@ -562,7 +555,7 @@ class MessageTrace(Part):
     def take_limits(self, limits: Limits) -> None:
         self._dry.published.hold_to(limits.message)
 
-    def _trace(self, connection: int, request: Request, asked: verbs.Trace) -> Result:
+    def _trace(self, connection: int, request: Request, asked: verbs.Trace) -> answers.TraceStep:
         """Who of the children would get the message and why, and the profiles here that match."""
         message = self._message(asked)
         tree = message.root
@@ -572,38 +565,37 @@ class MessageTrace(Part):
         local = sorted(
             match.profile_id for match in run.decisions if isinstance(match, ProfileMatch)
         )
-        return {
-            "broker": self._control.identity,
-            "root": root_of(tree),
-            "tree": tree,
-            "profiles": local[:PROFILES_SHOWN],
-            "profiles_matched": len(local),
-            **_said_of_graph(run.parcel.no_graph),
-            "links": [
-                {
-                    "link": child,
-                    "taken": child in taken,
+        refusal = run.parcel.no_graph
+        return answers.TraceStep(
+            broker=self._control.identity,
+            root=root_of(tree),
+            tree=tree,
+            profiles=local[:PROFILES_SHOWN],
+            profiles_matched=len(local),
+            no_graph=UNSET if refusal is None else str(refusal),
+            links=[
+                answers.TraceLink(
+                    link=child,
+                    taken=child in taken,
                     **run.sizes.get(child, {}),
                     **self._reason(tree, child, child in taken, run.parcel.readings, text),
-                }
+                )
                 for child in self._control.children(tree)
             ],
-        }
+        )
 
-    def _carried(self, connection: int, request: Request, asked: verbs.TraceCarried) -> Result:
-        """``link``: a child; the answer is the arguments to ask it with, less ``source``."""
+    def _carried(
+        self, connection: int, request: Request, asked: verbs.TraceCarried
+    ) -> answers.CarriedMessage:
         message, link = self._message(asked), asked.link
         if link not in self._control.children(message.root):
             raise RequestRefused("unknown-link", f"{link!r} is no child on the tree {message.root}")
         carried = self._dry.carried(message, link)
-        return {
-            "message": carried.payload,
-            "format": carried.format,
-            "reflects": carried.reflects,
-            "pieces": carried.pieces,
-        }
+        return answers.CarriedMessage(
+            carried.payload, carried.format, carried.reflects, carried.pieces
+        )
 
-    def _message(self, asked: verbs.Trace) -> Message:
+    def _message(self, asked: verbs.MessageTried) -> Message:
         source = asked.source
         entry = self._control.sources.get(source)
         if entry is None:
@@ -633,16 +625,11 @@ class MessageTrace(Part):
 
     def _reason(
         self, tree: str, child: str, taken: bool, message: Readings, text: str
-    ) -> Mapping[str, object]:
+    ) -> dict[str, Any]:
         wanted = self._query.table.wanted(tree, child)
         if taken:
             return {"disjuncts": len(wanted), "held": why_taken(wanted, message, text)}
         return {"disjuncts": len(wanted), "failed": why_not(wanted, message, text)}
-
-
-def _said_of_graph(refusal: MessageRefused | None) -> dict[str, object]:
-    """Why RDF/XML has no graph, where profiles ask for one."""
-    return {} if refusal is None else {"no_graph": str(refusal)}
 
 
 # -------------------------------------------------------------------------------------------------
@@ -660,7 +647,9 @@ class TransformationRequests(Part):
         self._transformation = transformation
         self.verbs = (Verb(verbs.TransformShow, self._show),)
 
-    def _show(self, connection: int, request: Request, asked: verbs.TransformShow) -> Result:
+    def _show(
+        self, connection: int, request: Request, asked: verbs.TransformShow
+    ) -> answers.LinkTransformation:
         """``link``: the neighbour; ``root``, if it is given: of one tree only."""
         link, here = asked.link, self._control.identity
         if link not in self._control.shapes.neighbours():
@@ -673,33 +662,31 @@ class TransformationRequests(Part):
                 raise RequestRefused("unknown-root", f"{root!r} is the root broker of no source")
         below = {root: link in self._control.children(root) for root in roots}
         branches = {self._control.branch_of(link, root) for root in roots if below[root]}
-        return {
-            "broker": here,
-            "link": link,
-            "transformation": self._control.shapes.link(here, link).transformation.value,
-            "branches": [
+        return answers.LinkTransformation(
+            here,
+            link,
+            self._control.shapes.link(here, link).transformation.value,
+            [
                 self._branch(branch, sorted(roots & branch.roots))
                 for branch in sorted(branches, key=lambda branch: branch.name)
             ],
-            "sent": self._transformation.sent(link),
-        }
+            dict(self._transformation.sent(link)),
+        )
 
-    def _branch(self, branch: Branch, roots: list[str]) -> dict[str, object]:
-        """``brokers``: those whose profiles are behind the link on these trees; ``query``: of those
-        of the document reading, () if there is none."""
+    def _branch(self, branch: Branch, roots: list[str]) -> answers.TransformedBranch:
         behind = self._transformation.table.behind(roots[0], branch.broker)
         entries = () if behind is None else tuple(behind.entries)
         needs = [need for need in entries if need != RDF_XML]
         tree = self._control.tree(roots[0])
         brokers = [broker for broker in tree.breadth_first() if branch.broker in tree.path(broker)]
-        return {
-            "roots": roots,
-            "brokers": brokers,
-            "needs": len(entries),
-            "needs_bytes": sum(len(need.text) for need in entries),
-            "has_graph_profiles": len(needs) < len(entries),
-            "query": as_xquery(needs)[:QUERY_LENGTH_MAX],
-        }
+        return answers.TransformedBranch(
+            roots=roots,
+            brokers=brokers,
+            needs=len(entries),
+            needs_bytes=sum(len(need.text) for need in entries),
+            has_graph_profiles=len(needs) < len(entries),
+            query=as_xquery(needs)[:QUERY_LENGTH_MAX],
+        )
 
 
 # -------------------------------------------------------------------------------------------------

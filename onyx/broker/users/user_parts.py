@@ -18,14 +18,14 @@ from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.profiles.hosted_profiles import HostedProfiles, OverBudget
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.users.policy_changes import PolicyChanges
-from overlay import verbs
+from overlay import answers, verbs
 from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Attach, Rejected, Request, Taken
 from overlay.link.part import Part, Taker, takes
-from overlay.link.request_server import Result, Verb
+from overlay.link.request_server import Verb
 from overlay.state_table import StateMachine, StateTable
 from yfilter.matcher import Matcher
 
@@ -305,9 +305,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
 
     def _show_dearest(
         self, connection: int, request: Request, asked: verbs.ProfileDearest
-    ) -> Result:
-        """The ``count`` profiles that have taken most processor time, each with its user and the
-        seconds, since the account of its user was full."""
+    ) -> answers.Dearest:
         count = asked.count
         spent = (
             (profile, user, seconds)
@@ -315,8 +313,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
             for profile, seconds in a.by.items()
             if profile in self._profiles
         )
-        found = nlargest(min(int(count), DEAREST_MAX), spent, key=itemgetter(2))
-        return {"profiles": [list(each) for each in found]}
+        return answers.Dearest(nlargest(min(int(count), DEAREST_MAX), spent, key=itemgetter(2)))
 
     def statistics(self) -> Mapping[str, object]:
         slowed = [user for user, account in self._accounts.items() if account.is_slowed]
