@@ -102,7 +102,13 @@ def _run(kind: type[verbs.Asked], told: Told, arguments: argparse.Namespace) -> 
     if issubclass(kind.answer, Listing):
         tell_all(arguments, ask_all(arguments, asked), told)
     else:
-        tell(arguments, ask(arguments, asked), told)
+        tell(arguments, _completed(ask(arguments, asked), asked), told)
+
+
+def _completed(answer: Answer, asked: verbs.Asked) -> Answer:
+    """A former release may answer with less: names that it leaves out are those of the request."""
+    names = (n for n in asked.__struct_fields__ if getattr(answer, n, None) == "")
+    return msgspec.structs.replace(answer, **{name: getattr(asked, name) for name in names})
 
 
 def tell(arguments: argparse.Namespace, answer: Answer, told: Told = FIELDS) -> None:

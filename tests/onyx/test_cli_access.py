@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from onyx.blocking import DataSource, User
+from onyx.cli import asking
+from onyx.cli.main import main
 from onyx.errors import NotAuthenticated, RequestFailed
 from onyx.identity.known_networks import use_credentials
+from overlay.answers import RuleChanged
 from overlay.link.principal import Principal
 from tests.issuer import token
 from tests.onyx.networks import RunningProcess, small_topology_text
@@ -152,3 +156,16 @@ def test_a_token_is_a_user_without_a_certificate(
     assert not [t for t in shell.objects("token", "list") if t["token"] == name]
     (changed,) = [e for e in shell.objects("audit", "list") if e["what"] == "token.revoke"]
     assert changed["detail"] == f"{name} of user/tom"
+
+
+def test_a_service_of_a_former_release_leaves_the_words_to_the_request(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its answer to a grant has ``changed`` alone."""
+    monkeypatch.setattr(asking, "ask", lambda arguments, asked: RuleChanged.of({"changed": True}))
+    words = ["access", "grant", "user/ann", "subscribe", "s1", "--registration", "here:1"]
+    assert main(words) == main([*words, "--json"]) == 0
+    text, line = capsys.readouterr().out.splitlines()
+    assert text == "user/ann subscribe s1: granted"
+    rule = {"principal": "user/ann", "role": "subscribe", "scope": "s1"}
+    assert json.loads(line) == {**rule, "changed": True}
