@@ -1,16 +1,4 @@
-"""AccessControl: the table of who may do what, which operators change and every broker is told.
-
-====================  ========================================================================
-``access.whoami``      the ``principal`` who asks, "" without TLS, and whether they may ``operate``
-``access.list``        the rules in force: [principal, role, scope, whether the topology has it]
-``access.grant``       one more, ``principal``, ``role`` and ``scope``
-``access.revoke``      one less; those of the topology's ``[access]`` stay
-``token.list``         the tokens: [id, principal, second at which it expires, [[role, scope]]]
-``token.issue``        one more: ``digest`` of its secret, which whoever asks has made and nobody
-                       else sees; ``principal``, ``seconds``, ``only``: [[role, scope]]
-``token.revoke``       the token ``token`` is one no longer
-====================  ========================================================================
-"""
+"""AccessControl: the table of who may do what, which operators change and every broker is told."""
 
 from __future__ import annotations
 
@@ -23,7 +11,7 @@ from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import REVOKED_MAX, SERIAL_BYTES, AccessAnnounced, Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
-from overlay.link.request_server import Changed, RequestRefused, Verb
+from overlay.link.request_server import Changed, RequestRefused, Verb, alone
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
@@ -56,12 +44,12 @@ class AccessControl(Part):
         """Whether the grants are known; they are not while brokers are asked for them."""
         self.verbs = (
             Verb(verbs.Whoami, self._whoami),
-            Verb(verbs.AccessList, self._list),
-            Verb(verbs.AccessGrant, self._grant),
-            Verb(verbs.AccessRevoke, self._revoke),
-            Verb(verbs.TokenList, self._list_tokens),
-            Verb(verbs.TokenIssue, self._issue),
-            Verb(verbs.TokenRevoke, self._revoke_token),
+            Verb(verbs.AccessList, alone(self._list)),
+            Verb(verbs.AccessGrant, alone(self._grant)),
+            Verb(verbs.AccessRevoke, alone(self._revoke)),
+            Verb(verbs.TokenList, alone(self._list_tokens)),
+            Verb(verbs.TokenIssue, alone(self._issue)),
+            Verb(verbs.TokenRevoke, alone(self._revoke_token)),
         )
 
     def restore(self, rows: StoredRows) -> None:
@@ -106,13 +94,11 @@ class AccessControl(Part):
         operates = self.table.now.may(asker, Right.OPERATE)
         return answers.Asker("" if asker is None else str(asker), operates)
 
-    def _list(self, connection: int, request: Request, asked: verbs.AccessList) -> answers.Rules:
+    def _list(self, asked: verbs.AccessList) -> answers.Rules:
         fixed = [answers.Rule(*rule, from_topology=True) for rule in self._fixed]
         return answers.Rules(fixed + [answers.Rule(*rule) for rule in self._granted.values()])
 
-    def _grant(
-        self, connection: int, request: Request, asked: verbs.AccessGrant
-    ) -> answers.RuleChanged | Changed:
+    def _grant(self, asked: verbs.AccessGrant) -> answers.RuleChanged | Changed:
         rule = _rule(asked)
         if rule in self._fixed or _key(rule) in self._granted:
             return answers.RuleChanged(*rule, changed=False)
@@ -122,9 +108,7 @@ class AccessControl(Part):
         self._changed()
         return Changed(" ".join(rule), answers.RuleChanged(*rule, changed=True))
 
-    def _revoke(
-        self, connection: int, request: Request, asked: verbs.AccessRevoke
-    ) -> answers.RuleChanged | Changed:
+    def _revoke(self, asked: verbs.AccessRevoke) -> answers.RuleChanged | Changed:
         rule = _rule(asked)
         if rule in self._fixed:
             raise RequestRefused(
@@ -137,16 +121,12 @@ class AccessControl(Part):
         self._changed()
         return Changed(" ".join(rule), answers.RuleChanged(*rule, changed=True))
 
-    def _list_tokens(
-        self, connection: int, request: Request, asked: verbs.TokenList
-    ) -> answers.Tokens:
+    def _list_tokens(self, asked: verbs.TokenList) -> answers.Tokens:
         found = self._tokens.items()
         listed = [answers.TokenInfo(name, t.principal, t.expires, [*t.only]) for name, t in found]
         return answers.Tokens(listed)
 
-    def _issue(
-        self, connection: int, request: Request, asked: verbs.TokenIssue
-    ) -> answers.TokenIssued | Changed:
+    def _issue(self, asked: verbs.TokenIssue) -> answers.TokenIssued | Changed:
         token = _token(asked, self._wall())
         if token.id in self._tokens:
             return answers.TokenIssued(token.id, self._tokens[token.id].expires)
@@ -161,7 +141,7 @@ class AccessControl(Part):
         line = f"{token.id} of {token.principal} until {token.expires}{bound}"
         return Changed(line, answers.TokenIssued(token.id, token.expires))
 
-    def _revoke_token(self, connection: int, request: Request, asked: verbs.TokenRevoke) -> Changed:
+    def _revoke_token(self, asked: verbs.TokenRevoke) -> Changed:
         name = asked.token
         token = self._tokens.get(name)
         if token is None:

@@ -13,9 +13,8 @@ from msgspec.structs import astuple
 from overlay import verbs
 from overlay.answers import AuditEntry, AuditPage
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import Verb
+from overlay.link.request_server import Verb, alone
 from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -50,7 +49,7 @@ class AuditLog(Part):
         self._entries: deque[tuple[str, Entry]] = deque()
         self._last = 0
         context.server.audit = self.note
-        self.verbs = (Verb(verbs.AuditList, self._list),)
+        self.verbs = (Verb(verbs.AuditList, alone(self._list)),)
 
     def restore(self, rows: StoredRows) -> None:
         self._entries.extend(sorted(rows.take(ENTRIES), key=lambda each: each[0]))
@@ -68,7 +67,7 @@ class AuditLog(Part):
             ENTRIES.delete(self._rows, self._entries.popleft()[0])
         self._say(f"audit: {shown}: {what}: {entry.detail}")
 
-    def _list(self, connection: int, request: Request, asked: verbs.AuditList) -> AuditPage:
+    def _list(self, asked: verbs.AuditList) -> AuditPage:
         found = [(int(key), entry) for key, entry in self._entries if int(key) > asked.after]
         page = [AuditEntry(n, *astuple(entry)) for n, entry in found[:PAGE]]
         return AuditPage(page, more=len(found) > len(page))

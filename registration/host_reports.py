@@ -18,12 +18,11 @@ from overlay.link.frames import (
     ProfilesChanged,
     ProfilesLive,
     ProfilesPlaced,
-    Request,
     SourceReady,
     SourceReleased,
 )
 from overlay.link.part import Part, Taker, takes
-from overlay.link.request_server import RequestRefused, Verb
+from overlay.link.request_server import RequestRefused, Verb, alone
 from registration.catalog import Catalog
 from registration.drains import Drains
 from registration.moves import MOVE_FRAMES, MoveFrame, Moves
@@ -49,20 +48,20 @@ class ProcessReports(Part):
         self._identity = identity
         self._down: dict[str, str] = {}
         self.verbs = (
-            Verb(verbs.ProcessesReport, self._report),
-            Verb(verbs.Network, self._network),
+            Verb(verbs.ProcessesReport, alone(self._report)),
+            Verb(verbs.Network, alone(self._network)),
         )
 
     def statistics(self) -> Mapping[str, object]:
         """Why, by node."""
         return {"down": self._down}
 
-    def _network(self, connection: int, request: Request, asked: verbs.Network) -> Processes:
+    def _network(self, asked: verbs.Network) -> Processes:
         topology = self._shapes.topology
         brokers = {id_: topology.where(id_) for id_ in topology.broker_ids}
         return Processes(self._identity, brokers, frozenset(self._down), topology.name)
 
-    def _report(self, connection: int, request: Request, asked: verbs.ProcessesReport) -> Done:
+    def _report(self, asked: verbs.ProcessesReport) -> Done:
         """``down``: why a node does not run, of all that do not."""
         down = asked.down
         unknown = [node for node in down if not self._is_node(node)]

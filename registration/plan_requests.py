@@ -1,16 +1,4 @@
-"""What may be asked of the registration service about plans: one verb, one function.
-
-==================  ==========================================================================
-``plan.use``         new profiles are placed by this plan
-``plan.show``        the plan in force
-``plan.census``      the profiles that there are, compared with a plan, in sums; answered when all
-                     have been looked at
-``plan.apply``       the profiles that there are are moved to where the plan in force has them
-``plan.progress``    how far that is
-``plan.pause``, ``plan.resume``, ``plan.abort``
-``plan.auto``        why the service plans by itself, or does not; whether it shall
-==================  ==========================================================================
-"""
+"""What may be asked of the registration service about plans: one verb, one function."""
 
 from __future__ import annotations
 
@@ -22,7 +10,7 @@ from overlay import verbs
 from overlay.answers import AutoPlan, PlanProgress, PlanShown, PlanUsed
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Verb
+from overlay.link.request_server import RequestRefused, Verb, alone
 from registration.auto_planning import AutoPlanning
 from registration.measured_shares import MeasuredShares
 from registration.placement_by_plan import PlanPlacement
@@ -47,23 +35,23 @@ class PlanRequests(Part):
         self._census = census
         self._auto = auto
         self.verbs = (
-            Verb(verbs.PlanUse, self._use),
-            Verb(verbs.PlanShow, self._show),
+            Verb(verbs.PlanUse, alone(self._use)),
+            Verb(verbs.PlanShow, alone(self._show)),
             Verb(verbs.PlanCensus, self._count),
-            Verb(verbs.PlanApply, self._apply),
-            Verb(verbs.PlanProgress, self._progress),
-            Verb(verbs.PlanPause, self._pause),
-            Verb(verbs.PlanResume, self._resume),
-            Verb(verbs.PlanAbort, self._abort),
-            Verb(verbs.PlanAuto, self._plan_by_itself),
+            Verb(verbs.PlanApply, alone(self._apply)),
+            Verb(verbs.PlanProgress, alone(self._progress)),
+            Verb(verbs.PlanPause, alone(self._pause)),
+            Verb(verbs.PlanResume, alone(self._resume)),
+            Verb(verbs.PlanAbort, alone(self._abort)),
+            Verb(verbs.PlanAuto, alone(self._plan_by_itself)),
         )
 
-    def _use(self, connection: int, request: Request, asked: verbs.PlanUse) -> PlanUsed:
+    def _use(self, asked: verbs.PlanUse) -> PlanUsed:
         """``plan``: the text of a plan, for all profiles to come; empty to have none."""
         text = asked.plan
         return PlanUsed(self._auto.use(text))
 
-    def _show(self, connection: int, request: Request, asked: verbs.PlanShow) -> PlanShown:
+    def _show(self, asked: verbs.PlanShow) -> PlanShown:
         facts: dict[str, Any] = self._placement.statistics()
         return PlanShown(**facts, text=self._placement.plan_text, measured=self._shares.measured())
 
@@ -74,31 +62,29 @@ class PlanRequests(Part):
             raise _no_plan()
         self._census.ask(connection, request.request, self._placement.plan_of(text))
 
-    def _apply(self, connection: int, request: Request, asked: verbs.PlanApply) -> PlanProgress:
+    def _apply(self, asked: verbs.PlanApply) -> PlanProgress:
         """``rate``: moves that begin in a second; ``at_once``: that are under way."""
         if not self._placement.plan_id:
             raise _no_plan()
         self._application.begin(asked.rate, int(asked.at_once))
         return self._application.progress()
 
-    def _progress(
-        self, connection: int, request: Request, asked: verbs.PlanProgress
-    ) -> PlanProgress:
+    def _progress(self, asked: verbs.PlanProgress) -> PlanProgress:
         return self._application.progress()
 
-    def _pause(self, connection: int, request: Request, asked: verbs.PlanPause) -> PlanProgress:
+    def _pause(self, asked: verbs.PlanPause) -> PlanProgress:
         self._application.pause()
         return self._application.progress()
 
-    def _resume(self, connection: int, request: Request, asked: verbs.PlanResume) -> PlanProgress:
+    def _resume(self, asked: verbs.PlanResume) -> PlanProgress:
         self._application.resume()
         return self._application.progress()
 
-    def _abort(self, connection: int, request: Request, asked: verbs.PlanAbort) -> PlanProgress:
+    def _abort(self, asked: verbs.PlanAbort) -> PlanProgress:
         self._application.abort()
         return self._application.progress()
 
-    def _plan_by_itself(self, connection: int, request: Request, asked: verbs.PlanAuto) -> AutoPlan:
+    def _plan_by_itself(self, asked: verbs.PlanAuto) -> AutoPlan:
         """``on``: whether it shall from now on, whoever has put which plan in force; absent: as it
         is."""
         if asked.on is not UNSET:

@@ -1,14 +1,4 @@
-"""What an operator may ask about the shape of the network: one verb, one function.
-
-======================  ======================================================================
-``topology.apply``      change the network into the one of a topology file, settings as well, or
-                        say what that would mean (``dry_run``); answered as soon as the change is
-                        under way
-``topology.progress``   how far the brokers are
-``topology.show``       the network as it is now
-``topology.processes``  the brokers that have to run now, as a topology
-======================  ======================================================================
-"""
+"""What an operator may ask about the shape of the network: one verb, one function."""
 
 from __future__ import annotations
 
@@ -19,9 +9,8 @@ from msgspec.structs import asdict, replace
 
 from overlay import answers, verbs
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import Changed, RequestRefused, Verb
+from overlay.link.request_server import Changed, RequestRefused, Verb, alone
 from overlay.live_settings import SETTINGS, setting_values, starts_needed, with_live_settings
 from overlay.network_shape import (
     NetworkShape,
@@ -64,14 +53,12 @@ class BrokerRequests(Part):
         self._drains = drains
         self._connected = context.links.connected
         self.verbs = (
-            Verb(verbs.BrokerDrain, self._drain),
-            Verb(verbs.BrokerProgress, self._progress),
-            Verb(verbs.BrokerLost, self._lose),
+            Verb(verbs.BrokerDrain, alone(self._drain)),
+            Verb(verbs.BrokerProgress, alone(self._progress)),
+            Verb(verbs.BrokerLost, alone(self._lose)),
         )
 
-    def _drain(
-        self, connection: int, request: Request, asked: verbs.BrokerDrain
-    ) -> answers.BrokerLeaving | Changed:
+    def _drain(self, asked: verbs.BrokerDrain) -> answers.BrokerLeaving | Changed:
         broker = asked.broker
         is_stopped = asked.stop
         if broker not in self._drains and not is_stopped:
@@ -81,9 +68,7 @@ class BrokerRequests(Part):
         progress = self._drains.progress(broker)
         return Changed(line, progress) if line else progress
 
-    def _progress(
-        self, connection: int, request: Request, asked: verbs.BrokerProgress
-    ) -> answers.BrokerLeaving:
+    def _progress(self, asked: verbs.BrokerProgress) -> answers.BrokerLeaving:
         return self._drains.progress(asked.broker)
 
     def _change(self, broker: str, is_stopped: bool) -> str:
@@ -99,9 +84,7 @@ class BrokerRequests(Part):
         self._drains.begin(broker)
         return broker
 
-    def _lose(
-        self, connection: int, request: Request, asked: verbs.BrokerLost
-    ) -> answers.BrokerLoss | Changed:
+    def _lose(self, asked: verbs.BrokerLost) -> answers.BrokerLoss | Changed:
         """``dry_run``: only say what would be."""
         broker = asked.broker
         shapes = self._shapes
@@ -175,25 +158,19 @@ class ShapeRequests(Part):
         self._catalog = catalog
         self._changed = changed
         self.verbs = (
-            Verb(verbs.TopologyApply, self._apply),
-            Verb(verbs.TopologyProgress, self._progress),
-            Verb(verbs.TopologyShow, self._show),
-            Verb(verbs.TopologyProcesses, self._show_processes),
+            Verb(verbs.TopologyApply, alone(self._apply)),
+            Verb(verbs.TopologyProgress, alone(self._progress)),
+            Verb(verbs.TopologyShow, alone(self._show)),
+            Verb(verbs.TopologyProcesses, alone(self._show_processes)),
         )
 
-    def _progress(
-        self, connection: int, request: Request, asked: verbs.TopologyProgress
-    ) -> answers.ShapeProgress:
+    def _progress(self, asked: verbs.TopologyProgress) -> answers.ShapeProgress:
         return self._shapes.progress()
 
-    def _show_processes(
-        self, connection: int, request: Request, asked: verbs.TopologyProcesses
-    ) -> answers.TopologyText:
+    def _show_processes(self, asked: verbs.TopologyProcesses) -> answers.TopologyText:
         return answers.TopologyText(to_toml(self._shapes.processes))
 
-    def _apply(
-        self, connection: int, request: Request, asked: verbs.TopologyApply
-    ) -> answers.ShapeChange | Changed:
+    def _apply(self, asked: verbs.TopologyApply) -> answers.ShapeChange | Changed:
         """``text``: the topology file; ``lost``: brokers that died with their disks."""
         text = asked.text
         lost = asked.lost
@@ -257,7 +234,7 @@ class ShapeRequests(Part):
                     "moves them away first",
                 )
 
-    def _show(self, connection: int, request: Request, asked: verbs.TopologyShow) -> answers.Shape:
+    def _show(self, asked: verbs.TopologyShow) -> answers.Shape:
         shape = self._shapes.newest
         pairs = [tuple(sorted(pair)) for pair in sorted(shape.down, key=sorted)]
         return answers.Shape(

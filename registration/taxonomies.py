@@ -1,13 +1,5 @@
 """Taxonomies: what operators have registered of classes and properties, for all graphs.
 
-====================  ========================================================================
-``taxonomy.put``      one more, or another in place of that ``name``: ``text`` (bytes) in a
-                      ``syntax``, a media type
-``taxonomy.list``     all: [name, version, syntax, bytes, {"classes", "properties", "instances"}]
-``taxonomy.show``     that of a ``name``: its text as it was put
-``taxonomy.remove``   that ``name`` is none any more
-====================  ========================================================================
-
 All together are one: what is above a class is what any of them says.  Every change has a number,
 the ``version``; each broker is told what all say, and root brokers close messages by it from then
 on (onyx/broker/network/taxonomies.py).
@@ -26,9 +18,9 @@ from formats.graph.taxonomy import Taxonomy, check_taxonomy, read_taxonomy, unio
 from overlay import answers, verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
-from overlay.link.frames import Request, TaxonomiesAnnounced
+from overlay.link.frames import TaxonomiesAnnounced
 from overlay.link.part import Part
-from overlay.link.request_server import Changed, RequestRefused, Verb
+from overlay.link.request_server import Changed, RequestRefused, Verb, alone
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.topology import Topology
@@ -74,10 +66,10 @@ class Taxonomies(Part):
         self._closure = TaxonomyClosure(Taxonomy())  # by all together
         self._told: dict[str, int] = {}  # versions, in this run, by broker
         self.verbs = (
-            Verb(verbs.TaxonomyPut, self._put),
-            Verb(verbs.TaxonomyList, self._list),
-            Verb(verbs.TaxonomyShow, self._show),
-            Verb(verbs.TaxonomyRemove, self._remove),
+            Verb(verbs.TaxonomyPut, alone(self._put)),
+            Verb(verbs.TaxonomyList, alone(self._list)),
+            Verb(verbs.TaxonomyShow, alone(self._show)),
+            Verb(verbs.TaxonomyRemove, alone(self._remove)),
         )
 
     def restore(self, rows: StoredRows) -> None:
@@ -120,9 +112,7 @@ class Taxonomies(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _put(
-        self, connection: int, request: Request, asked: verbs.TaxonomyPut
-    ) -> answers.TaxonomyPut | Changed:
+    def _put(self, asked: verbs.TaxonomyPut) -> answers.TaxonomyPut | Changed:
         name = asked.name
         if not name:
             raise RequestRefused("bad-argument", "a taxonomy has a name")
@@ -157,21 +147,17 @@ class Taxonomies(Part):
         put = answers.TaxonomyPut(**self._facts(name), changed=True)
         return Changed(f"{name}, {len(text)} bytes", put)
 
-    def _list(
-        self, connection: int, request: Request, asked: verbs.TaxonomyList
-    ) -> answers.Taxonomies:
+    def _list(self, asked: verbs.TaxonomyList) -> answers.Taxonomies:
         listed = [answers.TaxonomyInfo(**self._facts(name)) for name in sorted(self._of_name)]
         return answers.Taxonomies(listed, self._version.now.version)
 
-    def _show(
-        self, connection: int, request: Request, asked: verbs.TaxonomyShow
-    ) -> answers.TaxonomyText:
+    def _show(self, asked: verbs.TaxonomyShow) -> answers.TaxonomyText:
         name = asked.name
         row = self._known(name)
         text = _unpacked(row.text)
         return answers.TaxonomyText(name, row.version, row.syntax.value, text)
 
-    def _remove(self, connection: int, request: Request, asked: verbs.TaxonomyRemove) -> Changed:
+    def _remove(self, asked: verbs.TaxonomyRemove) -> Changed:
         name = asked.name
         self._known(name)
         del self._of_name[name], self._read[name]

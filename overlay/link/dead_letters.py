@@ -39,7 +39,7 @@ from overlay.link.frames import Publish, Refused, Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.principal import NOBODY, Principal
-from overlay.link.request_server import RequestRefused, Verb
+from overlay.link.request_server import RequestRefused, Verb, alone
 from overlay.link.row_log import RowLog
 from overlay.link.row_store import RowStore
 from overlay.link.stored_rows import StoredRows
@@ -136,9 +136,9 @@ class DeadLetters(Part):
         self._noted: Counter[str] = Counter()  # refused messages since the last tick, by source
         self.verbs = (
             Verb(verbs.DeadList, self._list, self._users_named),
-            Verb(verbs.DeadShow, self._show, self._owners),
-            Verb(verbs.DeadReplay, self._replay, self._owners),
-            Verb(verbs.DeadDrop, self._drop_named, self._owners),
+            Verb(verbs.DeadShow, alone(self._show), self._owners),
+            Verb(verbs.DeadReplay, alone(self._replay), self._owners),
+            Verb(verbs.DeadDrop, alone(self._drop_named), self._owners),
         )
 
     def restore(self, rows: StoredRows) -> None:
@@ -342,9 +342,7 @@ class DeadLetters(Part):
         ]
         return answers.Letters(shown, self._let_go)
 
-    def _show(
-        self, connection: int, request: Request, asked: verbs.DeadShow
-    ) -> answers.LetterShown:
+    def _show(self, asked: verbs.DeadShow) -> answers.LetterShown:
         letter = self._letter(asked.id)
         return answers.LetterShown(
             **asdict(_shown(asked.id, letter)),
@@ -353,9 +351,7 @@ class DeadLetters(Part):
             lengths=letter.lengths,
         )
 
-    def _replay(
-        self, connection: int, request: Request, asked: verbs.DeadReplay
-    ) -> answers.LetterReplayed:
+    def _replay(self, asked: verbs.DeadReplay) -> answers.LetterReplayed:
         """Announce the letter to the part that deals with it once more, or let its input in when
         that comes again.  A source's message is returned: the client publishes it, and drops it."""
         name, letter = asked.id, self._letter(asked.id)
@@ -372,9 +368,7 @@ class DeadLetters(Part):
         self._drop(name)
         return answers.LetterReplayed(name, letter.kind)
 
-    def _drop_named(
-        self, connection: int, request: Request, asked: verbs.DeadDrop
-    ) -> answers.LetterDropped:
+    def _drop_named(self, asked: verbs.DeadDrop) -> answers.LetterDropped:
         """Keep it no longer; what was passed over is handled when it comes again."""
         self._letter(asked.id)
         self._drop(asked.id)

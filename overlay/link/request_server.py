@@ -28,7 +28,8 @@ from overlay.verbs import Asked, Effect
 A = TypeVar("A", bound=Asked)
 
 Result: TypeAlias = dict[str, Any]
-Answering: TypeAlias = "Callable[[int, Request, A], Result | Answer | Changed | None]"
+Answered: TypeAlias = "Result | Answer | Changed | None"
+Answering: TypeAlias = Callable[[int, Request, A], Answered]
 About: TypeAlias = Callable[[A, Principal], Iterable[tuple[str, str]]]
 Failing: TypeAlias = Callable[[int, Request, Exception], None]
 """(connection, request, what it has raised)."""
@@ -55,6 +56,11 @@ class Verb(Generic[A]):
     asked: type[A]
     answer: Answering[A]
     about: About[A] | None = None
+
+
+def alone(function: Callable[[A], Answered]) -> Answering[A]:
+    """Of a function that takes the arguments alone."""
+    return lambda connection, request, asked: function(asked)
 
 
 class RequestRefused(Refusal):

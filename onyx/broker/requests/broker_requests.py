@@ -36,6 +36,7 @@ from overlay.link.principal import Principal
 from overlay.link.request_server import (
     RequestRefused,
     Verb,
+    alone,
     check_length,
 )
 from yfilter.errors import ProfileRefused
@@ -161,16 +162,16 @@ class BrokerRequests(Part):
         self._limits = context.limits
         self._server = context.server
         self.verbs = (
-            Verb(verbs.Sync, self._sync),
-            Verb(verbs.Dump, self._dump),
-            Verb(verbs.RoutingShow, self._show_routing),
-            Verb(verbs.HostedList, self._list_profiles),
-            Verb(verbs.HostedShow, self._show_profile, self._profiles_of),
+            Verb(verbs.Sync, alone(self._sync)),
+            Verb(verbs.Dump, alone(self._dump)),
+            Verb(verbs.RoutingShow, alone(self._show_routing)),
+            Verb(verbs.HostedList, alone(self._list_profiles)),
+            Verb(verbs.HostedShow, alone(self._show_profile), self._profiles_of),
             Verb(verbs.ProfileUpdate, self._update_profile, self._profiles_of),
             Verb(verbs.ProfileRemove, self._remove_profile, self._profiles_of),
             Verb(verbs.ProfileUpdateMany, self._update_many, self._profiles_of),
             Verb(verbs.ProfileRemoveMany, self._remove_many, self._profiles_of),
-            Verb(verbs.ProfilePolicy, self._policy, self._profiles_of),
+            Verb(verbs.ProfilePolicy, alone(self._policy), self._profiles_of),
             Verb(verbs.ProfileLive, self._await_live, self._profiles_of),
         )
         self._live = LiveRequests(query.waits, self._server.answer, self._now)
@@ -209,16 +210,14 @@ class BrokerRequests(Part):
 
     # --- verbs ----------------------------------------------------------------------------
 
-    def _sync(self, connection: int, request: Request, asked: verbs.Sync) -> answers.Done:
+    def _sync(self, asked: verbs.Sync) -> answers.Done:
         """The answer itself says it: all that came before on this connection is on disk."""
         return answers.Done()
 
-    def _dump(self, connection: int, request: Request, asked: verbs.Dump) -> answers.BrokerDump:
+    def _dump(self, asked: verbs.Dump) -> answers.BrokerDump:
         return answers.BrokerDump(self._query.matcher.dump(), self._query.table.dump())
 
-    def _show_routing(
-        self, connection: int, request: Request, asked: verbs.RoutingShow
-    ) -> answers.LinkRouting:
+    def _show_routing(self, asked: verbs.RoutingShow) -> answers.LinkRouting:
         link = asked.link
         trees = []
         for tree in sorted(self._query.table.roots):
@@ -228,14 +227,10 @@ class BrokerRequests(Part):
                 trees.append(answers.TreeRouting(tree, len(wanted), first))
         return answers.LinkRouting(link, trees)
 
-    def _list_profiles(
-        self, connection: int, request: Request, asked: verbs.HostedList
-    ) -> answers.HostedIds:
+    def _list_profiles(self, asked: verbs.HostedList) -> answers.HostedIds:
         return answers.HostedIds(sorted(self._query.profiles))
 
-    def _show_profile(
-        self, connection: int, request: Request, asked: verbs.HostedShow
-    ) -> answers.HostedProfile:
+    def _show_profile(self, asked: verbs.HostedShow) -> answers.HostedProfile:
         profile = self._here(asked.profile)
         hosted = self._query.profiles[profile]
         return answers.HostedProfile(
@@ -327,9 +322,7 @@ class BrokerRequests(Part):
         result = answers.ProfilesChanged(refused=refused)
         return self._live.wait(connection, request, asked, result, gone[-1]) if gone else result
 
-    def _policy(
-        self, connection: int, request: Request, asked: verbs.ProfilePolicy
-    ) -> answers.PolicyInfo:
+    def _policy(self, asked: verbs.ProfilePolicy) -> answers.PolicyInfo:
         """How a profile is kept; from now on by ``policy``, if that is said."""
         profile = self._here(asked.profile)
         if asked.policy is not UNSET:

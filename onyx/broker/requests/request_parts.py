@@ -52,7 +52,6 @@ from overlay.link.frames import (
     Message,
     ProfilesHosted,
     ProfilesMoving,
-    Request,
     SourceReady,
     TaxonomiesAnnounced,
 )
@@ -61,6 +60,7 @@ from overlay.link.portions import PORTION_BYTES, PORTION_TEXTS
 from overlay.link.request_server import (
     RequestRefused,
     Verb,
+    alone,
 )
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -548,14 +548,14 @@ class MessageTrace(Part):
         self._query = query
         self._dry = dry
         self.verbs = (
-            Verb(verbs.Trace, self._trace),
-            Verb(verbs.TraceCarried, self._carried),
+            Verb(verbs.Trace, alone(self._trace)),
+            Verb(verbs.TraceCarried, alone(self._carried)),
         )
 
     def take_limits(self, limits: Limits) -> None:
         self._dry.published.hold_to(limits.message)
 
-    def _trace(self, connection: int, request: Request, asked: verbs.Trace) -> answers.TraceStep:
+    def _trace(self, asked: verbs.Trace) -> answers.TraceStep:
         """Who of the children would get the message and why, and the profiles here that match."""
         message = self._message(asked)
         tree = message.root
@@ -584,9 +584,7 @@ class MessageTrace(Part):
             ],
         )
 
-    def _carried(
-        self, connection: int, request: Request, asked: verbs.TraceCarried
-    ) -> answers.CarriedMessage:
+    def _carried(self, asked: verbs.TraceCarried) -> answers.CarriedMessage:
         message, link = self._message(asked), asked.link
         if link not in self._control.children(message.root):
             raise RequestRefused("unknown-link", f"{link!r} is no child on the tree {message.root}")
@@ -645,11 +643,9 @@ class TransformationRequests(Part):
     def __init__(self, control: ControlPlane, transformation: Transformation) -> None:
         self._control = control
         self._transformation = transformation
-        self.verbs = (Verb(verbs.TransformShow, self._show),)
+        self.verbs = (Verb(verbs.TransformShow, alone(self._show)),)
 
-    def _show(
-        self, connection: int, request: Request, asked: verbs.TransformShow
-    ) -> answers.LinkTransformation:
+    def _show(self, asked: verbs.TransformShow) -> answers.LinkTransformation:
         """``link``: the neighbour; ``root``, if it is given: of one tree only."""
         link, here = asked.link, self._control.identity
         if link not in self._control.shapes.neighbours():

@@ -23,9 +23,9 @@ from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import Attach, Rejected, Request, Taken
+from overlay.link.frames import Attach, Rejected, Taken
 from overlay.link.part import Part, Taker, takes
-from overlay.link.request_server import Verb
+from overlay.link.request_server import Verb, alone
 from overlay.state_table import StateMachine, StateTable
 from yfilter.matcher import Matcher
 
@@ -208,7 +208,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         self._for_message = context.limits.evaluation_ms_max / 1000
         self._accounts: dict[str, _Account] = {}  # by user, whoever was charged last at the end
         self._told: dict[str, OverBudget] = {}  # by profile
-        self.verbs = (Verb(verbs.ProfileDearest, self._show_dearest),)
+        self.verbs = (Verb(verbs.ProfileDearest, alone(self._show_dearest)),)
 
     def take_limits(self, limits: Limits) -> None:
         self._per_second = limits.principal_processor_ms_s_max / 1000
@@ -303,9 +303,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
             if profile in self._profiles:
                 self.announce(said)
 
-    def _show_dearest(
-        self, connection: int, request: Request, asked: verbs.ProfileDearest
-    ) -> answers.Dearest:
+    def _show_dearest(self, asked: verbs.ProfileDearest) -> answers.Dearest:
         count = asked.count
         spent = (
             (profile, user, seconds)
