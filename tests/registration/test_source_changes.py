@@ -159,6 +159,8 @@ def test_to_ensure_a_source_finds_it_and_changes_what_is_otherwise() -> None:
     assert (told.version, told.rate) == (2, 3.0)
     root_of(setting, source).send("registration", SourceReady(source, 2))
     assert answered(setting.client.answer("q1"))["changed"] == ["rate"]
+    (entry,) = answered(setting.client.ask("audit.list"))["entries"]
+    assert entry[3:] == ["source.update", f"{source}: rate: version 2"]
     other = setting.request("q2", "source.register", **asked, base="http://a.example/")
     assert refused(other) == "other-content"
     assert other is not None and "another base" in other.result["message"]
