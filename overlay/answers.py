@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Self, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from overlay.access import ANYTHING
 from overlay.delivery_policy import USUAL, DeliveryPolicy
+from overlay.settings import SourceTold
 
 Location: TypeAlias = tuple[float, float]
 """(latitude, longitude) in degrees, north and east positive."""
@@ -23,7 +24,9 @@ Moment: TypeAlias = Annotated[int, Meta(description="seconds of the epoch")]
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A record that JSON shows."""
+    """A record that JSON shows.  It is taken as it is told, in whatever bounds."""
+
+    bounded: ClassVar[bool] = False
 
     def shown(self) -> dict[str, Any]:
         """By the names of its fields, without those that are left out."""
@@ -103,7 +106,7 @@ def _shown_type(hint: Any) -> Any:
 # --- sources ----------------------------------------------------------------------------------
 
 
-class SourceInfo(Answer, frozen=True):
+class SourceInfo(SourceTold, Answer, frozen=True):
     """A registered data source: ``root`` is its root broker, at ``address`` ("host:port").
 
     ``rate`` messages a second and ``size`` bytes a message as the source expects them; ``ready``
@@ -124,12 +127,7 @@ class SourceInfo(Answer, frozen=True):
     name: str
     root: str
     address: str
-    location: Location | None
-    rate: float
-    size: int
-    schema_name: str
-    schema_kind: str
-    validation: str
+    HERE: ClassVar[None]
     compression: list[str]
     ready: bool
     base: str = ""

@@ -23,6 +23,7 @@ from overlay.access import ANYTHING, Right, Role
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.frame_fields import NAME_BYTES_MAX, Name
 from overlay.link.principal import Principal
+from overlay.settings import Degrees, SourceSettings, may_be_unset
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
 
 BATCH_MAX = 10_000  # profiles in one request
@@ -51,10 +52,6 @@ Texts: TypeAlias = Annotated[
     Meta(max_length=BATCH_MAX),
 ]
 Number: TypeAlias = Annotated[float, Meta(ge=0, lt=1e15)]
-Degrees: TypeAlias = tuple[
-    Annotated[float, Meta(ge=-90, le=90)], Annotated[float, Meta(ge=-180, le=180)]
-]
-"""(latitude, longitude)."""
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=TIMEOUT_SECONDS_MAX)]
 Schema: TypeAlias = Annotated[bytes, Meta(max_length=SCHEMA_BYTES_MAX)]
 PlanText: TypeAlias = Annotated[bytes, Meta(max_length=PLAN_BYTES_MAX)]
@@ -124,20 +121,20 @@ class Asks(Protocol[A_co]):
 # --- sources ----------------------------------------------------------------------------------
 
 
-class SourceSaid(Asked, frozen=True, kw_only=True):
+_SourceSettings: Any = may_be_unset(SourceSettings, Asked, verb="")
+
+
+class SourceSaid(_SourceSettings, frozen=True, kw_only=True):  # type: ignore[call-arg, misc]
     """A source's settings that can be changed later."""
 
     verb = ""
 
-    location: Degrees | UnsetType | None = UNSET
-    rate: Number | UnsetType = UNSET
-    size: Number | UnsetType = UNSET
     schema_name: Name | UnsetType = UNSET
     schema: Schema = b""
     validate: str | UnsetType = UNSET
 
 
-class SourceRegister(SourceSaid, frozen=True, kw_only=True):
+class SourceRegister(SourceSaid, frozen=True, kw_only=True):  # type: ignore[call-arg]
     """Register a source, or find it by ``key``, or by its name with ``ensure``."""
 
     right = Right.PUBLISH
@@ -147,7 +144,7 @@ class SourceRegister(SourceSaid, frozen=True, kw_only=True):
     answer: ClassVar = answers.SourceInfo
 
     name: Name | UnsetType = UNSET
-    compression: dict[str, bytes] = {}
+    compression: dict[str, bytes] = msgspec.field(default_factory=dict)
     base: Name = ""
     key: Name = ""
     ensure: bool = False
@@ -159,7 +156,7 @@ class SourceNamed(Asked, frozen=True, kw_only=True):
     source: SourceRef
 
 
-class SourceUpdate(SourceSaid, frozen=True, kw_only=True):
+class SourceUpdate(SourceSaid, frozen=True, kw_only=True):  # type: ignore[call-arg]
     """Change the settings that are given; ``schema_name`` "": it has no schema from now on."""
 
     right = Right.PUBLISH

@@ -8,8 +8,8 @@ is the record form, one row each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 from msgspec.structs import astuple
@@ -23,6 +23,7 @@ from overlay.link.principal import Principal
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from overlay.settings import SourceSettings, settings_of
 from registration.ids import Ids, number_of
 from registration.keys import Keys
 
@@ -82,14 +83,13 @@ class FormerSchema(NamedTuple):
     position: int
 
 
-class SourceEntry(Row, frozen=True):
+class SourceEntry(SourceSettings, Row, frozen=True):
     """A data source.
 
-    ``location`` (latitude, longitude) in degrees or None; ``rate`` messages a second and ``size``
-    bytes a message as the source expects them; ``schema`` the bytes of its DTD, XSD or RELAX NG,
-    a bundle where it has several documents (empty: none), ``schema_unread`` what those refer to and
-    have not, which brokers are not told, ``validation`` what its root broker does about messages
-    that are not valid ("off", "report" or "reject"); ``compression`` the compression dictionaries
+    ``schema`` the bytes of its DTD, XSD or RELAX NG, a bundle where it has several documents
+    (empty: none), ``schema_unread`` what those refer to and have not, which brokers are not told,
+    ``validation`` what its root broker does about messages that are not valid ("off", "report" or
+    "reject"); ``compression`` the compression dictionaries
     that it came with, by form.  ``request`` is the client's own id of the
     registration, so that a repeated request finds the entry instead of making another.  ``ready``
     says that every broker knows the source and has sent its interests up the tree: from then on
@@ -105,9 +105,7 @@ class SourceEntry(Row, frozen=True):
     source: str
     name: str
     root: str
-    location: tuple[float, float] | None = None
-    rate: float = 0.0
-    size: int = 0
+    HERE: ClassVar[None]
     schema_name: str = ""
     schema_kind: str = ""
     schema: bytes = b""
@@ -123,6 +121,7 @@ class SourceEntry(Row, frozen=True):
     in_force: int = 1
     is_removed: bool = False
     former: tuple[FormerSchema, ...] = ()
+    USUAL: ClassVar[dict[str, Any]] = {"location": None, "rate": 1.0, "size": 1024}
 
     @property
     def volume(self) -> float:
@@ -133,26 +132,17 @@ class SourceEntry(Row, frozen=True):
 SOURCES = Table("source", SourceEntry, is_keyed=True)
 """As well at every broker."""
 
-# What brokers are told of a source beside its schema; of a change, these.
-CHANGES = ("version", "location", "rate", "size", "schema_name", "schema_kind", "validation")
-_ANNOUNCED = ("source", "name", "root", "owner", "base", *CHANGES)
-
-
-def values_of(record: object, names: Iterable[str]) -> dict[str, Any]:
-    """Of an entry or a frame, by name."""
-    return {name: getattr(record, name) for name in names}
-
 
 def announcement(entry: SourceEntry) -> SourceAnnounced:
     """What a broker is told of a source."""
-    values = values_of(entry, _ANNOUNCED)
-    dictionaries = list(entry.compression.items())
-    return SourceAnnounced(**values, compression=dictionaries, payload=entry.schema)
+    values = settings_of(entry, SourceAnnounced)
+    values.update(compression=list(entry.compression.items()), payload=entry.schema)
+    return SourceAnnounced(**values)
 
 
 def entry_of(frame: SourceAnnounced) -> SourceEntry:
     """The source that was announced."""
-    values = values_of(frame, _ANNOUNCED)
+    values = settings_of(frame, SourceEntry)
     values.update(compression=dict(frame.compression), schema=frame.payload, told=frame.version)
     return SourceEntry(**values)
 

@@ -43,6 +43,7 @@ from overlay.link.part import Part
 from overlay.link.request_server import Changed, RequestRefused
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from overlay.settings import SourceSettings, settings_of
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, SourceEntry, announcement
 from registration.schema_warnings import lost_paths, schema_warnings, schemas_of
@@ -123,26 +124,15 @@ class SourceChanges(Part):
 
     def result(self, entry: SourceEntry, **of_update: Any) -> SourceInfo:
         """``of_update``: the fields about an update."""
-        return SourceInfo(
-            id=entry.source,
-            name=entry.name,
-            root=entry.root,
-            address=self._shapes.address(entry.root),
-            location=entry.location,
-            rate=entry.rate,
-            size=entry.size,
-            schema_name=entry.schema_name,
-            schema_kind=entry.schema_kind,
-            validation=entry.validation,
-            compression=[*entry.compression],
-            ready=entry.ready and not entry.is_removed,
-            base=entry.base,
-            version=entry.version,
-            owner=entry.owner,
-            removed=entry.is_removed,
-            schema_unread=entry.schema_unread,
-            **of_update,
-        )
+        shown = {
+            **settings_of(entry, SourceInfo),
+            "id": entry.source,
+            "address": self._shapes.address(entry.root),
+            "compression": [*entry.compression],
+            "ready": entry.ready and not entry.is_removed,
+            "removed": entry.is_removed,
+        }
+        return SourceInfo(**shown, **of_update)
 
     # --- what is asked for ----------------------------------------------------------------
 
@@ -332,7 +322,7 @@ class SourceChanges(Part):
         return schemas_of([e for e in sources if access.sees(user, e.source)])
 
 
-CHANGEABLE = ("location", "rate", "size", "schema", "validation")
+CHANGEABLE = (*SourceSettings.__struct_fields__, "schema", "validation")
 
 
 def _differs(entry: SourceEntry, wanted: SourceEntry, name: str) -> bool:

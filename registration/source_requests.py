@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
+import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -37,6 +38,7 @@ from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
 from overlay.link.request_server import Changed, RequestRefused, RequestServer, Verb
+from overlay.settings import SourceSettings, settings_of
 from registration.catalog import Catalog, SourceEntry
 from registration.schema_reading import SchemaReading
 from registration.source_changes import SourceChanges
@@ -46,6 +48,8 @@ LISTED_MAX = 10  # ids in an error
 
 Settings: TypeAlias = dict[str, Any]
 """The settings that a source is registered with, by the names of SourceEntry."""
+
+_USUAL = msgspec.convert({"source": "", "name": "", "root": ""}, SourceEntry)
 
 FOREVER = ("compression", "base")
 """The settings that cannot be changed: messages that are under way depend on them."""
@@ -88,18 +92,13 @@ class SourceRequests(Part):
             if read is None:
                 return None
             schema, unread = read
-        return Settings(
-            location=None if asked.location is UNSET else asked.location,
-            rate=1.0 if asked.rate is UNSET else asked.rate,
-            size=1024 if asked.size is UNSET else int(asked.size),
-            schema_name=schema.name if schema else "",
-            schema_kind=schema.kind if schema else "",
-            schema=schema.data if schema else b"",
-            schema_unread=unread,
-            validation=_validation(asked, Validation.OFF, schema, unread),
-            compression=_compression(asked.compression),
-            base=_base(asked.base),
-        )
+        return {
+            **settings_of(_USUAL, SourceSettings),
+            **settings_of(asked, SourceSettings),
+            **_with_schema(asked, Validation.OFF, schema, unread),
+            "compression": _compression(asked.compression),
+            "base": _base(asked.base),
+        }
 
     def named_alike(self, asked: verbs.SourceRegister, owner: str) -> SourceEntry | None:
         """The source that a request with ``ensure`` is about, if there is one already.
@@ -149,26 +148,12 @@ class SourceRequests(Part):
         self, connection: int, request: Request, asked: verbs.SourceUpdate
     ) -> answers.SourceInfo | Changed | None:
         entry = self._mine(connection, asked)
-        wanted = entry
-        if asked.location is not UNSET:
-            wanted = replace(wanted, location=asked.location)
-        if asked.rate is not UNSET:
-            wanted = replace(wanted, rate=asked.rate)
-        if asked.size is not UNSET:
-            wanted = replace(wanted, size=int(asked.size))
+        wanted = replace(entry, **settings_of(asked, SourceSettings))
         if asked.schema_name is not UNSET or asked.validate is not UNSET:
             read = self._schema_wanted(entry, connection, request, asked)
             if read is None:
                 return None
-            schema, unread = read
-            wanted = replace(
-                wanted,
-                schema_name=schema.name if schema else "",
-                schema_kind=schema.kind if schema else "",
-                schema=schema.data if schema else b"",
-                schema_unread=unread,
-                validation=_validation(asked, Validation(entry.validation), schema, unread),
-            )
+            wanted = replace(wanted, **_with_schema(asked, Validation(entry.validation), *read))
         return self._changes.update(entry, wanted, connection, request.request)
 
     def _remove(
@@ -262,6 +247,18 @@ def _one(name: str, alike: list[SourceEntry]) -> SourceEntry:
             "ambiguous-name", f"{len(alike)} sources are called {name!r}: {ids}{more}; say the id"
         )
     return alike[0]
+
+
+def _with_schema(
+    asked: verbs.SourceSaid, default: Validation, schema: Schema | None, unread: tuple[str, ...]
+) -> Settings:
+    return Settings(
+        schema_name=schema.name if schema else "",
+        schema_kind=schema.kind if schema else "",
+        schema=schema.data if schema else b"",
+        schema_unread=unread,
+        validation=_validation(asked, default, schema, unread),
+    )
 
 
 def _validation(

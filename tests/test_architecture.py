@@ -268,12 +268,8 @@ def test_a_setting_is_declared_in_its_record_alone() -> None:
 
 
 MEDIA = {  # in an order and with bytes of its own: on the wire, on disk, and to people
-    ("SourceEntry", "SourceInfo"),
     ("SourceAnnounced", "SourceEntry"),
     ("SourceAnnounced", "SourceInfo"),
-    ("SourceAnnounced", "SourceChanged"),
-    ("SourceChanged", "SourceEntry"),
-    ("SourceChanged", "SourceInfo"),
     ("DeadLetter", "Letter"),
     ("CarriedMessage", "DeferredRow"),
     ("ProfileEntry", "ProfileInfo"),

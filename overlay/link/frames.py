@@ -42,7 +42,6 @@ from overlay.link.frame_fields import (
     BODY,
     CLAIMED_SEQUENCE_MAX,
     Detail,
-    Finite,
     FlowNumber,
     GivenDictionaries,
     Name,
@@ -52,6 +51,7 @@ from overlay.link.frame_fields import (
 )
 from overlay.link.limits import FRAME_BYTES_MAX_LEAST
 from overlay.link.message_headers import DIGEST_BYTES, Headers
+from overlay.settings import SourceTold
 
 # -------------------------------------------------------------------------------------------------
 # Frames about the connection itself: unsequenced, gone with it.
@@ -217,23 +217,17 @@ class DictionaryTrained(MessageFrame, frozen=True):
 
 
 @on_the_wire
-class SourceChanged(MessageFrame, frozen=True):
+class SourceChanged(SourceTold, MessageFrame, frozen=True):
     """``source`` is in this ``version`` from here on, as in SourceAnnounced: on the message flow,
     as the messages that follow on the tree ``root`` may be in the words of its new schema."""
 
     root: Name
     source: Name
     version: Whole
-    location: tuple[Finite, Finite] | None
-    rate: Finite
-    size: Whole
-    schema_name: Name
-    schema_kind: Name
-    validation: Name
     payload: bytes = b""
 
     def check(self) -> None:
-        check_source(self.validation, self.location)
+        check_validation(self.validation)
 
 
 @on_the_wire
@@ -597,40 +591,28 @@ KEYS_MAX = 64  # publish keys that go together
 SERIAL_BYTES = 20  # of a certificate
 
 
-def check_source(validation: str, location: tuple[float, float] | None) -> None:
-    """ProtocolError for what a source cannot have."""
+def check_validation(validation: str) -> None:
+    """ProtocolError for another."""
     if validation not in VALIDATIONS:
         raise ProtocolError(
             "bad-field",
             f"validation {validation!r}; expected one of {sorted(VALIDATIONS)}",
         )
-    latitude, longitude = location or (0.0, 0.0)
-    if abs(latitude) > 90 or abs(longitude) > 180:
-        raise ProtocolError(
-            "bad-field", f"location {location} is beyond 90 degrees of latitude or 180"
-        )
 
 
 @on_the_wire
-class SourceAnnounced(CatalogFrame, frozen=True):
-    """A data source exists; ``payload`` is its schema, ``validation`` what is done about messages
-    against it ("off", "report", "reject"), ``compression`` the compression dictionaries that were
-    given with it (form, dictionary), ``rate`` messages a second, ``size`` bytes a message as the
-    source expects them, ``location`` its latitude and longitude in degrees; ``owner`` is the
-    principal that registered it ("": without TLS), ``base`` the IRI that relative ones in its
-    graphs are relative to ("": none).  Of one that had another root broker before, that one has
-    taken all messages through ``taken``, as far as is known.  ``version`` counts its updates from
-    1; a root broker that knows an older one tells its tree among the messages (SourceChanged)."""
+class SourceAnnounced(SourceTold, CatalogFrame, frozen=True):
+    """A data source exists; ``payload`` is its schema, ``compression`` the compression dictionaries
+    that were given with it (form, dictionary); ``owner`` is the principal that registered it ("":
+    without TLS), ``base`` the IRI that relative ones in its graphs are relative to ("": none).  Of
+    one that had another root broker before, that one has taken all messages through ``taken``, as
+    far as is known.  ``version`` counts its updates from 1; a root broker that knows an older one
+    tells its tree among the messages (SourceChanged)."""
 
     source: Name
     name: Name
     root: Name
-    location: tuple[Finite, Finite] | None
-    rate: Finite
-    size: Whole
-    schema_name: Name
-    schema_kind: Name
-    validation: Name
+    HERE: ClassVar[None]
     compression: GivenDictionaries
     owner: Name = ""
     base: Name = ""
@@ -639,7 +621,7 @@ class SourceAnnounced(CatalogFrame, frozen=True):
     payload: bytes = b""
 
     def check(self) -> None:
-        check_source(self.validation, self.location)
+        check_validation(self.validation)
 
 
 @on_the_wire

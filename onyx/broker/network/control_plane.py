@@ -54,17 +54,16 @@ from overlay.network_shape import SHAPE, NetworkShape, first_shape, refreshed
 from overlay.nodes import Addresses, Link
 from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import BroadcastTree
+from overlay.settings import SourceTold, settings_of
 from overlay.topology import Topology
 from overlay.tree_name import root_of, version_of
 from registration.catalog import (
-    CHANGES,
     REGISTRATION_KEY,
     SOURCES,
     FormerSchema,
     SourceEntry,
     announcement,
     entry_of,
-    values_of,
 )
 
 # -------------------------------------------------------------------------------------------------
@@ -789,13 +788,14 @@ class ControlPlane(Part):
 def _changed(
     entry: SourceEntry, frame: SourceAnnounced | SourceChanged, former: Iterable[FormerSchema]
 ) -> SourceEntry:
-    values = values_of(frame, CHANGES)
-    return replace(entry, **values, schema=frame.payload, former=tuple(former))
+    told = settings_of(frame, SourceTold)
+    version, schema = frame.version, frame.payload
+    return replace(entry, **told, version=version, schema=schema, former=tuple(former))
 
 
 def _change(entry: SourceEntry, tree: str) -> SourceChanged:
-    values = values_of(entry, CHANGES)
-    return SourceChanged(root=tree, source=entry.source, **values, payload=entry.schema)
+    values = settings_of(entry, SourceChanged)
+    return SourceChanged(**{**values, "root": tree, "payload": entry.schema})
 
 
 def _schema_of(entry: SourceEntry) -> Schema:

@@ -219,6 +219,8 @@ def _strategy(hint: Any) -> st.SearchStrategy[Any]:
         inner = hint.__origin__
         if inner is int:
             return st.integers(bound.ge, bound.le)
+        if inner is float:
+            return st.floats(bound.ge, bound.le)
         if inner is bytes:
             return st.binary(max_size=min(200, bound.max_length))
         return _strategy(inner)
@@ -235,7 +237,6 @@ def _strategy(hint: Any) -> st.SearchStrategy[Any]:
         str: TEXT,
         bool: st.booleans(),
         bytes: st.binary(max_size=200),
-        float: st.floats(allow_nan=False, allow_infinity=False),
     }
     return simple[hint]
 
@@ -265,8 +266,6 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
         values["key"] = st.binary(min_size=DIGEST_BYTES, max_size=DIGEST_BYTES)
     if cls in (SourceAnnounced, SourceChanged):
         values["validation"] = st.sampled_from(["off", "report", "reject"])
-        place = st.tuples(st.floats(-90, 90), st.floats(-180, 180))
-        values["location"] = st.none() | place
     if cls is KeysReleased:
         numbers = st.lists(st.integers(0, CLAIMED_SEQUENCE_MAX), max_size=KEYS_MAX)
         return numbers.flatmap(lambda found: st.builds(cls, **values | _keys_of(found)))
