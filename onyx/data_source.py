@@ -30,7 +30,7 @@ from onyx.registration_client import (
     request_failed,
 )
 from onyx.results import LOST_SECONDS
-from overlay.answers import Location, SourceInfo
+from overlay.answers import SourceInfo
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.errors import ProtocolError
 from overlay.link.frames import AcceptedBefore
@@ -90,15 +90,13 @@ class DataSource:
         registration: Where,
         *,
         name: str = "",
-        location: Location | None = None,
-        rate: float = 1.0,
-        size: int = 1024,
         schema: Path | None = None,
         validate: str = "off",
         compression: Mapping[str, Path] | None = None,
         base: str = "",
         key: str = "",
         ensure: bool = False,
+        **settings: Any,
     ) -> DataSource:
         """Register a new source, or find the one that this ``key`` has made before, or with
         ``ensure`` the one of this ``name``, updated; returns when every broker knows it.  Not
@@ -109,15 +107,13 @@ class DataSource:
         async with RegistrationClient(registration) as client:
             info = await client.register_source(
                 name=name,
-                location=location,
-                rate=rate,
-                size=size,
                 schema=schema,
                 validate=validate,
                 compression=compression,
                 base=base,
                 key=key,
                 ensure=ensure,
+                **settings,
             )
         source = cls(registration, info.id)
         source._info = info
@@ -184,24 +180,21 @@ class DataSource:
 
     async def update(
         self,
+        /,
         *,
-        location: Location | None = None,
-        rate: float | None = None,
-        size: int | None = None,
         schema: Path | None = None,
         without_schema: bool = False,
         validate: str | None = None,
+        **settings: Any,
     ) -> SourceInfo:
         """As ``RegistrationClient.update_source``; also outside of the block."""
         async with RegistrationClient(self._registration) as client:
             self._info = await client.update_source(
                 self.id,
-                location=location,
-                rate=rate,
-                size=size,
                 schema=schema,
                 without_schema=without_schema,
                 validate=validate,
+                **settings,
             )
         return self._info
 

@@ -190,19 +190,17 @@ class RegistrationClient(NetworkClient):
         self,
         *,
         name: str = "",
-        location: Location | None = None,
-        rate: float = 1.0,
-        size: int = 1024,
         schema: Path | None = None,
         validate: str = "off",
         compression: Mapping[str, Path] | None = None,
         base: str = "",
         key: str = "",
         ensure: bool = False,
+        **settings: Any,
     ) -> SourceInfo:
         """Register a data source; returns when every broker knows it.
 
-        ``rate`` messages a second and ``size`` bytes a message are what it expects to publish;
+        ``settings``: ``location``, ``rate`` and others by the names of ``SourceSettings``;
         ``schema`` is the file of its DTD, XML Schema or RELAX NG, or where it consists of several a
         folder, zip file or OASIS catalog of them, and behind ``#`` the main one; ``validate`` says
         what the root broker does about a message against it: "off" (nothing), "report" or "reject";
@@ -219,9 +217,6 @@ class RegistrationClient(NetworkClient):
         schema_name, data = (UNSET, b"") if schema is None else await _read_schema(schema)
         asked = verbs.SourceRegister(
             name=name or UNSET,
-            location=verbs.given(location),
-            rate=rate,
-            size=size,
             schema_name=schema_name,
             schema=data,
             validate=validate,
@@ -231,6 +226,7 @@ class RegistrationClient(NetworkClient):
             base=base,
             key=key,
             ensure=ensure,
+            **settings,
         )
         return await self.ask(asked)
 
@@ -243,12 +239,10 @@ class RegistrationClient(NetworkClient):
         self,
         source: str,
         *,
-        location: Location | None = None,
-        rate: float | None = None,
-        size: int | None = None,
         schema: Path | None = None,
         without_schema: bool = False,
         validate: str | None = None,
+        **settings: Any,
     ) -> SourceInfo:
         """Change what is said of a source, given by its id or its name; returns when every broker
         has that, and all profiles have been held against another schema (``SourceInfo.warnings``).
@@ -264,12 +258,10 @@ class RegistrationClient(NetworkClient):
             validate = "off"
         asked = verbs.SourceUpdate(
             source=source,
-            location=verbs.given(location),
-            rate=verbs.given(rate),
-            size=verbs.given(size),
             schema_name=schema_name,
             schema=data,
             validate=verbs.given(validate),
+            **{name: value for name, value in settings.items() if value is not None},
         )
         return await self.ask(asked)
 

@@ -93,6 +93,9 @@ class SourceSettings(Settings, frozen=True, kw_only=True):
     ]
 
 
+USUAL_SOURCE = SourceSettings(location=None, rate=1.0, size=1024)
+
+
 class SourceTold(SourceSettings, frozen=True, kw_only=True):
     """Also its schema by name and kind, and what is done about messages against it ("off", "report"
     or "reject")."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from overlay import verbs
 from overlay.delivery_policy import USUAL, DeliveryPolicy
@@ -23,7 +23,7 @@ from overlay.link.principal import Principal
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
-from overlay.settings import SourceSettings, settings_of
+from overlay.settings import USUAL_SOURCE, SourceSettings, settings_of
 from registration.ids import Ids, number_of
 from registration.keys import Keys
 
@@ -121,7 +121,7 @@ class SourceEntry(SourceSettings, Row, frozen=True):
     in_force: int = 1
     is_removed: bool = False
     former: tuple[FormerSchema, ...] = ()
-    USUAL: ClassVar[dict[str, Any]] = {"location": None, "rate": 1.0, "size": 1024}
+    USUAL: ClassVar = asdict(USUAL_SOURCE)
 
     @property
     def volume(self) -> float:

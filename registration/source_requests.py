@@ -20,9 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
-import msgspec
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from formats import (
     FORMS,
@@ -38,7 +37,7 @@ from overlay.link.frames import Request
 from overlay.link.part import Part
 from overlay.link.principal import Principal
 from overlay.link.request_server import Changed, RequestRefused, RequestServer, Verb
-from overlay.settings import SourceSettings, settings_of
+from overlay.settings import USUAL_SOURCE, SourceSettings, settings_of
 from registration.catalog import Catalog, SourceEntry
 from registration.schema_reading import SchemaReading
 from registration.source_changes import SourceChanges
@@ -48,8 +47,6 @@ LISTED_MAX = 10  # ids in an error
 
 Settings: TypeAlias = dict[str, Any]
 """The settings that a source is registered with, by the names of SourceEntry."""
-
-_USUAL = msgspec.convert({"source": "", "name": "", "root": ""}, SourceEntry)
 
 FOREVER = ("compression", "base")
 """The settings that cannot be changed: messages that are under way depend on them."""
@@ -93,7 +90,7 @@ class SourceRequests(Part):
                 return None
             schema, unread = read
         return {
-            **settings_of(_USUAL, SourceSettings),
+            **asdict(USUAL_SOURCE),
             **settings_of(asked, SourceSettings),
             **_with_schema(asked, Validation.OFF, schema, unread),
             "compression": _compression(asked.compression),

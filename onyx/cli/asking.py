@@ -24,6 +24,7 @@ from onyx.cli.verb import Subparsers, add_verb
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
 from overlay.answers import Answer, Listing, Moment
+from overlay.settings import Settings
 from overlay.toml_table import taken_apart
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ def add_command(
     parser = add_verb(subverbs, name, shown, details=details, examples=examples, run=run)
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
-        _add_argument(parser, field, hints[field.name])
+        _add_argument(parser, field.name, hints[field.name], is_needed=field.required)
     add_client_arguments(parser)
     return parser
 
@@ -173,31 +174,60 @@ def moment(second: float) -> str:
 # --- arguments out of a record ------------------------------------------------------------------
 
 
-def _add_argument(
-    parser: argparse.ArgumentParser, field: msgspec.structs.FieldInfo, hint: Any
+def add_settings(
+    parser: argparse.ArgumentParser, kind: type[Settings], usual: Settings | None = None
 ) -> None:
-    """Positional where it has no default, else an option."""
+    """An option for each setting; ``usual``: those that are told as defaults."""
+    hints = get_type_hints(kind, include_extras=True)
+    for name in kind.__struct_fields__:
+        _add_argument(parser, name, hints[name], usual=getattr(usual, name, None))
+
+
+def settings_said(arguments: argparse.Namespace, kind: type[Settings]) -> dict[str, Any]:
+    """The settings that the options give."""
+    said = {name: getattr(arguments, name) for name in kind.__struct_fields__}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def columns_of(kind: type[Settings], *records: Answer) -> dict[str, list[object]]:
+    """The settings that lists show, each with the cells of some records."""
+    hints = get_type_hints(kind, include_extras=True)
+    shown = [name for name, hint in hints.items() if taken_apart(hint)[1].get("column")]
+    return {name: [_cell(getattr(each, name)) for each in records] for name in shown}
+
+
+def _add_argument(
+    parser: argparse.ArgumentParser,
+    field: str,
+    hint: Any,
+    *,
+    is_needed: bool = False,
+    usual: object = None,
+) -> None:
+    """Positional where it is needed, else an option."""
     kind, says = taken_apart(hint)
-    said: dict[str, Any] = {"help": says.get("description")}
-    name = field.name.replace("_", "-")
+    said: dict[str, Any] = {"help": says.get("help", says.get("description"))}
+    if usual:
+        said["help"] += f" (default {_cell(usual)})"
+    name = field.replace("_", "-")
     if kind is bool:
         parser.add_argument(f"--{name}", action="store_true", default=None, **said)
         return
-    said["metavar"] = name.upper()
+    said["metavar"] = says.get("metavar", name.upper())
     if get_origin(kind) is Literal:
         said["choices"] = get_args(kind)
     elif get_origin(kind) is tuple:
-        said |= {"type": location, "metavar": "LAT,LON", "help": said["help"] or LOCATION_HELP}
+        said |= {"type": location, "metavar": "LAT,LON", "help": LOCATION_HELP}
     elif get_origin(kind) is list:
         said |= {"nargs": "+"}
     elif kind in (int, float):
         said["type"] = partial(_number, hint)
-    if field.required:
-        parser.add_argument(field.name, **said)
+    if is_needed:
+        parser.add_argument(field, **said)
     elif says.get("positional"):
-        parser.add_argument(field.name, nargs="?", **said)
+        parser.add_argument(field, nargs="?", **said)
     else:
-        parser.add_argument(f"--{name}", dest=field.name, **said)
+        parser.add_argument(f"--{name}", dest=field, **said)
 
 
 def _number(hint: Any, text: str) -> Any:

@@ -11,22 +11,24 @@ import trio
 
 from formats import FORMS
 from onyx.cli import source_publish, source_train
-from onyx.cli.asking import Told, add_command, add_commands, ask, tell
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import (
-    LOCATION_HELP,
-    counted,
-    location,
-    not_negative,
-    print_json,
-    say_unread,
-    table,
+from onyx.cli.asking import (
+    Told,
+    add_command,
+    add_commands,
+    add_settings,
+    ask,
+    columns_of,
+    settings_said,
+    tell,
 )
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.values import counted, print_json, say_unread, table
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import UsageError
 from onyx.registration_client import RegistrationClient
 from overlay.answers import SourceGone, SourceInfo
+from overlay.settings import USUAL_SOURCE, SourceSettings
 from overlay.verbs import SourceList, SourceRemove, SourceShow
 
 REGISTER_EXAMPLES = """\
@@ -93,15 +95,7 @@ def _add_register(subverbs: Subparsers) -> None:
     )
     add = parser.add_argument
     add("--name", metavar="N", default="", help="a name for people")
-    add("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
-    add("--rate", metavar="R", type=not_negative, default=1.0, help="messages a second (default 1)")
-    add(
-        "--size",
-        metavar="BYTES",
-        type=not_negative,
-        default=1024,
-        help="of a message, on average (default 1024)",
-    )
+    add_settings(parser, SourceSettings, USUAL_SOURCE)
     add(
         "--schema",
         metavar="PATH",
@@ -175,35 +169,25 @@ def run_list(arguments: argparse.Namespace) -> None:
     elif not sources:
         print("no sources", file=sys.stderr)
     else:
-        heading = ("ID", "NAME", "ROOT BROKER", "ADDRESS", "LOCATION", "SCHEMA", "READY")
-        rows = [
-            (
-                source.id,
-                source.name,
-                source.root,
-                source.address,
-                place_of(source),
-                source.schema_name or "-",
-                state_of(source),
-            )
-            for source in sources
-        ]
-        print(table(heading, rows))
+        columns = columns_of(SourceSettings, *sources)
+        named = [(each.id, each.name, each.root, each.address) for each in sources]
+        state = [(each.schema_name or "-", state_of(each)) for each in sources]
+        heading = ("ID", "NAME", "ROOT BROKER", "ADDRESS", *map(str.upper, columns), "SCHEMA")
+        rows = zip(named, zip(*columns.values(), strict=True), state, strict=True)
+        print(table((*heading, "READY"), [[*a, *b, *c] for a, b, c in rows]))
 
 
 async def _register(arguments: argparse.Namespace) -> DataSource:
     return await DataSource.register(
         registration_address(arguments),
         name=arguments.name,
-        location=arguments.location,
-        rate=arguments.rate,
-        size=int(arguments.size),
         schema=arguments.schema,
         validate=arguments.validate,
         compression=dict(arguments.compression),
         base=arguments.base,
         key=arguments.key,
         ensure=arguments.ensure,
+        **settings_said(arguments, SourceSettings),
     )
 
 
@@ -251,9 +235,7 @@ def _add_update(subverbs: Subparsers) -> None:
         run=run_update,
     )
     parser.add_argument("source", metavar="SOURCE", help="its id or its name")
-    parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
-    parser.add_argument("--rate", metavar="R", type=not_negative, help="messages a second")
-    parser.add_argument("--size", metavar="BYTES", type=not_negative, help="of a message")
+    add_settings(parser, SourceSettings)
     schema = parser.add_mutually_exclusive_group()
     schema.add_argument("--schema", metavar="PATH", type=Path, help="of the messages from now on")
     schema.add_argument(
@@ -273,34 +255,32 @@ def _sentences(source: SourceInfo) -> str:
         "id": source.id,
         "name": source.name,
         "version": source.version,
-        "owner": source.owner or "-",
+        "owner": source.owner,
         "root broker": f"{source.root} at {source.address}",
-        "location": place_of(source),
+        **{name: cell for name, (cell,) in columns_of(SourceSettings, source).items()},
         "expects": f"{source.rate:g} messages a second of {source.size:,} bytes",
-        "schema": schema if source.schema_name else "-",
+        "schema": schema if source.schema_name else "",
         **{f"not read {n}": each for n, each in enumerate(source.schema_unread, 1)},
-        "compression": ", ".join(source.compression) or "-",
-        "base": source.base or "-",
+        "compression": ", ".join(source.compression),
+        "base": source.base,
         "ready": state_of(source),
     }
-    return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items())
+    return "\n".join(f"{name + ':':<14}{value or '-'}" for name, value in facts.items())
 
 
 def run_update(arguments: argparse.Namespace) -> None:
-    said = ("location", "rate", "size", "schema", "validate")
-    if all(getattr(arguments, name) is None for name in said) and not arguments.no_schema:
+    settings = settings_said(arguments, SourceSettings)
+    if not (settings or arguments.schema or arguments.validate or arguments.no_schema):
         raise UsageError("nothing to change; give --schema, --validate, --rate, --size, ...")
 
     async def update() -> SourceInfo:
         async with RegistrationClient(registration_address(arguments)) as registration:
             return await registration.update_source(
                 arguments.source,
-                location=arguments.location,
-                rate=arguments.rate,
-                size=None if arguments.size is None else int(arguments.size),
                 schema=arguments.schema,
                 without_schema=arguments.no_schema,
                 validate=arguments.validate,
+                **settings,
             )
 
     updated = trio.run(update)
@@ -337,7 +317,3 @@ def state_of(source: SourceInfo) -> str:
     if source.removed:
         return "being removed"
     return "yes" if source.ready else "not yet"
-
-
-def place_of(source: SourceInfo) -> str:
-    return "{:g},{:g}".format(*source.location) if source.location else "-"

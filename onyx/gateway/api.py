@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
-from typing import Any, Union, get_args
+from typing import Any, TypeVar, Union, get_args
 
 import msgspec
 import trio
-from msgspec import UNSET, to_builtins
+from msgspec import to_builtins
 from starlette.responses import JSONResponse, Response
 
 from formats.errors import Fault
@@ -36,7 +36,10 @@ from overlay import verbs
 from overlay.answers import Answer, ArchivePage, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.request_server import RequestRefused, read
+from overlay.settings import SourceSettings
 from overlay.statistics import BrokerStatistics, RegistrationStatistics, decoded
+
+A = TypeVar("A", bound=verbs.Asked)
 
 # -------------------------------------------------------------------------------------------------
 # Operation: one thing that can be asked of a gateway's API.
@@ -78,10 +81,7 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
     async def answer(call: Call) -> Response:
         said = call.said if takes_body else dict(call.request.query_params)
         check_names(said, schemas)
-        try:
-            asked = read(kind, {**said, **call.path}, strict=takes_body)
-        except RequestRefused as refusal:
-            raise RequestFailed(refusal.code, str(refusal), refusal.fault) from None
+        asked = asked_of(kind, {**said, **call.path}, strict=takes_body)
         found: Answer = await call.session.client.ask(asked)
         return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
 
@@ -96,6 +96,14 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
         answers={204: "it is done"} if method == "DELETE" else {200: gives},
         gives=None if method == "DELETE" else kind.answer,
     )
+
+
+def asked_of(kind: type[A], said: Mapping[str, Any], *, strict: bool = True) -> A:
+    """The record of these arguments; RequestFailed."""
+    try:
+        return read(kind, said, strict=strict)
+    except RequestRefused as refusal:
+        raise RequestFailed(refusal.code, str(refusal), refusal.fault) from None
 
 
 def check_names(said: Collection[str], known: Collection[str]) -> None:
@@ -222,8 +230,6 @@ REFUSAL = {
 }
 _SCHEMAS: dict[str, dict[str, Any]] = {
     "wait": {"type": "boolean"},
-    "rate": {"type": "number"},
-    "size": {"type": "integer"},
     "schema": {"type": ["string", "null"]},
     "policy": {"type": "object"},
     **{name: {"type": "integer"} for name in DeliveryPolicy.__struct_fields__[1:]},
@@ -436,10 +442,11 @@ class ResultStream:
 # What can be asked of a gateway about sources, as the command line has it, with the same codes.
 
 
+_SETTINGS = {
+    each.name: argument_schema(each.type) for each in msgspec.structs.fields(SourceSettings)
+}
 _CHANGES = {
-    "location": "[latitude, longitude]",
-    "rate": "messages a second that it expects",
-    "size": "bytes of a message",
+    **{name: _said(schema) for name, schema in _SETTINGS.items()},
     "validate": "off, report or reject: messages against its schema",
     "schema": "the text of its schema from now on, in one document; null: it has none",
     "schema_name": "of that document: .xsd, .rng or .dtd",
@@ -455,17 +462,12 @@ async def update_source(call: Call) -> Response:
     no_schema = "schema" in said and said["schema"] is None
     if "schema_name" in said and "schema" not in said:
         raise bad_argument("schema", "as well, with schema_name")
-    has_schema = "schema" in said and not no_schema
-    size = call.number("size")
-    asked = verbs.SourceUpdate(
-        source=call.path["source"],
-        location=verbs.given(call.location()),
-        rate=verbs.given(call.number("rate")),
-        size=UNSET if size is None else int(size),
-        validate=call.text("validate") if "validate" in said else UNSET,
-        schema_name=call.text("schema_name") if has_schema else "" if no_schema else UNSET,
-        schema=call.text("schema").encode() if has_schema else b"",
-    )
+    given = {name: said[name] for name in said if name not in ("schema", "schema_name")}
+    if no_schema:
+        given["schema_name"] = ""
+    elif "schema" in said:
+        given |= {"schema_name": call.text("schema_name"), "schema": call.text("schema").encode()}
+    asked = asked_of(verbs.SourceUpdate, {**given, **call.path})
     return JSONResponse((await call.session.client.ask(asked)).shown())
 
 
@@ -496,6 +498,7 @@ SOURCE_OPERATIONS = (
         "Change what is said of a source; what is not named stays",
         update_source,
         body=_CHANGES,
+        schemas=_SETTINGS,
         answers={
             200: "the source, with what has changed, and which profiles can match nothing any more",
             **_WHOSE,

@@ -78,13 +78,6 @@ class Call:
             raise bad_argument(name, "true or false")
         return value
 
-    def number(self, name: str) -> float | None:
-        """Of the body, at least 0; None where it is not there."""
-        value = self.said.get(name, 0)
-        if type(value) not in (int, float) or not 0 <= value < 2**53:
-            raise bad_argument(name, "a number of at least 0")
-        return float(value) if name in self.said else None
-
     def location(self) -> Location | None:
         said = self.said.get("location")
         if said is None:
