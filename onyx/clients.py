@@ -63,6 +63,7 @@ from overlay.answers import Location, ProfileInfo
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.client_connection import ClientConnection
 from overlay.link.frames import EPHEMERAL, SHARED
+from overlay.settings import ProfileSettings, settings_of
 
 _T = TypeVar("_T")
 
@@ -124,17 +125,19 @@ class User:
 
     async def add_profile(
         self,
+        /,
         text: str,
         *,
         location: Location | None = None,
-        near: bool = False,
         wait: bool = True,
         timeout_seconds: float | None = LIVE_SECONDS,
         key: str = "",
         policy: DeliveryPolicy = USUAL,
+        **settings: Any,
     ) -> ProfileInfo:
-        """Register a profile; with ``wait`` it is live on return, with ``near`` it is hosted near
-        ``location`` even where a plan would have it elsewhere.
+        """Register a profile; with ``wait`` it is live on return, with ``near``, one of the
+        ``settings`` (ProfileSettings), it is hosted near ``location`` even where a plan would have
+        it elsewhere.
 
         ProfileNotAccepted, with line, column and what was expected, when the text is refused.
         After ``timeout_seconds`` (None: however long it takes) it returns all the same: ``live`` is
@@ -151,11 +154,11 @@ class User:
             *(text,),
             user=self.name,
             location=location,
-            near=near,
             wait=wait,
             timeout_seconds=timeout_seconds,
             key=key,
             policy=policy,
+            **settings,
         )
         if not wait or info.live:
             return info
@@ -192,7 +195,10 @@ class User:
             how = How(skip_refused, wait, patience)
             return await add_some(first, f"{key}/{number}", some, how)
 
-        batches = cut(asked, lambda p: len(p.text), lambda p: (p.location, p.near))
+        def kind(profile: NewProfile) -> object:
+            return profile.location, settings_of(profile, ProfileSettings)
+
+        batches = cut(asked, lambda profile: len(profile.text), kind)
         return ProfileBatches(self._start_soon, add, batches, skip_refused)
 
     def update_profiles(
@@ -255,17 +261,8 @@ class User:
         # From here on the registration service shows the new text to whoever asks.
         known = verbs.ProfileAwait(profile=profile_id, version=result.version)
         shown = await self._registration.ask(known)
-        return ProfileInfo(
-            id=profile_id,
-            user=info.user,
-            host=info.host,
-            address=info.address,
-            version=result.version,
-            live=result.live,
-            text=text,
-            missing=result.missing,
-            warnings=shown.warnings,
-        )
+        now = replace(info, version=result.version, live=result.live, missing=result.missing)
+        return replace(now, text=text, warnings=shown.warnings)
 
     async def set_policy(self, profile_id: str, policy: DeliveryPolicy) -> None:
         """How what waits for a profile is kept from now on; RequestFailed "unknown-profile"."""

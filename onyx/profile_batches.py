@@ -17,13 +17,14 @@ from typing import Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from onyx.errors import ProfilesNotAccepted
 from onyx.registration_client import PATIENCE_SECONDS, NetworkClient
 from onyx.results import ASK_AGAIN, MOVED
 from overlay import verbs
 from overlay.answers import Location, ProfilesChanged, ProfileVersion
+from overlay.settings import ProfileSettings, settings_of
 
 BATCH_PROFILES = 1_000
 BATCH_CHARACTERS = 256 * 1024
@@ -35,13 +36,12 @@ AskHost: TypeAlias = Callable[[str, verbs.ProfileLive], Awaitable[tuple[object, 
 """Of a profile, by a verb with arguments."""
 
 
-class NewProfile(NamedTuple):
+class NewProfile(ProfileSettings, Struct, frozen=True):
     """A profile to be added; ``user`` None: whoever adds it."""
 
     text: str
     user: str | None = None
     location: Location | None = None
-    near: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ async def add_many(
         user=users[0] if is_one else "",
         users=UNSET if is_one else users,
         location=profiles[0].location,
-        near=profiles[0].near,
+        **settings_of(profiles[0], ProfileSettings),
         wait=how.wait and until is UNSET,
         skip_refused=how.skip_refused,
     )

@@ -284,16 +284,16 @@ class RegistrationClient(NetworkClient):
         *,
         user: str = "",
         location: Location | None = None,
-        near: bool = False,
         wait: bool = True,
         timeout_seconds: float | None = None,
         key: str = "",
         policy: DeliveryPolicy = USUAL,
+        **settings: Any,
     ) -> ProfileInfo:
         """Register a profile; returns when its host broker has it, with ``wait`` when it is live,
         or ``timeout_seconds`` later.
 
-        ``near``: its host broker shall be near ``location``, whatever plan there is.  The profile
+        ``settings``: ``near`` and others by the names of ``ProfileSettings``.  The profile
         of this user that an earlier call with the same ``key`` made is the one that is returned,
         as it is by now; RequestFailed "other-content" where its text was another.
         ProfileNotAccepted when its text is refused.
@@ -302,11 +302,11 @@ class RegistrationClient(NetworkClient):
             text=text,
             user=user,
             location=location,
-            near=near,
             wait=wait,
             timeout=verbs.given(timeout_seconds),
             key=key,
             policy=policy,
+            **settings,
         )
         return await self.ask(asked)
 

@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from overlay.access import ANYTHING
 from overlay.delivery_policy import USUAL, DeliveryPolicy
-from overlay.settings import SourceTold
+from overlay.settings import ProfileSettings, SourceTold
 
 Location: TypeAlias = tuple[float, float]
 """(latitude, longitude) in degrees, north and east positive."""
@@ -177,7 +177,7 @@ class SourceSchema(Answer, frozen=True):
 # --- profiles ---------------------------------------------------------------------------------
 
 
-class ProfileInfo(Answer, frozen=True):
+class ProfileInfo(ProfileSettings, Answer, frozen=True):
     """A profile: ``host`` is its host broker, at ``address`` ("host:port").
 
     ``version`` counts the updates from 1; ``live`` says that every broker on the way from every
@@ -194,7 +194,7 @@ class ProfileInfo(Answer, frozen=True):
     address: str
     version: int
     live: bool
-    near: bool = False
+    HERE: ClassVar[None]
     text: str | None = None
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

@@ -109,7 +109,14 @@ class ProfileSettings(Settings, frozen=True, kw_only=True):
     """What the user says of a profile beside its text."""
 
     near: Annotated[
-        bool, Meta(description="host it near --location, even where a plan has it elsewhere")
+        bool,
+        Meta(
+            description="it insists on a host broker near its location, whatever plan there is",
+            extra={
+                "help": "host it near --location, even where a plan (onyx plan) would have it "
+                "elsewhere"
+            },
+        ),
     ] = False
 
 

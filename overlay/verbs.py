@@ -23,7 +23,7 @@ from overlay.access import ANYTHING, Right, Role
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.frame_fields import NAME_BYTES_MAX, Name
 from overlay.link.principal import Principal
-from overlay.settings import Degrees, SourceSettings, may_be_unset
+from overlay.settings import Degrees, ProfileSettings, SourceSettings, may_be_unset
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
 
 BATCH_MAX = 10_000  # profiles in one request
@@ -205,46 +205,43 @@ class OfUser(Asked, frozen=True, kw_only=True):
     """``user``: whose profiles; the user who asks, where nobody is named."""
 
     verb = ""
+    right = Right.OWN
 
     user: Name = ""
 
 
-class ProfileAdd(OfUser, frozen=True, kw_only=True):
-    """Register a profile, or find it by ``key``."""
-
-    right = Right.OWN
+class ProfileSaid(ProfileSettings, OfUser, frozen=True, kw_only=True):
+    verb = ""
     adds = True
     effect = Effect.OWN
     is_idempotent = False
+
+    location: Degrees | None = None
+    wait: bool = False
+
+
+class ProfileAdd(ProfileSaid, frozen=True, kw_only=True):
+    """Register a profile, or find it by ``key``."""
+
     answer: ClassVar = answers.ProfileInfo
 
     text: str
-    location: Degrees | None = None
-    near: bool = False
-    wait: bool = False
     timeout: Number | UnsetType = UNSET
     key: Name = ""
     policy: DeliveryPolicy = USUAL
 
 
-class ProfileAddMany(OfUser, frozen=True, kw_only=True):
+class ProfileAddMany(ProfileSaid, frozen=True, kw_only=True):
     """Register many profiles; ``users``, where they are given: of each text one.
 
     Where one is refused none is added, unless ``skip_refused``.  The last 65,536 such requests are
     remembered by their ids: repeated, one adds nothing and has the same answer.
     """
 
-    right = Right.OWN
-    adds = True
-    effect = Effect.OWN
-    is_idempotent = False
     answer: ClassVar = answers.ProfilesAdded
 
     texts: Annotated[Texts, Meta(min_length=1)]
     users: Names | UnsetType = UNSET
-    location: Degrees | None = None
-    near: bool = False
-    wait: bool = False
     skip_refused: bool = False
 
 
@@ -284,7 +281,6 @@ class ProfileShow(ProfileNamed, frozen=True, kw_only=True):
 class ProfileList(OfUser, frozen=True, kw_only=True):
     """A page of profiles in order of registration, behind the id ``after``."""
 
-    right = Right.OWN
     answer: ClassVar = answers.Profiles
 
     after: Name = ""

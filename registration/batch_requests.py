@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from msgspec import UNSET
+from msgspec.structs import astuple
 
 from formats import Schema
 from formats.errors import Refusal
@@ -47,7 +48,7 @@ from overlay.link.tables import Row, Table
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.ids import number_of
-from registration.new_profiles import Asked, NewProfiles
+from registration.new_profiles import Asked, NewProfiles, said_of
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.whose import users_named
 from yfilter.matcher import check_profile
@@ -195,9 +196,10 @@ class BatchRequests(Part):
     def _add_many(
         self, connection: int, request: Request, asked: verbs.ProfileAddMany
     ) -> answers.ProfilesAdded | None:
-        texts, location, near = asked.texts, asked.location, asked.near
+        texts, settings = asked.texts, said_of(asked)
         users = _users(asked, self._principal(connection))
-        digest = sha256("\0".join([*texts, *users, str(location), str(near)]).encode()).digest()
+        content = [*texts, *users, *map(str, (asked.location, *astuple(settings)))]
+        digest = sha256("\0".join(content).encode()).digest()
         batch = self._batches.get(request.request)
         if batch is not None and batch.digest != digest:
             raise RequestRefused(
@@ -219,9 +221,8 @@ class BatchRequests(Part):
                 for place, (text, user) in enumerate(zip(texts, users, strict=True))
                 if place not in gone
             ]
-            entries = (
-                self._news.add(new, location, near, self._is_bounded(connection)) if new else []
-            )
+            is_bounded = self._is_bounded(connection)
+            entries = self._news.add(new, asked.location, settings, is_bounded) if new else []
             first = number_of(entries[0].profile) if entries else 0
             batch = _Batch(first, len(entries), digest)
             self._remember(request.request, batch)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict, astuple, replace
 
 from overlay import verbs
 from overlay.delivery_policy import USUAL, DeliveryPolicy
@@ -23,7 +23,7 @@ from overlay.link.principal import Principal
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
-from overlay.settings import USUAL_SOURCE, SourceSettings, settings_of
+from overlay.settings import USUAL_SOURCE, ProfileSettings, SourceSettings, settings_of
 from registration.ids import Ids, number_of
 from registration.keys import Keys
 
@@ -147,11 +147,10 @@ def entry_of(frame: SourceAnnounced) -> SourceEntry:
     return SourceEntry(**values)
 
 
-# PERF: a tuple, as there are a million of them (``benchmarks network``, registering).
-class ProfileEntry(NamedTuple):
+class ProfileEntry(ProfileSettings, Row, frozen=True):
     """A user's profile; ``version`` counts its updates from 1, ``placed`` says that the host
     broker has it, ``live`` that every broker on the way from every root broker knew version
-    ``live`` of it (0: none yet).  ``near``: it insists on a broker near its user."""
+    ``live`` of it (0: none yet)."""
 
     profile: str
     user: str
@@ -161,7 +160,6 @@ class ProfileEntry(NamedTuple):
     request: str = ""
     placed: bool = False
     live: int = 0
-    near: bool = False
 
 
 PROFILES = Table("profile", ProfileEntry, is_keyed=True)
@@ -276,7 +274,7 @@ class Catalog(Part):
         entry = self.profiles.get(profile)
         if entry is None:
             return None
-        entry = entry._replace(**changes)
+        entry = replace(entry, **changes)
         self.put_profile(entry)
         return entry
 

@@ -151,7 +151,7 @@ class HostReports(Part):
         for profile, version in frame.profiles:
             entry = self._catalog.profiles.get(profile)
             if entry is not None and version > entry.live:
-                entry = entry._replace(live=version)
+                entry = replace(entry, live=version)
                 self._catalog.put_profile(entry)
                 live.append(entry)
         self._requests.answer_profiles(live)

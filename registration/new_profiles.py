@@ -11,12 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import asdict
+
+from overlay import verbs
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.frames import PlaceProfiles
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.link.portions import portions
 from overlay.link.request_server import RequestRefused
+from overlay.settings import ProfileSettings, settings_of
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry
 from registration.placement_by_plan import PlanPlacement
@@ -31,6 +35,10 @@ class Asked(NamedTuple):
     user: str
     request: str = ""
     policy: DeliveryPolicy = USUAL
+
+
+def said_of(asked: verbs.ProfileSaid) -> ProfileSettings:
+    return ProfileSettings(**settings_of(asked, ProfileSettings))
 
 
 class NewProfiles(Part):
@@ -58,11 +66,12 @@ class NewProfiles(Part):
         self,
         asked: Sequence[Asked],
         location: tuple[float, float] | None,
-        near: bool,
+        settings: ProfileSettings,
         is_bounded: bool,
     ) -> list[ProfileEntry]:
         """Add profiles that were checked, all or none; RequestRefused where there is no room, or
         where whoever asks ``is_bounded`` and their users have too many."""
+        near, said = settings.near, asdict(settings)
         if near and location is None:
             raise RequestRefused("bad-argument", "'near' needs a 'location' to be near to")
         self._check_room(len(asked))
@@ -75,7 +84,7 @@ class NewProfiles(Part):
         for number, (text, (_, user, request, policy)) in enumerate(together, first):
             profile = self._catalog.ids.name("p", number)
             host = self._placement.choose(text, location, near, self._catalog.profiles_by_broker)
-            entry = ProfileEntry(profile, user, host, text, request=request, near=near)
+            entry = ProfileEntry(profile, user, host, text, request=request, **said)
             self._catalog.put_profile(entry)
             self._catalog.policies.put(profile, policy)
             self._unsent.append(profile)

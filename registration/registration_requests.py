@@ -34,11 +34,12 @@ from overlay.link.frames import Request
 from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.request_server import Changed, RequestRefused, Verb, check_length
 from overlay.routing.broadcast_tree import broadcast_trees
+from overlay.settings import ProfileSettings, settings_of
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.keys import Key
-from registration.new_profiles import Asked, NewProfiles
+from registration.new_profiles import Asked, NewProfiles, said_of
 from registration.placement import choose_root_broker
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.shape_changes import ShapeChanges
@@ -266,7 +267,7 @@ class RegistrationRequests(Part):
         check_length(asked.verb, text, self._topology.limits.profile_length_max)
         new = Asked(text, user, request.request, asked.policy)
         check_profile(text)
-        return self._news.add([new], asked.location, asked.near, is_bounded)[0]
+        return self._news.add([new], asked.location, said_of(asked), is_bounded)[0]
 
     def _answer_awaiting(self, entry: ProfileEntry) -> None:
         for connection, request, version in self._awaiting.pop(entry.profile):
@@ -312,8 +313,8 @@ class RegistrationRequests(Part):
             address=self._topology.where(entry.host),
             version=entry.version,
             live=entry.live >= entry.version,
-            near=entry.near,
             policy=self._catalog.policies.of(entry.profile),
+            **settings_of(entry, ProfileSettings),
             **more,
         )
 

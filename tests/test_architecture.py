@@ -18,6 +18,7 @@ from overlay.limits import Limits, TrainingLimits
 from overlay.link.limits import LinkLimits
 from overlay.oidc import OidcOptions
 from overlay.planning import PlanningOptions
+from overlay.settings import ProfileSettings, SourceSettings
 from overlay.stores import StoreOptions
 from overlay.topology import AdminOptions
 from tests.modules import (
@@ -247,10 +248,12 @@ def _key(node: ast.AST) -> object:
 
 
 def test_a_setting_is_declared_in_its_record_alone() -> None:
-    """No other class has two fields or more of a table of a topology file."""
+    """No other class has two fields or more of a table of a topology file, or of what a source or a
+    profile is set to."""
     settings = {
         *(Limits, TrainingLimits, LinkLimits, MessageLimits, ArchiveOptions, OidcOptions),
         *(StoreOptions, AdminOptions, GatewayTable, PlanningOptions),
+        *(SourceSettings, ProfileSettings),
     }
     tables = {kind.__name__: set(kind.__struct_fields__) for kind in settings}
     assert sum(map(len, tables.values())) > 80
@@ -272,7 +275,6 @@ MEDIA = {  # in an order and with bytes of its own: on the wire, on disk, and to
     ("SourceAnnounced", "SourceInfo"),
     ("DeadLetter", "Letter"),
     ("CarriedMessage", "DeferredRow"),
-    ("ProfileEntry", "ProfileInfo"),
     ("PlanProgress", "_ApplicationRow"),
     ("AutoPlan", "_DecisionRow"),
     ("PlanWanted", "PlannerTask"),

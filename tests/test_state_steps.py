@@ -298,7 +298,7 @@ class Moved(LogWorld):
         self.causes = {
             MoveEvent.BEGUN: self.begin,
             MoveEvent.GIVEN_UP: lambda: moves.give_up("p1"),
-            MoveEvent.CHANGED: lambda: moves.changed(entry._replace(version=2)),
+            MoveEvent.CHANGED: lambda: moves.changed(structs.replace(entry, version=2)),
             MoveEvent.REMOVED: lambda: moves.removed("p1"),
             MoveEvent.NEW_LOST: lambda: moves.lost("B5"),
             MoveEvent.STANDING_BY: lambda: moves.handle("B5", StandingBy("p1", 1, 1)),

@@ -129,10 +129,8 @@ def tell_all(arguments: argparse.Namespace, entries: Sequence[Any], told: Told =
     elif not entries:
         print("There are none.", file=sys.stderr)
     else:
-        hints = get_type_hints(type(entries[0]), include_extras=True)
         names = told.columns or entries[0].__struct_fields__
-        rows = [[_cell(getattr(each, name), hints[name]) for name in names] for each in entries]
-        print(table([name.replace("_", " ").upper() for name in names], rows))
+        print(table(headings(names), [cells(each, names) for each in entries]))
 
 
 def _line(answer: Any, told: Told) -> Mapping[str, object]:
@@ -141,11 +139,9 @@ def _line(answer: Any, told: Told) -> Mapping[str, object]:
 
 
 def _facts(answer: Answer) -> Iterator[str]:
-    hints = get_type_hints(type(answer), include_extras=True)
     names = answer.__struct_fields__
     width = max(map(len, names)) + 2
-    for name in names:
-        cell = _cell(getattr(answer, name), hints[name])
+    for name, cell in zip(names, cells(answer, names), strict=True):
         yield f"{name.replace('_', ' ') + ':':<{width}}{'-' if cell is None else cell}"
 
 
@@ -189,11 +185,19 @@ def settings_said(arguments: argparse.Namespace, kind: type[Settings]) -> dict[s
     return {name: value for name, value in said.items() if value is not None}
 
 
-def columns_of(kind: type[Settings], *records: Answer) -> dict[str, list[object]]:
-    """The settings that lists show, each with the cells of some records."""
+def columns_of(kind: type[Settings]) -> list[str]:
+    """The settings that lists show."""
     hints = get_type_hints(kind, include_extras=True)
-    shown = [name for name, hint in hints.items() if taken_apart(hint)[1].get("column")]
-    return {name: [_cell(getattr(each, name)) for each in records] for name in shown}
+    return [name for name, hint in hints.items() if taken_apart(hint)[1].get("column")]
+
+
+def headings(names: Sequence[str]) -> list[str]:
+    return [name.replace("_", " ").upper() for name in names]
+
+
+def cells(record: Answer, names: Sequence[str]) -> tuple[object, ...]:
+    hints = get_type_hints(type(record), include_extras=True)
+    return tuple(_cell(getattr(record, name), hints[name]) for name in names)
 
 
 def _add_argument(

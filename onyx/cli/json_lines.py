@@ -17,6 +17,7 @@ from onyx.doctor import DoctorFinding
 from onyx.network_view import TopBroker, TopLink, TopProfile, TopSource
 from overlay import answers, verbs
 from overlay.answers import as_shown
+from overlay.settings import ProfileSettings
 from yfilter.explanation import Failure
 
 _ABSENT = {"": "", "int": 0, "float": 0.0, "bool": False, "list[str]": [], "list[int]": []}
@@ -119,7 +120,9 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "profile remove": (_line("ProfileRemoved", "id removed:bool missing:list[str]"), _OF_MANY),
     "profile show": (_PROFILE,),
     "profile list": (_PROFILE,),
-    "profile export": (_line("ProfileExported", "profile user host near:bool text"),),
+    "profile export": (
+        _line("ProfileExported", "profile user host", **get_type_hints(ProfileSettings), text=str),
+    ),
     "profile check": (_line("TextChecked", "file warning:_WARNED|None"), _REFUSED),
     "profile explain": (
         _line(

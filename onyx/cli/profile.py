@@ -17,7 +17,17 @@ from formats.errors import DecodeError, MessageRefused, about
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from formats.schema import what_is_unread
-from onyx.cli.asking import Told, ask, ask_all, tell
+from onyx.cli.asking import (
+    Told,
+    add_settings,
+    ask,
+    ask_all,
+    cells,
+    columns_of,
+    headings,
+    settings_said,
+    tell,
+)
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
     DETAILS,
@@ -60,6 +70,7 @@ from onyx.schema_path import load_schema
 from overlay import verbs
 from overlay.answers import ProfileInfo
 from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy
+from overlay.settings import ProfileSettings, settings_of
 from yfilter import (
     Conjunction,
     LinkTarget,
@@ -678,11 +689,7 @@ def _add_add(subverbs: Subparsers) -> None:
     parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
     parser.add_argument("--user", metavar="NAME", help="whose it is (default: your login name)")
     parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
-    parser.add_argument(
-        "--near",
-        action="store_true",
-        help="host it near --location, even where a plan (onyx plan) would have it elsewhere",
-    )
+    add_settings(parser, ProfileSettings)
     parser.add_argument("--key", metavar="KEY", default="", help=KEY_HELP)
     _add_wait(parser, WAIT_HELP)
     add_policy_arguments(parser)
@@ -753,11 +760,11 @@ def run_add(arguments: argparse.Namespace) -> int:
                     profile = await client.add_profile(
                         text,
                         location=arguments.location,
-                        near=arguments.near,
                         wait=arguments.wait,
                         timeout_seconds=_patience(arguments),
                         key=arguments.key,
                         policy=policy,
+                        **settings_said(arguments, ProfileSettings),
                     )
                 except ProfileNotAccepted as refusal:
                     refused += 1
@@ -826,9 +833,13 @@ def run_list(arguments: argparse.Namespace) -> None:
     elif not found:
         print("no profiles", file=sys.stderr)
     else:
-        heading = ("ID", "USER", "HOST BROKER", "ADDRESS", "VERSION", "LIVE")
+        columns = columns_of(ProfileSettings)
+        heading = ("ID", "USER", "HOST BROKER", "ADDRESS", "VERSION", "LIVE", *headings(columns))
         rows = [
-            (p.id, p.user or "-", p.host, p.address, p.version, "yes" if p.live else "not yet")
+            (
+                *(p.id, p.user or "-", p.host, p.address, p.version),
+                *("yes" if p.live else "not yet", *cells(p, columns)),
+            )
             for p in found
         ]
         print(table(heading, rows))
@@ -836,8 +847,8 @@ def run_list(arguments: argparse.Namespace) -> None:
 
 def run_export(arguments: argparse.Namespace) -> None:
     for info in ask_all(arguments, verbs.ProfileList(texts=True)):
-        shown = {name: getattr(info, name) for name in ("user", "host", "near", "text")}
-        print_json({"profile": info.id, **shown})
+        shown = {"user": info.user, "host": info.host, **settings_of(info, ProfileSettings)}
+        print_json({"profile": info.id, **shown, "text": info.text})
 
 
 def run_remove(arguments: argparse.Namespace) -> int:

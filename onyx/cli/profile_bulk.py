@@ -11,17 +11,21 @@ import uuid
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import trio
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
+from onyx.cli.asking import settings_said
 from onyx.cli.network_option import registration_address
 from onyx.cli.values import counted, location, print_json, read_text
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, UsageError, UserError
 from onyx.profile_batches import NewProfile, ProfileBatches
 from overlay.answers import Location
+from overlay.settings import ProfileSettings, settings_of
+from overlay.unfit import in_words
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
@@ -40,7 +44,7 @@ _ID = re.compile("p[0-9]+(-[a-z2-7]+)?")
 PROGRESS_SECONDS = 0.5  # on a terminal; elsewhere ten times as long
 
 
-class Line(NamedTuple):
+class Line(ProfileSettings, Struct, frozen=True):
     """What a line of a file says, the ``number``-th."""
 
     number: int
@@ -48,7 +52,6 @@ class Line(NamedTuple):
     text: str = ""
     user: str | None = None
     location: Location | None = None
-    near: bool = False
 
 
 class BadLines(UserError, code="profiles-refused"):
@@ -186,14 +189,13 @@ def _line_of(number: int, found: object, needed: Sequence[str]) -> Line | str:
         where = None if place is None else location(f"{place[0]},{place[1]}")
     except (ArgumentTypeError, LookupError, TypeError):
         return f"line {number}: 'location' is {place!r}; expected [latitude, longitude]"
-    return Line(
-        number,
-        found.get("profile", ""),
-        found.get("text", ""),
-        found.get("user"),
-        where,
-        found.get("near") is True,
-    )
+    said = {name: found[name] for name in ProfileSettings.__struct_fields__ if found.get(name)}
+    try:
+        settings = settings_of(convert(said, ProfileSettings), ProfileSettings)
+    except ValidationError as error:
+        return f"line {number}: {in_words(ProfileSettings, error, said).reason}"
+    named = found.get("profile", ""), found.get("text", ""), found.get("user")
+    return Line(number, *named, where, **settings)
 
 
 def _numbered(name: str) -> Iterator[tuple[int, str]]:
@@ -239,9 +241,11 @@ def the_file(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
 def add_many(arguments: argparse.Namespace, name: str, user_name: str) -> int:
     """``onyx profile add FILE``."""
     lines = read_profiles(name, arguments.skip_bad)
+    said = settings_said(arguments, ProfileSettings)
     profiles = [
         NewProfile(
-            line.text, line.user, line.location or arguments.location, line.near or arguments.near
+            *(line.text, line.user, line.location or arguments.location),
+            **(settings_of(line, ProfileSettings) | said),
         )
         for line in lines
     ]

@@ -17,7 +17,9 @@ from onyx.cli.asking import (
     add_commands,
     add_settings,
     ask,
+    cells,
     columns_of,
+    headings,
     settings_said,
     tell,
 )
@@ -169,12 +171,16 @@ def run_list(arguments: argparse.Namespace) -> None:
     elif not sources:
         print("no sources", file=sys.stderr)
     else:
-        columns = columns_of(SourceSettings, *sources)
-        named = [(each.id, each.name, each.root, each.address) for each in sources]
-        state = [(each.schema_name or "-", state_of(each)) for each in sources]
-        heading = ("ID", "NAME", "ROOT BROKER", "ADDRESS", *map(str.upper, columns), "SCHEMA")
-        rows = zip(named, zip(*columns.values(), strict=True), state, strict=True)
-        print(table((*heading, "READY"), [[*a, *b, *c] for a, b, c in rows]))
+        columns = columns_of(SourceSettings)
+        heading = ["ID", "NAME", "ROOT BROKER", "ADDRESS", *headings(columns), "SCHEMA", "READY"]
+        rows = [
+            (
+                *(each.id, each.name, each.root, each.address, *cells(each, columns)),
+                *(each.schema_name or "-", state_of(each)),
+            )
+            for each in sources
+        ]
+        print(table(heading, rows))
 
 
 async def _register(arguments: argparse.Namespace) -> DataSource:
@@ -250,6 +256,7 @@ def _add_update(subverbs: Subparsers) -> None:
 
 
 def _sentences(source: SourceInfo) -> str:
+    columns = columns_of(SourceSettings)
     schema = f"{source.schema_name} ({source.schema_kind}, {source.validation})"
     facts = {
         "id": source.id,
@@ -257,7 +264,7 @@ def _sentences(source: SourceInfo) -> str:
         "version": source.version,
         "owner": source.owner,
         "root broker": f"{source.root} at {source.address}",
-        **{name: cell for name, (cell,) in columns_of(SourceSettings, source).items()},
+        **dict(zip(columns, cells(source, columns), strict=True)),
         "expects": f"{source.rate:g} messages a second of {source.size:,} bytes",
         "schema": schema if source.schema_name else "",
         **{f"not read {n}": each for n, each in enumerate(source.schema_unread, 1)},

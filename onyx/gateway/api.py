@@ -36,7 +36,7 @@ from overlay import verbs
 from overlay.answers import Answer, ArchivePage, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.request_server import RequestRefused, read
-from overlay.settings import SourceSettings
+from overlay.settings import ProfileSettings, SourceSettings
 from overlay.statistics import BrokerStatistics, RegistrationStatistics, decoded
 
 A = TypeVar("A", bound=verbs.Asked)
@@ -442,11 +442,12 @@ class ResultStream:
 # What can be asked of a gateway about sources, as the command line has it, with the same codes.
 
 
-_SETTINGS = {
-    each.name: argument_schema(each.type) for each in msgspec.structs.fields(SourceSettings)
-}
+_OF_SOURCE, _OF_PROFILE = (
+    {each.name: argument_schema(each.type) for each in msgspec.structs.fields(kind)}
+    for kind in (SourceSettings, ProfileSettings)
+)
 _CHANGES = {
-    **{name: _said(schema) for name, schema in _SETTINGS.items()},
+    **{name: _said(schema) for name, schema in _OF_SOURCE.items()},
     "validate": "off, report or reject: messages against its schema",
     "schema": "the text of its schema from now on, in one document; null: it has none",
     "schema_name": "of that document: .xsd, .rng or .dtd",
@@ -498,7 +499,7 @@ SOURCE_OPERATIONS = (
         "Change what is said of a source; what is not named stays",
         update_source,
         body=_CHANGES,
-        schemas=_SETTINGS,
+        schemas=_OF_SOURCE,
         answers={
             200: "the source, with what has changed, and which profiles can match nothing any more",
             **_WHOSE,
@@ -602,6 +603,7 @@ async def add_profile(call: Call) -> Response:
         key=call.text("key", ""),
         wait=call.flag("wait", True),
         policy=_policy(call.said.get("policy", {})),
+        **{name: value for name, value in call.said.items() if name in _OF_PROFILE},
     )
     headers = {"Location": f"/v1/profiles/{info.id}"}
     return JSONResponse(info.shown(), 201, headers)
@@ -762,10 +764,12 @@ OPERATIONS = (
             "text": _TEXTS["profile"],
             "user": "whose it is (default: one's own)",
             "location": "[latitude, longitude], for a host broker nearby",
+            **{name: _said(schema) for name, schema in _OF_PROFILE.items()},
             "key": "the same again finds the one that there is",
             "wait": "true (the default): until it is live",
             "policy": "how what waits is kept, as /v1/profiles/{profile}/policy has it",
         },
+        schemas=_OF_PROFILE,
         required=("text",),
         answers={201: "the profile", **_REFUSED},
     ),
