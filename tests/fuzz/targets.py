@@ -125,7 +125,7 @@ def _broker(data: bytes) -> None:
     for _ in range(10):
         with suppress(ProtocolError):  # not even the sender's side lets it pass
             setting.send_odd()
-    assert setting.core.statistics()["dead"]["kept"] == 0
+    assert setting.core.statistics().dead.kept == 0
 
 
 def _text(data: bytes) -> None:

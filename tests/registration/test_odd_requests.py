@@ -69,7 +69,7 @@ def test_nothing_ends_the_registration_service(seed: int) -> None:
     print(f"seed {seed}")
     setting = Odd(Random(seed))
     send_many(setting.send_odd)
-    assert setting.core.statistics()["dead"]["kept"] == 0
+    assert setting.core.statistics().dead.kept == 0
 
 
 def test_what_a_broker_would_never_say_does_no_harm() -> None:

@@ -113,7 +113,7 @@ def test_nothing_is_added_while_the_disk_is_short() -> None:
         assert refused(setting.request(f"q{number}", verb, **arguments)) == "disk-full"
     listed = setting.client.ask("source.list")
     assert listed is not None and listed.ok
-    assert setting.core.statistics()["requests"]["disk_is_short"] is True
+    assert setting.core.statistics().requests.disk_is_short is True
     setting.beside.tell(DiskRoom(is_short=False))
     assert setting.request("q", "profile.add", text="/a", user="ann") is None
     setting.holder(PlaceProfiles)

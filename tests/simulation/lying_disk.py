@@ -73,7 +73,7 @@ class LyingDisk:
     def open(self) -> Iterator[Row]:
         try:
             self._store = store = Store(self._path)
-            commit = store.statistics()["commit"]
+            commit = store._chain.number
             if self._undecided is not None and commit == self._undecided[0]:
                 self.truth.commit(self._undecided[1])
             yield from self._checked(store)
@@ -87,7 +87,7 @@ class LyingDisk:
         store = self._opened()
         changes = list(changes)
         before = self._files()
-        number = store.statistics()["commit"]
+        number = store._chain.number
         assert isinstance(number, int)
         fault = self._fault()
         self.seen[fault] += bool(fault)

@@ -321,7 +321,7 @@ def test_what_a_lost_root_broker_had_passed_on_goes_its_way(seed: int) -> None:
     scenario.wait(scenario.is_settled, "the change is not settled")
     net.run_until(lambda: False, 30.0)
     for broker in changed.broker_ids:
-        assert not scenario._core(broker).data.statistics().get("abandoned"), broker
+        assert not scenario._core(broker).statistics().data.abandoned, broker
         assert scenario._core(broker).control.sources[source.source].root != lost
     gone = [i.profile for i in scenario.interests.values() if i.subscriber.host == lost]
     assert not [each for each in scenario.missing() if each[0] not in gone]

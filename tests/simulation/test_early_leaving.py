@@ -42,7 +42,7 @@ def test_who_dies_behind_what_left_early_loses_and_doubles_nothing(first: int) -
         seen["early"] += scenario.net.early
         for node in scenario.net.nodes.values():
             if isinstance(node.core, BrokerCore):
-                seen["passed_over"] += int(str(node.core.data.statistics().get("passed_over", 0)))
+                seen["passed_over"] += int(str(node.core.statistics().data.passed_over))
     assert seen["early"] > len(these)
     assert seen["passed_over"] > len(these) // 10
 

@@ -133,7 +133,7 @@ def test_the_simulation_really_disturbs_and_really_delivers() -> None:
     assert sum(scenario.net.cuts for scenario in scenarios) > len(scenarios)
     assert sum(scenario.net.crashes for scenario in scenarios) > len(scenarios) // 4
     deferred = sum(
-        int(node.core.data.statistics().get("deferred", 0))  # type: ignore[call-overload]
+        int(node.core.statistics().data.deferred)  # type: ignore[call-overload]
         for scenario in scenarios
         for node in scenario.net.nodes.values()
         if isinstance(node.core, BrokerCore)

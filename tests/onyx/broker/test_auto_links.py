@@ -67,7 +67,7 @@ class Ticking(Setting):
 
     @property
     def choice(self) -> dict[str, Any]:
-        formats = self.core.data.statistics()["formats"]
+        formats = self.core.statistics().data.formats
         assert isinstance(formats, dict)
         choice: dict[str, Any] = formats["B5"]
         return choice
@@ -151,4 +151,4 @@ def test_of_a_neighbour_that_has_left_nothing_is_said() -> None:
     shapes.agree(1)
     shapes.settle()
     assert shapes.neighbours() == {"B1"}
-    assert setting.core.data.statistics()["formats"] == {}
+    assert setting.core.statistics().data.formats == {}

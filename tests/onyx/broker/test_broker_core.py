@@ -409,7 +409,7 @@ def test_results_of_who_is_away_are_made_by_the_text_of_then() -> None:
     setting.core.query.update("p1", check_profile("for $i in /nitf return <third>{$i/@n}</third>"))
     setting.brokers["B1"].send("B1", message(b'<nitf n="3"/>', 3))
     setting.restart()
-    assert "results_made" not in setting.core.data.statistics()
+    assert not setting.core.statistics().data.results_made
     got = [frame.results() for frame in setting.beside.subscriber("p1").all(Delivery)]
     assert got == [[b'<first n="1"/>'], [b'<second n="2"/>'], [b'<third n="3"/>']]
 
@@ -433,7 +433,7 @@ def test_a_user_is_told_of_results_beyond_a_limit() -> None:
     }
     # The second is that there are none, and why.
     assert got == {"p1": [(1, 1), (2, 1), (3, 1)], "p2": [(1, 1), (2, 1), (3, 1)]}
-    assert setting.core.data.statistics()["results_over_limit"] == 1
+    assert setting.core.statistics().data.results_over_limit == 1
 
 
 def test_a_refused_message_is_told_with_its_place_and_goes_nowhere() -> None:
@@ -465,7 +465,7 @@ def test_what_another_broker_would_not_take_is_refused_at_the_root(limit: str) -
 
 def _data(setting: Setting) -> dict[str, Any]:
     """The statistics of the data plane."""
-    data = setting.core.statistics()["data"]
+    data = setting.core.statistics().data
     assert isinstance(data, dict)
     return data
 
@@ -718,4 +718,4 @@ def test_a_message_beyond_the_matchers_bound_still_reaches_the_children() -> Non
     setting.brokers["B1"].send("B1", message(deep))
     for child in ("B5", "B6"):
         assert len(setting.brokers[child].all(Message)) == 1
-    assert setting.core.data.statistics()["match_over_limit"] == 1
+    assert setting.core.statistics().data.match_over_limit == 1

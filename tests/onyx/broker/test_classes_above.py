@@ -132,4 +132,4 @@ def test_one_for_which_that_is_too_much_stays_as_it_is() -> None:
     setting = placed(CAT)
     announce(setting, 1, Cat="x" * 70_000)
     assert changed(setting) == []
-    assert setting.core.statistics()["taxonomies"]["profiles_with_too_many"] == 1  # type: ignore[index]
+    assert setting.core.statistics().taxonomies.profiles_with_too_many == 1

@@ -123,7 +123,7 @@ def test_the_root_trains_on_what_comes_and_announces_before_it_uses_it() -> None
     assert {frame.format for frame in beside.brokers["B6"].all(Message)} == {"binary"}
     beside.registration.send("registration", SourceRemoved(source="s1"))
     for _ in range(2):
-        assert beside.core.trained.statistics()["trained"] == {}
+        assert beside.core.statistics().compression.trained == {}
         beside.restart()
 
 
@@ -146,7 +146,7 @@ def test_it_trains_anew_only_when_all_have_the_version_before() -> None:
     fresh = [b"<news><x>" + text[:0] + b"abc-%d-lorem-ipsum-dolor" % n + b"</x></news>"
              for n, text in enumerate(other)]  # fmt: skip
     publish(beside, fresh)
-    assert beside.core.trained.statistics()["trainings"] == 1
+    assert beside.core.statistics().compression.trainings == 1
     (first,) = beside.brokers["B5"].take(DictionaryTrained)
     version = CompressionDictionary(first.payload).version
     for child in ("B1", "B5", "B6"):
@@ -237,11 +237,11 @@ def test_old_versions_are_read_until_all_below_hold_the_next() -> None:
     assert again.format == "binary"
     for child in ("B5", "B6"):
         beside.brokers[child].send("B1", DictionaryHeld("B1", "s1", "text", new.version))
-    assert beside.core.trained.statistics()["trained"] == {"s1 text": [f"{new.version:08x}"]}
+    assert beside.core.statistics().compression.trained == {"s1 text": [f"{new.version:08x}"]}
     beside.brokers["B6"].send("B1", back)  # against the rules: it said that it had the new one
     (same,) = beside.brokers["B6"].all(Message)
     assert same.payload == back.payload
-    assert beside.core.data.statistics()["abandoned"] == 1
+    assert beside.core.statistics().data.abandoned == 1
 
 
 def test_it_is_the_same_after_a_restart() -> None:
@@ -258,7 +258,7 @@ def test_it_is_the_same_after_a_restart() -> None:
     for child in ("B5", "B6"):
         beside.brokers[child].send("B1", DictionaryHeld("B1", "s1", "text", new.version))
     beside.restart()
-    assert beside.core.trained.statistics()["trained"] == {"s1 text": [f"{new.version:08x}"]}
+    assert beside.core.statistics().compression.trained == {"s1 text": [f"{new.version:08x}"]}
 
 
 def test_a_broker_that_knows_no_such_version_gives_the_message_back() -> None:
@@ -289,14 +289,14 @@ def test_a_parent_against_the_rules_fills_nothing() -> None:
     beside = setting()
     for seed in range(VERSIONS_MAX + 3):
         beside.brokers["B1"].send("B1", announcement(trained(seed)))
-    kept = beside.core.trained.statistics()["trained"]
+    kept = beside.core.statistics().compression.trained
     assert len(kept["s1 text"]) == VERSIONS_MAX  # type: ignore[index]
     assert sum(space == "compression-dictionary" for space, _ in beside.beside.rows) == VERSIONS_MAX
     beside.brokers["B1"].send("B1", DictionaryTrained("B1", "s1", "text", b"no dictionary"))
     beside.brokers["B1"].send("B1", DictionaryTrained("B1", "s1", "?", trained().data))
     beside.brokers["B5"].send("B1", DictionaryHeld("B1", "s1", "?", 1))
     beside.brokers["B5"].send("B1", DictionaryHeld("B1", "s9", "text", 1))
-    assert beside.core.trained.statistics()["bad_dictionaries"] == 2
+    assert beside.core.statistics().compression.bad_dictionaries == 2
 
 
 # --- given ------------------------------------------------------------------------------------
@@ -323,4 +323,4 @@ def test_a_given_dictionary_comes_with_the_catalog_and_is_not_replaced() -> None
 def test_a_bad_given_dictionary_is_not_used(bad: tuple[str, bytes]) -> None:
     beside = Setting(topology())
     beside.announce(compression=[bad])
-    assert beside.core.trained.statistics()["bad_dictionaries"] == 1
+    assert beside.core.statistics().compression.bad_dictionaries == 1

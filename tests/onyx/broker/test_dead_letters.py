@@ -270,7 +270,7 @@ def test_a_message_that_fells_at_its_local_profiles_is_told_to_them_or_to_its_so
     refused = [frame.number for frame in setting.source.all(Refused)]
     passed_on = [frame.number for frame in setting.brokers["B5"].all(Message)]
     assert (passed_on, refused) == (([1, 2, 3], []) if child else ([], [2]))
-    assert setting.core.data.statistics()["abandoned"] == 1
+    assert setting.core.statistics().data.abandoned == 1
 
 
 def test_a_request_that_fells_is_answered_when_it_is_asked_again_by_whomever(

@@ -75,7 +75,7 @@ def test_the_words_of_the_schema_do_not_travel() -> None:
     for frame in (packed, plain):
         stream = decode(frame.payload, WireFormat(frame.format), dictionaries=only(dictionary()))
         assert [name.local for name in stream.names] == ["nitf", "head", "kind"]
-    assert beside.core.control.statistics()["dictionaries"] == 1
+    assert beside.core.statistics().control.dictionaries == 1
 
 
 def test_bytes_in_the_next_links_format_are_passed_on_untouched() -> None:
@@ -122,7 +122,7 @@ def test_a_message_whose_dictionary_is_unknown_goes_back_to_the_parent(fmt: Wire
     (back,) = beside.brokers["B1"].all(Undecoded)
     assert (back.source, back.number, back.hops) == ("s1", 1, 1)
     assert (back.format, back.payload) == (sent.format, sent.payload)
-    assert beside.core.data.statistics()["given_back"] == 1
+    assert beside.core.statistics().data.given_back == 1
     # What comes then needs no dictionary.
     again = message(fmt=WireFormat.BINARY)
     beside.brokers["B1"].send("B1", back_again(again))
@@ -161,7 +161,7 @@ def test_what_nobody_can_read_is_counted_and_goes_back_as_it_came() -> None:
     beside.brokers["B6"].send("B1", back)
     (same,) = beside.brokers["B6"].all(Message)
     assert (same.format, same.payload) == ("dictionary", bytes(payload))
-    assert beside.core.data.statistics()["abandoned"] == 1
+    assert beside.core.statistics().data.abandoned == 1
 
 
 def test_what_comes_back_and_cannot_be_read_again_is_given_up() -> None:
@@ -170,7 +170,7 @@ def test_what_comes_back_and_cannot_be_read_again_is_given_up() -> None:
     beside.place("/nitf")
     sent = message(fmt=WireFormat.DICTIONARY)
     beside.brokers["B1"].send("B1", sent)
-    assert beside.core.data.statistics()["given_back_awaited"] == 1
+    assert beside.core.statistics().data.given_back_awaited == 1
     beside.restart()
     beside.brokers["B1"].send("B1", back_again(sent))
     statistics = beside.core.data.statistics()
@@ -193,4 +193,4 @@ def test_only_a_child_gives_messages_back() -> None:
     beside = setting()
     beside.brokers["B1"].send("B1", Undecoded("B1", "s1", 1, "dictionary", 1, b""))
     assert beside.brokers["B1"].all(Message) == []
-    assert beside.core.statistics()["unexpected"] == {"not-expected": 1}
+    assert beside.core.statistics().unexpected == {"not-expected": 1}

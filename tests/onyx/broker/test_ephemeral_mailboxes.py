@@ -62,8 +62,8 @@ def test_others_keep_what_it_does_not() -> None:
     close(world, ephemeral(world, 1))
     world.mailboxes.deliver("s1", 1, [b"1"], ["p1", "p2"])
     world.settle()
-    assert world.mailboxes.statistics()["waiting"] == 1
-    assert world.mailboxes.statistics()["silent"] == 1
+    assert world.mailboxes.counted.waiting == 1
+    assert len(world.mailboxes.silence.boxes) == 1
     world.user(2).attach("p2")
     world.settle()
     assert world.got == {"p2": [("s1", 1, [b"1"])]}

@@ -83,7 +83,7 @@ def test_who_costs_too_much_is_slowed_then_suspended_and_told() -> None:
     assert any(one.startswith(SLOWED) for one in said)
     assert said[-1].startswith(b"the profile is suspended until it is updated: of what user ann")
     assert [one.number for one in other.all(Delivery)] == list(range(1, 61))
-    budgets = setting.core.statistics()["budgets"]
+    budgets = setting.core.statistics().budgets
     assert isinstance(budgets, dict)
     assert (list(budgets["suspended"]), budgets["slowed"]) == (["p0"], ["ann"])
 
@@ -96,7 +96,7 @@ def test_who_has_been_slowed_recovers_as_the_account_fills() -> None:
     for _ in range(10):
         setting.beside.now += 1.0
         setting.beside.tell(TimePassed())
-    assert setting.core.statistics()["budgets"] == {"suspended": {}, "slowed": []}
+    assert setting.core.statistics().budgets == {"suspended": {}, "slowed": []}
     publish(source, MESSAGE)
     assert told(taker.all(Delivery)[-1]) == TOLD
 
@@ -158,4 +158,4 @@ def test_what_is_saved_comes_back_with_time() -> None:
         publish(source, MESSAGE)
         setting.beside.now += 1.5
     assert [told(one) for one in taker.all(Delivery)] == [TOLD] * 40
-    assert setting.core.statistics()["budgets"] == {"suspended": {}, "slowed": []}
+    assert setting.core.statistics().budgets == {"suspended": {}, "slowed": []}

@@ -77,7 +77,7 @@ def test_the_message_leaves_in_a_call_of_its_own_and_the_delivery_in_the_next() 
     setting.brokers["B1"].send("B1", message())
     assert setting.watched.calls[:2] == [[Message, Ack], [Deliveries]]
     assert setting.deferred_rows() == 0
-    assert setting.core.data.statistics()["deferred"] == 1
+    assert setting.core.statistics().data.deferred == 1
 
 
 def test_there_is_one_call_where_no_link_waits_for_it() -> None:
@@ -288,5 +288,5 @@ def test_what_was_deferred_and_cannot_be_read_any_more_stops_nobody() -> None:
     setting.beside.rows[key] = msgpack.packb({**record, "payload": b"damaged"})
     setting.watched.hold = False
     setting.die()
-    assert setting.core.data.statistics()["abandoned"] == 1
+    assert setting.core.statistics().data.abandoned == 1
     assert setting.deferred_rows() == 0

@@ -47,7 +47,7 @@ def publish(source: Peer, data: bytes, media_type: str = "text/turtle") -> None:
 
 
 def data_of(setting: Setting) -> Mapping[str, Any]:
-    found = setting.core.statistics()["data"]
+    found = setting.core.statistics().data
     assert isinstance(found, Mapping)
     return found
 

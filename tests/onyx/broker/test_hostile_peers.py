@@ -102,4 +102,4 @@ def test_a_core_survives_any_frames(seed: int) -> None:
             continue  # the peer's own link layer would not send it
     setting.restart()
     setting.brokers["B1"].send("B1", message(number=99))
-    assert setting.core.statistics()["broker"] == "B4"
+    assert setting.core.statistics().broker == "B4"

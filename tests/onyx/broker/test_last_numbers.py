@@ -34,7 +34,7 @@ def test_a_message_that_came_is_passed_over_also_after_a_restart() -> None:
     beside.send(2)
     beside.send(4)
     assert beside.sent() == [4]
-    assert beside.core.data.statistics()["passed_over"] == 2
+    assert beside.core.statistics().data.passed_over == 2
 
 
 def test_the_root_sends_nothing_twice_so_nothing_is_kept() -> None:

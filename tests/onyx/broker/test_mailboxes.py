@@ -670,13 +670,13 @@ def test_what_waits_is_made_ahead_of_a_release_that_makes_other_results(
     world.mailboxes.deliver("s1", 4, [b"made at once"], profiles)
     world.settle()
     world.restart()
-    stored = world.mailboxes.statistics()["stored_bytes"]
+    stored = world.mailboxes._log.stored_bytes
     told = []
     for done, total in world.mailboxes.make_stored(world.read):
         told.append((done, total))
         world.commit()
     assert told == [(1, 3), (2, 3), (3, 3)]
-    assert world.mailboxes.statistics()["stored_bytes"] != stored
+    assert world.mailboxes._log.stored_bytes != stored
     before = world.mailboxes.statistics()
     monkeypatch.setattr(delivery_log_module, "RULES", 2)
     world.maker.texts["p1"] = "of another release"
@@ -820,12 +820,12 @@ class TestWindowOfAConnection:
             world.mailboxes.deliver("s1", number, [b"x" * 200], ["p1" if number % 2 else "p2"])
             world.settle()
         assert 3_000 <= user.on_wire_bytes < 3_300
-        assert world.mailboxes.statistics()["on_wire_bytes"] == user.on_wire_bytes
+        assert world.mailboxes._lines.on_wire_bytes == user.on_wire_bytes
         assert not user.of(Missed), "it is told when there is room again"
         take_all(world, user)
         assert user.missed["p1"] + len(world.got["p1"]) == 50
         assert user.missed["p2"] + len(world.got["p2"]) == 50
-        assert world.mailboxes.statistics()["on_wire_bytes"] == 0
+        assert world.mailboxes._lines.on_wire_bytes == 0
 
 
 def test_a_profile_that_is_forgotten_leaves_nothing() -> None:
@@ -1051,5 +1051,5 @@ def test_everything_comes_once_and_in_order_whatever_breaks(
     world.settle()
     take_all(world, last)
     assert world.got == history.expected
-    assert world.mailboxes.statistics()["waiting_bytes"] == 0
-    assert world.mailboxes.statistics()["on_wire_bytes"] == 0
+    assert world.mailboxes.counted.waiting_bytes == 0
+    assert world.mailboxes._lines.on_wire_bytes == 0

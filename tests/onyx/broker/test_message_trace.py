@@ -56,7 +56,7 @@ def test_a_child_is_asked_with_what_it_would_get() -> None:
         child: ask(setting, "trace.carried", {**as_arguments(came), "link": child}).result
         for child in ("B5", "B6")
     }
-    assert setting.core.data.statistics()["crossings"] == {}
+    assert setting.core.statistics().data.crossings == {}
     setting.brokers["B1"].send("B1", came)
     for child in ("B5", "B6"):
         (sent,) = setting.brokers[child].take(Message)

@@ -87,7 +87,7 @@ def test_no_frame_ends_a_broker(seed: int) -> None:
     print(f"seed {seed}")
     setting = Odd(Random(seed))
     send_many(setting.send_odd)
-    assert setting.core.statistics()["dead"]["kept"] == 0
+    assert setting.core.statistics().dead.kept == 0
 
 
 @pytest.mark.parametrize(

@@ -326,7 +326,7 @@ def test_what_those_who_share_a_profile_have_taken_is_not_handed_over(
     ]
     new.publish(7)
     assert numbers(new.beside.subscriber("p1", name="u3")) == []
-    assert new.core.statistics()["mailboxes"]["waiting"] == 0
+    assert new.core.statistics().mailboxes.waiting == 0
 
 
 @pytest.mark.parametrize("is_known", [False, True])

@@ -195,7 +195,7 @@ def test_the_same_key_again_is_told_the_number_and_goes_nowhere() -> None:
         beside.publish(key)
     assert beside.told() == [(3, 1), (5, 2), (6, 1)]
     assert beside.sent() == [1, 2, 4]
-    assert beside.core.data.statistics()["published_again"] == 3
+    assert beside.core.statistics().data.published_again == 3
 
 
 def test_also_by_another_run_of_the_source_and_of_its_broker() -> None:

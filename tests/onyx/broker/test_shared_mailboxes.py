@@ -164,7 +164,7 @@ def test_what_is_too_much_to_keep_is_lost_and_told_to_one() -> None:
     world = World(LinkLimits(window_frames=2), backlog=1000)
     first, second = sharing(world, 1, 2)
     deliver(world, *range(1, 101))
-    assert world.mailboxes.statistics()["waiting_bytes"] <= 1000  # type: ignore[operator]
+    assert world.mailboxes.counted.waiting_bytes <= 1000  # type: ignore[operator]
     for _ in range(50):
         for user in (first, second):
             for number in list(user.attached["p1"].shared.here):  # type: ignore[union-attr]

@@ -17,11 +17,11 @@ def test_what_is_published_is_refused_as_long_as_the_disk_is_short() -> None:
     (refused,) = beside.source.take(Refused)
     assert (refused.number, refused.code) == (2, "disk-full")
     assert beside.told() == [(3, 1)], "what was accepted is known"
-    assert beside.core.data.statistics()["disk_is_short"] is True
+    assert beside.core.statistics().data.disk_is_short is True
     beside.beside.tell(DiskRoom(is_short=False))
     beside.publish("b")
     assert beside.sent() == [1, 4]
-    assert beside.core.data.statistics()["disk_is_short"] is False
+    assert beside.core.statistics().data.disk_is_short is False
 
 
 def test_messages_of_other_brokers_are_delivered() -> None:

@@ -100,7 +100,7 @@ def test_a_message_that_is_too_much_for_all_profiles_together_is_told_to_all() -
     setting.brokers["B1"].send("B1", message(MESSAGE))
     for taker in takers:
         assert codes(taker.all(Delivery)) == [(1, "too-many-visits")]
-    assert setting.core.statistics()["data"]["match_over_limit"] == 1
+    assert setting.core.statistics().data.match_over_limit == 1
 
 
 # What is more than a frame holds: the first are told, with the count of the rest.
@@ -156,7 +156,7 @@ def test_results_that_fit_into_a_frame_are_told_with_the_count_of_the_rest() -> 
     assert found[1].limit == (
         "1 more: the results have 68637 bytes, of which 67883 fit in a frame [result-too-large]"
     )
-    assert setting.core.data.statistics()["results_over_limit"] == 3
+    assert setting.core.statistics().data.results_over_limit == 3
 
 
 def test_those_of_who_is_there_and_those_of_a_former_text_as_well() -> None:
@@ -206,7 +206,7 @@ def test_results_that_are_too_large_to_be_made_are_told_as_far_as_they_were(
     for number, result in enumerate(found.results, 1):
         assert result.startswith(b'<c n="%d">x' % number)
     assert found.limit.startswith(said)
-    assert setting.core.data.statistics()["results_over_limit"] == 1
+    assert setting.core.statistics().data.results_over_limit == 1
 
 
 def test_one_result_that_is_more_than_a_frame_is_refused_with_the_count_of_all() -> None:

@@ -348,4 +348,4 @@ def test_the_root_cuts_what_is_published() -> None:
 def test_what_is_no_need_is_refused() -> None:
     setting = open_setting()
     setting.brokers["B5"].send("B1", NeedsDelta("B1", 2, ["nonsense"], []))
-    assert setting.core.statistics()["unexpected"] == {"needs-refused": 1}
+    assert setting.core.statistics().unexpected == {"needs-refused": 1}

@@ -65,7 +65,7 @@ def test_the_oldest_go_of_what_a_user_has_most_and_they_are_told(bound: int) -> 
     for name in "aab" * 15:
         setting.publish(name)
         assert setting.waiting("ann") <= bound and setting.waiting("bob") <= bound
-    dropped = setting.core.mailboxes.statistics()["dropped_for_users"]
+    dropped = setting.core.statistics().mailboxes.dropped_for_users
     lost = 0
     for profile in PROFILES:
         if profile != "bob-all":
@@ -94,15 +94,15 @@ def test_it_holds_after_a_restart_and_what_is_removed_makes_room() -> None:
     setting.restart()
     setting.come()
     assert setting.waiting("ann", "bob") == before
-    assert "dropped_for_users" not in setting.core.mailboxes.statistics()
+    assert not setting.core.statistics().mailboxes.dropped_for_users
     setting.publish("a", 4)
     assert setting.waiting("ann") <= BOUND and setting.waiting("bob") <= BOUND
-    assert setting.core.mailboxes.statistics()["dropped_for_users"]
+    assert setting.core.statistics().mailboxes.dropped_for_users
     setting.core.query.remove("ann-all")
-    dropped = setting.core.mailboxes.statistics()["dropped_for_users"]
+    dropped = setting.core.statistics().mailboxes.dropped_for_users
     setting.core.query.remove("bob-all")
     setting.publish("a", 15)
-    assert setting.core.mailboxes.statistics()["dropped_for_users"] == dropped
+    assert setting.core.statistics().mailboxes.dropped_for_users == dropped
 
 
 def test_without_a_bound_all_of_it_waits() -> None:
@@ -157,7 +157,7 @@ def test_a_mailbox_whose_user_is_not_known_is_no_business_of_those_without_a_nam
 def test_an_operator_sees_whose_it_is() -> None:
     crowded = Crowded()
     crowded.publish("a", 2)
-    said = crowded.core.mailboxes.statistics()["bytes_of_users"]
+    said = crowded.core.statistics().mailboxes.bytes_of_users
     assert isinstance(said, UserBacklogs)
     assert dict(said) == {user: crowded.waiting(user) for user in ("ann", "bob")}
     assert all(said.values())

@@ -34,7 +34,7 @@ def setting(validation: str) -> tuple[Setting, Peer]:
 
 
 def statistics_of(beside: Setting) -> Mapping[str, Any]:
-    found = beside.core.statistics()["data"]
+    found = beside.core.statistics().data
     assert isinstance(found, Mapping)
     return found
 

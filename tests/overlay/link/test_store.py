@@ -49,7 +49,7 @@ def test_rows_are_there_after_closing(opened: Open) -> None:
         assert list(store.load(["a", "b"])) == [("a", "k1", b"one"), ("a", "k2", b"2")]
         assert list(store.load(["b"])) == []
         assert list(store.rows()) == [("a", "k1", b"one"), ("a", "k2", b"2")]
-        assert store.statistics()["commits"] == 0
+        assert store.counted.commits == 0
 
 
 def test_spaces_can_be_left_out(opened: Open) -> None:
@@ -75,7 +75,7 @@ def test_changes_happen_in_order(opened: Open) -> None:
         store.commit([Put("a", "k", b"1"), Delete("a", "k"), Put("a", "k", b"2")])
         store.commit([Put("a", "l", b"1"), Delete("a", "l")])
         assert list(store.rows()) == [("a", "k", b"2")]
-        assert store.statistics()["puts"] == 3
+        assert store.counted.puts == 3
 
 
 def test_a_commit_of_any_size_is_what_its_changes_make_one_after_the_other(opened: Open) -> None:
