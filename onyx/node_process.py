@@ -34,6 +34,7 @@ from functools import partial
 from pathlib import Path
 
 import trio
+from msgspec import convert
 from msgspec.structs import asdict
 
 from formats.kernel import AVAILABLE, slowness
@@ -74,6 +75,7 @@ from overlay.link.suspect import CoreFailed, marked
 from overlay.link.vitals import Vitals
 from overlay.link.work_mark import AT, IDLE, MARK, WorkMark, read_mark
 from overlay.live_settings import with_live_settings
+from overlay.statistics import Node
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
 
@@ -457,7 +459,7 @@ async def run_node_process(
                         doors = doors_of(sockets, file.topology)  # which the life closes
                         of_node = file.topology, node_id, doors, store
                         bounds = node_limits(file.topology.limits, caution)
-                        node_says = vitals.of_node(store, shown)
+                        node_says = vitals.of_node(store, shown, time.time)
                         shell = ProcessorClock(), time.time, node_says, unsaid, log.info
                         around = Surroundings(*shell, caution, issuer, mark, store.epoch)
                         await run(*of_node, *told.reports(), bounds, shown, around, vitals)
@@ -563,10 +565,8 @@ def _issuer(topology: Topology, nursery: trio.Nursery) -> Callable[[str], Princi
 def _open_vitals(topology: Topology, process: NodeProcess, nursery: trio.Nursery) -> Vitals:
     """New ones, that whoever asks at the admin address is told, if the topology has such;
     TopologyError when it cannot be had."""
-    started = {**who(), "started": time.time()}
-    vitals = Vitals(
-        lambda: {**started, "time": time.time()}, lambda settings: use_logs(settings.log)
-    )
+    about = convert({**who(), "started": time.time()}, Node)
+    vitals = Vitals(about, lambda settings: use_logs(settings.log))
     if topology.admin is not None:
         # What a process without an admin address need not load.
         from onyx.telemetry.admin_server import open_admin  # noqa: PLC0415

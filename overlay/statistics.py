@@ -1,18 +1,21 @@
 """Statistics: what the processes of a network count and tell of themselves, a record a section.
 
 A field says once what it is, in which unit, and as which metric Prometheus reads it (``counter``,
-``gauge``).  Parts count with records of ``Counted``, which tell what is not zero; they tell more
-than is named here, for people.  ``decoded`` makes a record of the answer to ``statistics``: what it
-does not name, or only another release knows, is passed over, and what is not told has its default.
+``gauge``).  Parts of a core write their figures into the record of its process (``Part.report``),
+or count in a section of it.  Of the sections that are ``Counted`` the answer to ``statistics`` has
+what is not zero or empty.  ``decoded`` makes a record of that answer: a field that only another
+release knows is passed over, and a field that is not there has its default.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert, field, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, field
 
+from overlay.link.frame_memory import UNBOUNDED, FrameMemory
 from overlay.link.histogram import Histogram
 
 Counts: TypeAlias = dict[str, int]
@@ -43,17 +46,13 @@ def gauge(text: str, name: str = "", label: str = "", value: Measure | None = No
 
 
 class Counted(Struct, omit_defaults=True):
-    """Counters of a part, which it adds to."""
-
-    def told(self, **others: object) -> dict[str, Any]:
-        """Those that have counted, and ``others``."""
-        return {**to_builtins(self), **others}
+    """Counters, which parts add to."""
 
 
 # --- of every process -----------------------------------------------------------------------------
 
 
-class Store(Struct):
+class StoreCounts(Struct):
     commits: Annotated[int, counter("Commits of the store.", "store_commits")] = 0
     puts: Annotated[int, counter("Rows that were written.", "store_puts")] = 0
     epoch: Annotated[int | None, gauge("Of the process, where a node has a standby.")] = None
@@ -62,11 +61,20 @@ class Store(Struct):
 MINUTE = "The longest time of the last minute that everybody waited for one thing."
 
 
+class Credentials(Struct):
+    """By which the process shows who it is."""
+
+    network: str = ""
+    principal: str = ""
+    revoked: Annotated[int, told("Certificates that nobody may show any more.")] = 0
+
+
 class Node(Struct):
     """Times by the clock there, in seconds since 1970."""
 
     version: Annotated[str | None, told("Its release.")] = None
     build: Annotated[str, told("Of the engine: compiled, or the slow reference.")] = ""
+    pid: int = 0
     started: float | None = None
     time: float | None = None
     longest_turn_ms: Annotated[float, told("Processor time for one thing, since the start.")] = 0.0
@@ -77,10 +85,10 @@ class Node(Struct):
     turns_s: Annotated[float, told("Processor time for all that was done.")] = 0.0
     admin: Annotated[str | None, told("Where Prometheus reads its metrics.")] = None
     tls: Annotated[
-        dict[str, Any] | UnsetType | None,
+        Credentials | UnsetType | None,
         gauge("1 where there is no TLS.", "insecure", value=lambda tls: float(tls is None)),
     ] = UNSET
-    store: Store = field(default_factory=Store)
+    store: StoreCounts = field(default_factory=StoreCounts)
 
 
 class Dead(Struct):
@@ -96,12 +104,19 @@ class Dead(Struct):
     ] = {}
 
 
-class Memory(Struct):
-    bytes: Annotated[int, gauge("What frames take that wait to leave.", "frame_memory_bytes")] = 0
+class Connection(Struct):
+    peer: str
+    principal: str
+    state: str
+    errors: int
 
 
 class Sending(Struct):
+    """``acknowledged`` and ``last`` are numbers of frames."""
+
     backlog_bytes: Annotated[int, told("Bytes that the peer has not acknowledged.")] = 0
+    acknowledged: int = 0
+    last: int = 0
 
 
 class Journal(Struct):
@@ -109,11 +124,16 @@ class Journal(Struct):
 
     online: bool = False
     meetings: Annotated[int, told("Connections since the start.")] = 0
+    bytes_per_second: Annotated[float | None, told("That the link has carried.")] = None
     sending: Annotated[dict[str, Sending], told("By flow:key.")] = {}
 
     @property
     def backlog_bytes(self) -> int:
         return sum(channel.backlog_bytes for channel in self.sending.values())
+
+
+def bytes_of(memory: FrameMemory) -> int:
+    return memory.bytes
 
 
 def of_role(journals: Mapping[str, Journal], *roles: str) -> Iterator[tuple[str, Journal]]:
@@ -134,7 +154,12 @@ ONLINE = "1 while a neighbour, or the registration service, is there."
 
 class Links(Struct):
     open: Annotated[int, gauge("Open connections.", "connections")] = 0
-    memory: Memory = field(default_factory=Memory)
+    connections: Annotated[dict[str, Connection], told("By number.")] = {}
+    memory: Annotated[
+        FrameMemory,
+        gauge("What frames take that wait to leave.", "frame_memory_bytes", value=bytes_of),
+    ] = field(default_factory=lambda: UNBOUNDED)
+    peers: Annotated[int, told("Of which journals are kept.")] = 0
     journals: Annotated[
         dict[str, Journal],
         told("By peer (role/name)."),
@@ -170,6 +195,25 @@ class NodeStatistics(Struct):
 
 class Control(Struct):
     sources: Annotated[int, gauge("Sources that are known here.")] = 0
+    dictionaries: Annotated[int, told("That were derived from schemas.")] = 0
+
+
+class Access(Struct):
+    tokens: int = 0
+
+
+class BrokerTaxonomies(Struct):
+    version: Annotated[int, told("As the registration service said it last.")] = 0
+    profiles_with_too_many: Annotated[int, told("Classes above; these stay as they are.")] = 0
+
+
+class Compression(Struct):
+    """Dictionaries by source and form, with spaces between."""
+
+    given: dict[str, str] = {}
+    trained: dict[str, list[str]] = {}
+    trainings: int = 0
+    bad_dictionaries: int = 0
 
 
 class Estimate(Struct):
@@ -194,7 +238,7 @@ class ChosenFormat(Struct):
     bandwidth: Annotated[str, told("Where it is known from.")]
 
 
-class DataCounts(Counted):
+class Data(Counted):
     """Messages, unless it says otherwise."""
 
     published: Annotated[int, counter("Messages that sources published here.")] = 0
@@ -231,26 +275,27 @@ class DataCounts(Counted):
     results_over_limit: Annotated[
         int, counter("Results that a limit has prevented; users are told.")
     ] = 0
-
-
-class Data(DataCounts):
+    publish_keys: Annotated[int, told("That are remembered.")] = 0
     sources: Annotated[
         Counts, counter("Messages that a source published here.", "source_messages", "source")
-    ] = {}
+    ] = field(default_factory=Counter)
     source_bytes: Annotated[
         Counts, counter("Bytes of what a source published here.", label="source")
-    ] = {}
+    ] = field(default_factory=Counter)
     refused_by_code: Annotated[
         Counts, counter("The same, by the code of the refusal.", label="code")
-    ] = {}
+    ] = field(default_factory=Counter)
     invalid_by_source: Annotated[
         Counts, counter("Messages of a source that its schema does not allow.", "invalid", "source")
-    ] = {}
-    crossings: Annotated[
-        Counts, counter("Messages that were sent to a neighbour.", label="to")
-    ] = {}
+    ] = field(default_factory=Counter)
+    crossings: Annotated[Counts, counter("Messages that were sent to a neighbour.", label="to")] = (
+        field(default_factory=Counter)
+    )
     crossing_bytes: Annotated[
         Counts, counter("Bytes of messages that were sent to a neighbour.", label="to")
+    ] = field(default_factory=Counter)
+    behind: Annotated[
+        Counts, told("Bytes that wait on disk for a neighbour that is, or was, away.")
     ] = {}
     waiting_s: Annotated[
         dict[str, float],
@@ -266,11 +311,6 @@ class Data(DataCounts):
         Histogram,
         gauge("From when its root broker took a message up until it was in mailboxes here."),
     ] = field(default_factory=Histogram)
-
-
-class ArchiveCounts(Counted):
-    archived: Annotated[int, told("Messages for the shell, which counts what it writes.")] = 0
-    not_in_share: Annotated[int, told("Messages that are not archived.")] = 0
 
 
 class Archive(Struct):
@@ -296,7 +336,7 @@ class Budgets(Struct):
     slowed: Annotated[list[str], told("Users who have spent half of theirs.")] = []
 
 
-class RoutingTable(Struct):
+class RoutingTableFigures(Struct):
     entries: Annotated[int, gauge("Entries of the routing table.", "routing_entries")] = 0
     table_bytes: Annotated[
         int, gauge("What the routing table takes, of its budget.", "routing_bytes")
@@ -308,6 +348,17 @@ class RoutingTable(Struct):
             "useless_crossings",
         ),
     ] = 0
+    unexplained: Annotated[
+        int, told("That no generalisation let pass: profiles say more, or an interest had gone.")
+    ] = 0
+    branches: int = 0
+    distinct_disjuncts: int = 0
+    shared_entries: Annotated[int, told("So many more there would be, had each tree its own.")] = 0
+    interests: int = 0
+    told: Annotated[int, told("Disjuncts that parents know.")] = 0
+    generalisations: int = 0
+    generalised: int = 0
+    revised: Annotated[int, told("Generalisations that cost too much and gave way.")] = 0
 
 
 class Engine(Struct):
@@ -342,17 +393,23 @@ class Sent(Struct):
 
 
 class Transformation(Struct):
+    is_on: bool = False
+    needs_widened: Annotated[int, told("Needs that are told by a wider one.")] = 0
+    former_versions: Annotated[int, told("Former texts of profiles that are kept.")] = 0
+    former_versions_forgotten: int = 0
+    not_reflected: int = 0
     links: Annotated[dict[str, Sent], told("By neighbour.")] = {}
 
 
 class Query(Struct):
     profiles: Annotated[int, gauge("Profiles that are hosted here.")] = 0
-    routing_table: RoutingTable = field(default_factory=RoutingTable)
+    unclaimed_removed: Annotated[int, told("As nobody came for their results.")] = 0
+    routing_table: RoutingTableFigures = field(default_factory=RoutingTableFigures)
     matcher: Engine = field(default_factory=Engine)
     transformation: Transformation = field(default_factory=Transformation)
 
 
-class MailboxCounts(Counted):
+class Mailboxes(Counted):
     """Deliveries; those that were dropped for any limit are told apart below it."""
 
     rejected: int = 0
@@ -366,11 +423,11 @@ class MailboxCounts(Counted):
     dropped_for_age: Annotated[
         int, counter("Deliveries of these that went as they were too old.")
     ] = 0
-
-
-class Mailboxes(MailboxCounts):
     waiting: Annotated[int, gauge("Deliveries that wait for users.", "mailbox_deliveries")] = 0
     waiting_bytes: Annotated[int, told("Of these, a result once for each user.")] = 0
+    bytes_of_users: Annotated[Mapping[str, int], told("Of what waits for each.")] = {}
+    subscribers: Annotated[int, told("Connections that take results.")] = 0
+    silent: Annotated[int, told("Ephemeral mailboxes that nobody takes from.")] = 0
     stored_bytes: Annotated[int, gauge("Bytes of what waits for users.", "mailbox_bytes")] = 0
     oldest_s: Annotated[
         int, gauge("How long the oldest that waits for a user has.", "mailbox_oldest_seconds")
@@ -381,6 +438,9 @@ class Mailboxes(MailboxCounts):
 class BrokerStatistics(NodeStatistics):
     broker: str = ""
     control: Control = field(default_factory=Control)
+    access: Access = field(default_factory=Access)
+    taxonomies: BrokerTaxonomies = field(default_factory=BrokerTaxonomies)
+    compression: Compression = field(default_factory=Compression)
     data: Data = field(default_factory=Data)
     archive: Archive = field(default_factory=Archive)
     budgets: Budgets = field(default_factory=Budgets)
@@ -440,8 +500,17 @@ class Shape(Struct):
     gone_round: Annotated[list[str], told("Brokers that trees of others go round.")] = []
 
 
-class Placement(Struct):
+class Placement(Counted):
     plan: Annotated[str, told("Its id.")] = ""
+    by_location: int = 0
+    by_content: int = 0
+    dont_care: int = 0
+    overflow: Annotated[int, told("Profiles for which a broker of the plan had no room.")] = 0
+
+
+class Taxonomies(Struct):
+    taxonomies: int = 0
+    version: int = 0
 
 
 class Moves(Struct):
@@ -488,6 +557,7 @@ class RegistrationStatistics(NodeStatistics):
     drains: Annotated[dict[str, str], told("How far a broker is that leaves.")] = {}
     shape: Shape = field(default_factory=Shape)
     placement: Placement = field(default_factory=Placement)
+    taxonomies: Taxonomies = field(default_factory=Taxonomies)
     moves: Moves = field(default_factory=Moves)
     application: Application = field(default_factory=Application)
     planning: Planning = field(default_factory=Planning)

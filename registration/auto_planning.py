@@ -14,7 +14,6 @@ again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -34,6 +33,7 @@ from overlay.link.part import Hearer, Part, hears
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
+from overlay.statistics import Planning, RegistrationStatistics
 from overlay.topology import Topology
 from overlay.verbs import PLAN_AT_ONCE
 from registration.catalog import Catalog, SourceEntry
@@ -149,8 +149,6 @@ DECISION = Table("auto-plan", _DecisionRow)
 class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
     """Of one network."""
 
-    section = "planning"
-
     def __init__(
         self,
         context: CoreContext,
@@ -180,7 +178,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         self._quiet_from = 0  # of what the catalog has counted
         self._began = 0.0
         self._asked = 0  # questions to the planner
-        self._counters = Counter(made=0, failed=0)
+        self._figures = Planning()
         self._failure = ""
         self._failures = 0  # in a row
         self._failed_at = self._pause = 0.0
@@ -280,9 +278,9 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
             self.happen(None, PlanningEvent.STOPPED)
         return used
 
-    def statistics(self) -> dict[str, object]:
-        states = {state.value: int(state is self._state) for state in PlanningState}
-        return {"states": states, **self._counters}
+    def report(self, said: RegistrationStatistics) -> None:
+        self._figures.states = {s.value: int(s is self._state) for s in PlanningState}
+        said.planning = self._figures
 
     # --- is there a reason? ---------------------------------------------------------------
 
@@ -400,7 +398,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
         except PlanError as error:  # the network may be another by now
             self._fail(None, str(error))
             return
-        self._counters["made"] += 1
+        self._figures.made += 1
         self._decide(self._reason, plan_id(plan), made.seconds)
         self._base = self._quiet_from
         self.use(made.text)
@@ -409,7 +407,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
 
     def _fail(self, thing: None, reason: str) -> None:
         self._failures += 1
-        self._counters["failed"] += 1
+        self._figures.failed += 1
         self._failure, self._failed_at = reason, self._wall()
         self._pause = RETRY.after(self._failures)
 

@@ -24,6 +24,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.settings import USUAL_SOURCE, ProfileSettings, SourceSettings, settings_of
+from overlay.statistics import RegistrationStatistics
 from registration.ids import Ids, number_of
 from registration.keys import Keys
 
@@ -171,8 +172,6 @@ class Catalog(Part):
     Memory: an entry and its text, about 0.5 KB a profile.
     """
 
-    section = "catalog"
-
     def __init__(self, rows: RowLog, new_secret: Callable[[], bytes] = bytes) -> None:
         """``new_secret``: see Ids."""
         self._rows = rows
@@ -278,8 +277,8 @@ class Catalog(Part):
         self.put_profile(entry)
         return entry
 
-    def statistics(self) -> dict[str, int]:
-        return {"sources": len(self.sources), "profiles": len(self.profiles)}
+    def report(self, said: RegistrationStatistics) -> None:
+        said.catalog.sources, said.catalog.profiles = len(self.sources), len(self.profiles)
 
     def _index_source(self, entry: SourceEntry) -> None:
         self.sources_changed += 1

@@ -50,6 +50,7 @@ from overlay.link.row_log import number_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.network_shape import NetworkShape, cut_off, without_broker
+from overlay.statistics import Rebuild, RegistrationStatistics
 from overlay.topology import Topology, TopologyError
 from registration.access_control import AccessControl
 from registration.catalog import REGISTRATION_KEY, Catalog, ProfileEntry, entry_of
@@ -131,8 +132,6 @@ class BrokerTold:
 
 class CatalogRebuild(Part):
     """Idle, but in a store that was marked."""
-
-    section = "rebuild"
 
     def __init__(
         self,
@@ -246,10 +245,9 @@ class CatalogRebuild(Part):
             given_up = set()  # the others could not do without
         return sorted(every - whole - given_up)
 
-    def statistics(self) -> Mapping[str, object]:
-        if self._marked.now is None:
-            return {"said": self._said} if self._said else {}
-        return {"awaits": self.awaited()}
+    def report(self, said: RegistrationStatistics) -> None:
+        is_over = self._marked.now is None
+        said.rebuild = Rebuild(said=self._said) if is_over else Rebuild(self.awaited())
 
     # --- helpers --------------------------------------------------------------------------
 

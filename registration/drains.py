@@ -23,6 +23,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.network_shape import is_connected, kept_down, without_broker
 from overlay.state_table import StateMachine, StateTable
+from overlay.statistics import RegistrationStatistics
 from registration.catalog import Catalog
 from registration.moves import Move, Moves
 from registration.placement_by_plan import PlanPlacement
@@ -56,8 +57,6 @@ DRAINS = Table("drain", _DrainRow)
 
 class Drains(StateMachine[str, DrainState, DrainEvent], Part):
     """The brokers that are drained; durable, so that a command that is interrupted goes on."""
-
-    section = "drains"
 
     def __init__(
         self,
@@ -113,8 +112,8 @@ class Drains(StateMachine[str, DrainState, DrainEvent], Part):
     def work(self) -> None:
         self.tick(0.0)
 
-    def statistics(self) -> dict[str, str]:
-        return {broker: row.state.value for broker, row in self._states.items()}
+    def report(self, said: RegistrationStatistics) -> None:
+        said.drains = {broker: row.state.value for broker, row in self._states.items()}
 
     def moved(self, move: Move) -> None:
         """A move is over."""

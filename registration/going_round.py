@@ -10,7 +10,7 @@ waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from overlay.limits import Limits
 from overlay.link.core_context import CoreContext
@@ -18,6 +18,7 @@ from overlay.link.frame import GOING_ROUND
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part
 from overlay.network_shape import is_connected_without, next_shape
+from overlay.statistics import RegistrationStatistics
 from registration.audit_log import ITSELF, AuditLog
 from registration.link_reports import LinkReports
 from registration.shape_changes import ShapeChanges
@@ -31,8 +32,6 @@ from registration.shape_changes import ShapeChanges
 
 class AbsentBrokers(Part):
     """Keeps the set ``away`` of their ids."""
-
-    section = "processes"
 
     def __init__(self, context: CoreContext, shapes: ShapeChanges, away: set[str]) -> None:
         self._away = away
@@ -54,8 +53,8 @@ class AbsentBrokers(Part):
             if now - since >= self._after_s:
                 self._away.add(broker)
 
-    def statistics(self) -> Mapping[str, object]:
-        return {"away": sorted(self._away)}
+    def report(self, said: RegistrationStatistics) -> None:
+        said.processes.away = sorted(self._away)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -63,8 +62,6 @@ class AbsentBrokers(Part):
 
 class GoingRound(Part):
     """Nothing is stored but the shapes."""
-
-    section = "shape"
 
     def __init__(
         self,

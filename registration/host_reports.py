@@ -6,7 +6,7 @@ changed or gone, and that they are live.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from overlay.link.frames import (
 )
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import RequestRefused, Verb, alone
+from overlay.statistics import RegistrationStatistics
 from registration.catalog import Catalog
 from registration.drains import Drains
 from registration.moves import MOVE_FRAMES, MoveFrame, Moves
@@ -39,9 +40,7 @@ from registration.source_roots import SourceRoots
 
 
 class ProcessReports(Part):
-    """The verbs ``processes.report`` and ``network``; ``statistics`` are what it was told last."""
-
-    section = "processes"
+    """The verbs ``processes.report`` and ``network``; ``report`` says what it was told last."""
 
     def __init__(self, shapes: ShapeChanges, identity: str) -> None:
         self._shapes = shapes
@@ -52,9 +51,8 @@ class ProcessReports(Part):
             Verb(verbs.Network, alone(self._network)),
         )
 
-    def statistics(self) -> Mapping[str, object]:
-        """Why, by node."""
-        return {"down": self._down}
+    def report(self, said: RegistrationStatistics) -> None:
+        said.processes.down = self._down
 
     def _network(self, asked: verbs.Network) -> Processes:
         topology = self._shapes.topology

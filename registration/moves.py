@@ -39,6 +39,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.state_table import StateMachine, StateTable
+from overlay.statistics import RegistrationStatistics
 from registration.catalog import Catalog, ProfileEntry
 
 MoveFrame: TypeAlias = StandingBy | ProfileReleased | HandoverWanted | HandedOver | ProfileTaken
@@ -89,8 +90,6 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
 
     A profile takes room at both hosts until its move is over.
     """
-
-    section = "moves"
 
     def __init__(self, catalog: Catalog, rows: RowLog, send: Callable[[str, Frame], None]) -> None:
         """``send(broker, frame)`` puts a frame on the channel to a broker."""
@@ -198,8 +197,8 @@ class Moves(StateMachine[Move, Phase, MoveEvent], Part):
             return move
         return None
 
-    def statistics(self) -> dict[str, int]:
-        return {"under_way": len(self._moves)}
+    def report(self, said: RegistrationStatistics) -> None:
+        said.moves.under_way = len(self._moves)
 
     # --- what is done ---------------------------------------------------------------------
 

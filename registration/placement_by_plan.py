@@ -9,14 +9,15 @@ nothing; what was meant for it goes where there is room, and is counted.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 from overlay.link.durable import StoredValue
 from overlay.link.part import Part
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from overlay.statistics import Placement, RegistrationStatistics
 from overlay.topology import Topology
 from overlay.verbs import PLAN_BYTES_MAX
 from registration.catalog import ProfileEntry
@@ -37,8 +38,6 @@ PLAN = Table("plan", _PlanRow)
 class PlanPlacement(Part):
     """Chooses host brokers for the profiles of a topology; the plan survives a restart."""
 
-    section = "placement"
-
     def __init__(
         self, topology: Topology, rows: RowLog, away: Collection[str] = frozenset()
     ) -> None:
@@ -47,17 +46,18 @@ class PlanPlacement(Part):
         self._topology = topology
         self._stored: StoredValue[_PlanRow | None] = StoredValue(rows, PLAN, None)
         self._placer: Placer | None = None
-        self._counters: Counter[str] = Counter()
-        self.plan_id = ""
+        self.counted = Placement()
         self.plan_text = b""  # as it was given; empty: there is no plan
+
+    @property
+    def plan_id(self) -> str:
+        return self.counted.plan
 
     def restore(self, rows: StoredRows) -> None:
         """A stored plan that this version cannot use, or of other brokers, is left aside."""
         if self._stored.now is not None:
-            try:
+            with suppress(PlanError):
                 self._install(self._stored.now.text)
-            except PlanError:
-                self._counters["unusable_plan"] += 1
 
     def use_topology(self, topology: Topology) -> None:
         """The network has changed; a plan for brokers that are gone stays in force for the rest."""
@@ -69,7 +69,7 @@ class PlanPlacement(Part):
         PlanError when it is no plan for this network.
         """
         if not text:
-            self._placer, self.plan_id, self.plan_text = None, "", b""
+            self._placer, self.counted.plan, self.plan_text = None, "", b""
             self._stored.put(None)
             return ""
         self._install(text)
@@ -88,7 +88,7 @@ class PlanPlacement(Part):
         RequestRefused when every broker is full.
         """
         if self._placer is None or near:
-            self._counters["by_location"] += 1
+            self.counted.by_location += 1
             return self._by_location(location, profiles_by_broker)
         plan = self._placer.plan
         placement = self._placer.place(text)
@@ -98,9 +98,12 @@ class PlanPlacement(Part):
         free = {broker.id for broker in brokers_with_room(self._topology, profiles_by_broker)}
         free = (free - set(self._away)) or free
         if hosts & free:
-            self._counters["by_content" if placement.pattern else "dont_care"] += 1
+            if placement.pattern:
+                self.counted.by_content += 1
+            else:
+                self.counted.dont_care += 1
             return choose_host_broker(self._topology, location, profiles_by_broker, hosts & free)
-        self._counters["overflow"] += 1
+        self.counted.overflow += 1
         return self._by_location(location, profiles_by_broker)
 
     def _by_location(
@@ -146,11 +149,11 @@ class PlanPlacement(Part):
             )
         return plan
 
-    def statistics(self) -> dict[str, object]:
-        return {"plan": self.plan_id, **self._counters}
+    def report(self, said: RegistrationStatistics) -> None:
+        said.placement = self.counted
 
     def _install(self, text: bytes) -> None:
         plan = self.plan_of(text)
         self._placer = Placer(plan)
-        self.plan_id = plan_id(plan)
+        self.counted.plan = plan_id(plan)
         self.plan_text = text

@@ -26,6 +26,7 @@ from overlay.link.durable import StoredValue
 from overlay.link.part import Part
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from overlay.statistics import RegistrationStatistics
 from overlay.topology import Topology
 from overlay.verbs import PLAN_AT_ONCE, PLAN_RATE
 from registration.catalog import Catalog, ProfileEntry
@@ -70,8 +71,6 @@ def _one_more(counts: Mapping[str, int], key: str) -> dict[str, int]:
 
 class PlanApplication(Part):
     """At most one at a time; a new one takes the place of the one before."""
-
-    section = "application"
 
     def __init__(
         self, context: CoreContext, catalog: Catalog, placement: PlanPlacement, moves: Moves
@@ -153,10 +152,9 @@ class PlanApplication(Part):
             left=row.left,
         )
 
-    def statistics(self) -> dict[str, int]:
-        """``to_look_at``: profiles that may have to move yet."""
+    def report(self, said: RegistrationStatistics) -> None:
         left = self._to_look_at - self._looked_at if self.is_under_way else 0
-        return {"moved": self._stored.now.counters.get("moved", 0), "to_look_at": left}
+        said.application.to_look_at = left
 
     # --- what happens ---------------------------------------------------------------------
 

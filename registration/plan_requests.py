@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from overlay import verbs
 from overlay.answers import AutoPlan, PlanProgress, PlanShown, PlanUsed
@@ -52,8 +50,8 @@ class PlanRequests(Part):
         return PlanUsed(self._auto.use(text))
 
     def _show(self, asked: verbs.PlanShow) -> PlanShown:
-        facts: dict[str, Any] = self._placement.statistics()
-        return PlanShown(**facts, text=self._placement.plan_text, measured=self._shares.measured())
+        placed = {"plan": "", **to_builtins(self._placement.counted)}
+        return PlanShown(**placed, text=self._placement.plan_text, measured=self._shares.measured())
 
     def _count(self, connection: int, request: Request, asked: verbs.PlanCensus) -> None:
         """``plan``: the text of a plan, absent: the one in force."""

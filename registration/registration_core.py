@@ -17,7 +17,7 @@ from overlay.link.frame import Frame
 from overlay.link.frames import Hello, Relayed
 from overlay.link.link_layer import Arrival, LinkLayer
 from overlay.link.part import FrameRefused, Part, Taker, takes
-from overlay.link.request_server import Result
+from overlay.statistics import RegistrationStatistics
 from overlay.topology import Topology
 from registration.access_control import AccessControl
 from registration.audit_log import AuditLog
@@ -149,12 +149,8 @@ class RegistrationCore(Core):
             stored,
         )
 
-    def statistics(self) -> Result:
-        return {
-            "registration": self.identity,
-            **super().statistics(),
-            "profiles_by_broker": dict(self.catalog.profiles_by_broker),
-        }
+    def statistics(self) -> RegistrationStatistics:
+        return self.reported(RegistrationStatistics(registration=self.identity))
 
     # --- arrivals -------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from overlay.link.part import Hearer, Part, Taker, hears, takes
 from overlay.link.request_server import Changed, RequestRefused, Verb, check_length
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.settings import ProfileSettings, settings_of
+from overlay.statistics import RegistrationStatistics
 from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
@@ -63,8 +64,6 @@ class _Waiting(NamedTuple):
 
 class RegistrationRequests(Part):
     """Answers requests from the catalog, and changes it."""
-
-    section = "requests"
 
     def __init__(
         self,
@@ -168,8 +167,8 @@ class RegistrationRequests(Part):
             if (still := [entry for entry in awaiting if entry[0] != connection])
         }
 
-    def statistics(self) -> dict[str, object]:
-        return {"disk_is_short": self._server.disk_is_short}
+    def report(self, said: RegistrationStatistics) -> None:
+        said.requests.disk_is_short = self._server.disk_is_short
 
     # --- sources --------------------------------------------------------------------------
 

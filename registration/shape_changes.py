@@ -56,6 +56,7 @@ from overlay.network_shape import (
     refreshed,
 )
 from overlay.state_table import StateMachine, StateTable
+from overlay.statistics import RegistrationStatistics
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY, Catalog, announcement
 from registration.moves import Moves
@@ -115,8 +116,6 @@ def _with_settings(topology: Topology, now: Topology) -> Topology:
 
 class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     """The shape of the network; durable."""
-
-    section = "shape"
 
     def __init__(
         self,
@@ -380,8 +379,8 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
         if broker in self._departing:
             self._stage_row.put(_StageRow(self._agreed, self._departing - {broker}))
 
-    def statistics(self) -> dict[str, object]:
-        return {"gone_round": sorted(self.newest.away)}
+    def report(self, said: RegistrationStatistics) -> None:
+        said.shape.gone_round = sorted(self.newest.away)
 
     # --- helpers --------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from formats import Compression, FormatError, compress, decompress
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.syntaxes import GraphSyntax, by_media_type
 from formats.graph.taxonomy import Taxonomy, check_taxonomy, read_taxonomy, union
-from overlay import answers, verbs
+from overlay import answers, statistics, verbs
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.frames import TaxonomiesAnnounced
@@ -23,6 +23,7 @@ from overlay.link.part import Part
 from overlay.link.request_server import Changed, RequestRefused, Verb, alone
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from overlay.statistics import RegistrationStatistics
 from overlay.topology import Topology
 from registration.catalog import REGISTRATION_KEY
 from yfilter.graph.graph_query import with_classes_above
@@ -53,8 +54,6 @@ VERSION = Table("taxonomies-version", _VersionRow)
 
 class Taxonomies(Part):
     """All that are registered; durable."""
-
-    section = "taxonomies"
 
     def __init__(self, context: CoreContext) -> None:
         self._brokers = context.topology.broker_ids
@@ -107,8 +106,9 @@ class Taxonomies(Part):
             self._told[broker] = self._version.now.version
             self._links.send(f"broker/{broker}", REGISTRATION_KEY, self._announced)
 
-    def statistics(self) -> dict[str, object]:
-        return {"taxonomies": len(self._of_name), "version": self._version.now.version}
+    def report(self, said: RegistrationStatistics) -> None:
+        version = self._version.now.version
+        said.taxonomies = statistics.Taxonomies(len(self._of_name), version)
 
     # --- verbs ----------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class Taxonomies(Part):
     def _facts(self, name: str) -> dict[str, Any]:
         row = self._of_name[name]
         facts = {"version": row.version, "syntax": row.syntax.value, "bytes": row.size}
-        return {"name": name, **facts, **self._read[name].statistics()}
+        return {"name": name, **facts, **self._read[name].sizes()}
 
     def _changed(self, all_of_them: Taxonomy) -> None:
         self._version.put(_VersionRow(self._version.now.version + 1))

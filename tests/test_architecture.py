@@ -211,8 +211,9 @@ def test_a_verb_is_named_in_its_record_alone() -> None:
 
 # Names of figures that other answers, rows and lines have too.
 SHARED = {
-    *("away", "broker", "bytes", "bytes_saved", "changes", "cut", "data", "down", "entries"),
-    *("failed", "format", "links", "measured", "messages", "no_graph", "node", "online", "plan"),
+    *("away", "branches", "broker", "bytes", "bytes_saved", "changes", "cut", "data", "down"),
+    *("entries", "failed", "format", "last", "links", "measured", "messages", "no_graph", "node"),
+    *("online", "plan"),
     *("profiles", "query", "refused", "registration", "sources", "time", "transformation"),
     "version",
 }

@@ -20,6 +20,7 @@ from formats import ElementStream
 from overlay.routing.generalisation import Budget
 from overlay.routing.message_sample import MessageSample
 from overlay.routing.routing_table import CoverForest, CoverIndex
+from overlay.statistics import RoutingTableFigures
 from yfilter import Conjunction, LinkTarget, Matcher, RouteMatch, parse_profile, routing_query
 from yfilter.engine.containment import Pattern
 
@@ -97,15 +98,15 @@ def containment(sizes: Sizes) -> list[PaperFigure]:
         ]
         size = float(len(disjuncts))
         everything.append((float(number), size))
-        told.append((float(number), float(forest.statistics()["told"])))
+        told.append((float(number), float(len([*forest.told]))))
         within.append((float(number), mean(times[-1000:])))
         without.append((float(number), mean(alone[-1000:])))
     overlaps = []
     for overlap in (0.0, 0.25, 0.5, 0.75):
         parameters = replace(_scaled(sizes, sizes.steps(100_000)[0]), overlap=overlap)
         forest = _forest(_disjuncts(PaperWorkload(parameters)))
-        statistics = forest.statistics()
-        share = 100 * statistics["told"] / statistics["interests"]
+        forest.report(said := RoutingTableFigures())
+        share = 100 * said.told / said.interests
         overlaps.append((100 * overlap, share))
     return [
         PaperFigure(

@@ -108,7 +108,7 @@ async def _run(
         async with taken_store(topology, node, lambda: None) as store:
             vitals = Vitals()
             around = Surroundings(
-                *(ProcessorClock(), time.time, vitals.of_node(store, None)),
+                *(ProcessorClock(), time.time, vitals.of_node(store, None, time.time)),
                 mark=unshared_mark(),
                 epoch=store.epoch,
             )

@@ -85,7 +85,7 @@ class CoreNetwork:
 
     def counted(self, name: str) -> int:
         """A counter of the brokers' data planes, of all together."""
-        found = [core.data.statistics().get(name, 0) for core in self.brokers.values()]
+        found = [getattr(core.statistics().data, name) for core in self.brokers.values()]
         return sum(sum(x.values()) if isinstance(x, dict) else int(str(x)) for x in found)
 
     def _announce(self, source: str, root: str) -> _Client:

@@ -72,11 +72,11 @@ class TableNetwork:
         return found
 
     def table_bytes(self, broker: str) -> int:
-        return self.tables[broker].statistics()["table_bytes"]
+        return self.tables[broker].statistics().table_bytes
 
     def sum_of(self, name: str) -> int:
         """One of the statistics, of all tables."""
-        return sum(table.statistics().get(name, 0) for table in self.tables.values())
+        return sum(getattr(table.statistics(), name) for table in self.tables.values())
 
     def learn(
         self, lesson: int, roots: Sequence[str], messages: Sequence[bytes], optimum: Optimum

@@ -92,7 +92,7 @@ class Taxonomy:
             tables[kind].setdefault(below, []).append(above)
         return _of_tables(*tables.values())
 
-    def statistics(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, int]:
         return {
             "classes": len(_named(self.classes)),
             "properties": len(_named(self.properties)),
@@ -137,7 +137,7 @@ def union(taxonomies: Iterable[Taxonomy]) -> Taxonomy:
 
 def check_taxonomy(taxonomy: Taxonomy, limits: TaxonomyLimits = DEFAULT_TAXONOMY_LIMITS) -> None:
     """MessageRefused as ``read_taxonomy``."""
-    terms = sum(taxonomy.statistics().values())
+    terms = sum(taxonomy.sizes().values())
     if terms > limits.terms_max:
         raise MessageRefused(
             "too-many-classes",

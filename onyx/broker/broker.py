@@ -35,6 +35,7 @@ from overlay.link.row_store import NodeStore
 from overlay.link.stored_rows import Progress
 from overlay.link.vitals import Vitals
 from overlay.nodes import Addresses
+from overlay.statistics import Archive
 from overlay.topology import Topology
 
 log = logging.getLogger("onyx.broker")
@@ -70,7 +71,7 @@ async def run_broker(
             uuid.uuid4().hex,
             store.rows(without=(BODY_SPACE,), unread=(OUTBOX,)),
             replace(around, progress=came_further, say=log.info),
-            archive.statistics if archive else dict,
+            archive.statistics if archive else Archive,
             (lambda serials: None) if credentials is None else credentials.revoke,
             None if spans is None else spans.tell,
         )

@@ -18,7 +18,7 @@ file looks whether a peer may send a frame, and hands it to the part that takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from formats import WireFormat
 from onyx.broker.deliveries.delivery_log import DeliveryLog, ReadStore
@@ -50,8 +50,7 @@ from overlay.link.events import Delete, Flow, Put
 from overlay.link.frame import GOING_ROUND
 from overlay.link.frames import Hello, Message, SourceAnnounced, Undecoded
 from overlay.link.part import FrameRefused
-from overlay.link.request_server import Result
-from overlay.statistics import Figures, LinkFigures
+from overlay.statistics import Archive, BrokerStatistics, Figures, LinkFigures
 from overlay.topology import Topology
 
 FORMATS = [wire_format.value for wire_format in WireFormat]
@@ -67,7 +66,7 @@ class BrokerCore(Core):
         instance: str,
         rows: Rows = (),
         around: Surroundings = STILL,
-        archive: Callable[[], Mapping[str, object]] = dict,
+        archive: Callable[[], Archive] = Archive,
         revoke: Callable[[frozenset[int]], None] = lambda serials: None,
         tell_span: TellSpan | None = None,
     ) -> None:
@@ -129,10 +128,9 @@ class BrokerCore(Core):
         for done, total in self.mailboxes.make_stored(read):
             yield done, total, self._rows.drain()
 
-    def statistics(self) -> Result:
-        found = {"broker": self.identity, **super().statistics()}
-        found["archive"] |= self._archive()
-        return found
+    def statistics(self) -> BrokerStatistics:
+        data, archive = self.data.counted, self._archive()
+        return self.reported(BrokerStatistics(broker=self.identity, data=data, archive=archive))
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
         """Back-pressure is for messages on their way down a tree."""
@@ -169,7 +167,7 @@ class BrokerCore(Core):
         counted = self.data.counted
         of_links = {
             broker: LinkFigures(
-                self.data.crossings[broker],
+                counted.crossings[broker],
                 sum(
                     channel.backlog_bytes
                     for channel in self._links.channels_to(f"broker/{broker}")

@@ -32,7 +32,6 @@ from overlay.statistics import (
     Metric,
     NodeStatistics,
     RegistrationStatistics,
-    decoded,
 )
 
 # -------------------------------------------------------------------------------------------------
@@ -159,7 +158,7 @@ class Metrics(ProcessMetrics):
         self._vitals = vitals
 
     def collect(self) -> Iterator[Family]:
-        said = decoded(self._vitals.statistics())
+        said = self._vitals.statistics()
         yield from self.measured(METRICS[type(said)], said)
         for name, help_text, histogram in self._histograms():
             yield self.histogram(name, help_text, histogram)

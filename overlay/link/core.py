@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import msgpack
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from overlay import verbs
 from overlay.link.arrival import Arrival
@@ -47,6 +49,7 @@ from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.tables import Row, Table
 from overlay.link.work_mark import AT, BEHIND, IDLE, MARK
 from overlay.live_settings import live_values, with_live_settings, with_values
+from overlay.statistics import NodeStatistics
 from overlay.topology import Topology
 
 # -------------------------------------------------------------------------------------------------
@@ -69,8 +72,6 @@ SETTINGS = Table("settings", _SettingsRow)
 
 class RunningSettings(Part):
     """Of one process; the last of its parts, as the others take what it restores."""
-
-    section = "settings"
 
     def __init__(self, file: Topology, rows: RowLog) -> None:
         """``file``: what the process was started with."""
@@ -134,7 +135,7 @@ _FEWER = (100, 20, 5, 1, 0)
 class StatisticsRequests:
     """``handle`` a request."""
 
-    def __init__(self, statistics: Callable[[], Mapping[str, Any]], links: LinkLayer) -> None:
+    def __init__(self, statistics: Callable[[], Any], links: LinkLayer) -> None:
         self._statistics = statistics
         self._links = links
 
@@ -150,7 +151,7 @@ class StatisticsRequests:
             return ((str(name), entry.statistics) for name, entry in kept.items())
         found: Any = self._statistics()
         for part in of.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
+            found = found.get(part) if isinstance(found, Mapping) else getattr(found, part, None)
         if isinstance(found, Mapping):
             return ((str(name), _saying(entry)) for name, entry in found.items())
         if isinstance(found, Sequence) and not isinstance(found, str | bytes):
@@ -175,7 +176,7 @@ def page(
     shown: list[list[object]] = []
     left = PAGE_BYTES_MAX
     for name, say in islice(found, first, None):
-        entry = say()
+        entry = to_builtins(say())
         left -= len(msgpack.packb((name, entry), default=str))
         if shown and (left < 0 or len(shown) >= PAGE_MAX):
             return {"of": of, "entries": shown, "next": first + len(shown)}
@@ -183,12 +184,12 @@ def page(
     return {"of": of, "entries": shown, "next": None}
 
 
-def summary(statistics: Mapping[str, Any]) -> Result:
+def summary(statistics: Struct) -> Result:
     """What fits: of each collection the first entries."""
     found: Result = {}
     for most in _FEWER:
         cut: dict[str, int] = {}
-        found = {name: _cut(value, most, name, cut) for name, value in statistics.items()}
+        found = to_builtins(_cut(statistics, most, "", cut))
         if cut:
             found["cut"] = cut
         if len(msgpack.packb(found, default=str)) <= SUMMARY_BYTES_MAX:
@@ -198,13 +199,17 @@ def summary(statistics: Mapping[str, Any]) -> Result:
 
 def _cut(value: Any, most: int, path: str, cut: dict[str, int]) -> Any:
     """``most``: of entries that are no numbers; of numbers ENTRIES_MAX."""
+    place = f"{path}." if path else ""
+    if isinstance(value, Struct):
+        names = value.__struct_fields__
+        return replace(value, **{n: _cut(getattr(value, n), most, place + n, cut) for n in names})
     if isinstance(value, Mapping):
         some = list(islice(value.items(), ENTRIES_MAX))
         are_named = path.count(".") < 1 or any(isinstance(e, bool | int | float) for _, e in some)
         kept = some if are_named else some[:most]
         if len(kept) < len(value):
             cut[path] = len(value)
-        return {name: _cut(entry, most, f"{path}.{name}", cut) for name, entry in kept}
+        return {name: _cut(entry, most, f"{place}{name}", cut) for name, entry in kept}
     if isinstance(value, list | tuple | set | frozenset):
         if len(value) > most:
             cut[path] = len(value)
@@ -215,6 +220,7 @@ def _cut(value: Any, most: int, path: str, cut: dict[str, int]) -> Any:
 # -------------------------------------------------------------------------------------------------
 
 
+N = TypeVar("N", bound=NodeStatistics)
 Rows = Iterable[tuple[str, str, bytes]]
 
 
@@ -301,13 +307,17 @@ class Core:
         """Why the last connection with a peer that is away was closed; "" if it broke."""
         return self._links.refusal(peer)
 
-    def statistics(self) -> Result:
-        return {
-            **self._agenda.statistics(),
-            "links": self._links.statistics(),
-            "unexpected": dict(self._counters),
-            "node": dict(self._around.node()),
-        }
+    def statistics(self) -> NodeStatistics:
+        """Of now; what counts in them goes on counting."""
+        raise NotImplementedError
+
+    def reported(self, said: N) -> N:
+        """With the figures of all parts."""
+        said.node, said.links = self._around.node(), self._links.statistics()
+        said.unexpected = self._counters
+        for part in self._agenda.parts:
+            part.report(said)
+        return said
 
     # --- arrivals -------------------------------------------------------------------------
 

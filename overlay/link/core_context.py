@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from overlay.access import Access, AccessTable, Rule
@@ -22,6 +22,7 @@ from overlay.link.row_log import RowLog
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import Progress, unsaid
 from overlay.link.work_mark import WorkMark
+from overlay.statistics import Node
 from overlay.topology import Topology
 
 # -------------------------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ class Surroundings:
 
     clock: Callable[[], float] = float
     wall: Callable[[], float] = float
-    node: Callable[[], Mapping[str, object]] = dict
+    node: Callable[[], Node] = Node
     progress: Progress = unsaid
     say: Callable[[str], None] = lambda text: None
     caution: int = 0

@@ -26,6 +26,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from formats.errors import Refusal
+from overlay import statistics
 from overlay.link.principal import NOBODY, Principal
 from overlay.link.tls_channel import Certificate, TlsChannel
 
@@ -89,12 +90,9 @@ class Credentials:
         except ValueError:
             return NOBODY
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "network": self.network,
-            "principal": str(self.principal),
-            "revoked": len(self.revoked | self._revoked_elsewhere),
-        }
+    def statistics(self) -> statistics.Credentials:
+        revoked = len(self.revoked | self._revoked_elsewhere)
+        return statistics.Credentials(self.network, str(self.principal), revoked)
 
     def _state(self) -> object:
         """Another one whenever a file was replaced or written."""

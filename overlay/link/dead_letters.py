@@ -24,7 +24,7 @@ connection's principal names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from itertools import islice
 from traceback import format_exception
@@ -46,6 +46,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import Suspect, id_of, mark_of, marked, suspect_of
 from overlay.link.tables import Row, Table
 from overlay.link.work_mark import WorkMark, unshared_mark
+from overlay.statistics import Dead, NodeStatistics
 
 INTERNAL = "internal"
 POISON, REFUSED, UNDELIVERABLE = "poison", "refused", "undeliverable"
@@ -112,8 +113,6 @@ def keep_aside(store: RowStore, suspect: Suspect, error: BaseException, at: floa
 
 class DeadLetters(Part):
     """``passed_over``: the ids of inputs that have ended a core; ask only where there are any."""
-
-    section = "dead"
 
     def __init__(
         self,
@@ -275,11 +274,9 @@ class DeadLetters(Part):
         for name in [name for name, each in self._letters.items() if each.profile == profile]:
             self._drop(name)
 
-    def statistics(self) -> Mapping[str, object]:
-        """``kept``: inputs at which the process has failed; ``set_aside``: all letters, by kind."""
+    def report(self, said: NodeStatistics) -> None:
         kinds = Counter(letter.kind for letter in self._letters.values())
-        others: Mapping[str, object] = {"set_aside": dict(kinds)} if self._letters else {}
-        return {"kept": kinds.pop(POISON, 0), **others, "let_go": self._let_go}
+        said.dead = Dead(kinds[POISON], dict(kinds))
 
     # --- helpers --------------------------------------------------------------------------
 

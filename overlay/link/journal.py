@@ -25,6 +25,7 @@ from typing import TypeAlias
 
 import msgpack
 
+from overlay import statistics
 from overlay.link.channels import ReceivingChannel, SendingChannel
 from overlay.link.early_leaving import EARLY_MAX
 from overlay.link.errors import ProtocolError, StoreError
@@ -478,21 +479,13 @@ class Journal:
         row = channel_key(self.peer, flow, key)
         self.receiving[flow, key] = ReceivingChannel(flow, key, row, last)
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "online": self.online,
-            "meetings": self.meetings,
-            "bytes_per_second": self.delivery_rate.bytes_per_second,
-            "duplicates": self.duplicates,
-            "sending": {
-                f"{channel.flow.name.lower()}:{channel.key}": {
-                    "acknowledged": channel.floor,
-                    "last": channel.last,
-                    "backlog_bytes": channel.backlog_bytes,
-                }
-                for channel in self.sending.values()
-            },
+    def statistics(self) -> statistics.Journal:
+        sending = {
+            f"{c.flow.name.lower()}:{c.key}": statistics.Sending(c.backlog_bytes, c.floor, c.last)
+            for c in self.sending.values()
         }
+        rate = self.delivery_rate.bytes_per_second
+        return statistics.Journal(self.online, self.meetings, rate, sending)
 
     # --- helpers --------------------------------------------------------------------------
 

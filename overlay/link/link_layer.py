@@ -35,8 +35,6 @@ from enum import Enum, auto
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
-from msgspec import to_builtins
-
 from overlay.link.arrival import ANYONE, Arrival, always
 from overlay.link.channels import SendingChannel
 from overlay.link.errors import Fenced, ProtocolError
@@ -65,6 +63,7 @@ from overlay.link.lost_stores import check_store
 from overlay.link.principal import NOBODY, PROCESS_ROLES, Principal, nobody
 from overlay.link.slices import never
 from overlay.link.unfinished_frames import UnfinishedFrames
+from overlay.statistics import Connection, Links
 
 # -------------------------------------------------------------------------------------------------
 # Session: one connection, from its first byte to its last, without I/O.
@@ -278,14 +277,9 @@ class Session:
         """The transport is gone."""
         self.state = SessionState.CLOSED
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "peer": self.peer,
-            "principal": "" if self.principal is None else str(self.principal),
-            "state": self.state.name.lower(),
-            "errors": self.errors,
-            "buffered_bytes": self.decoder.buffered_bytes,
-        }
+    def statistics(self) -> Connection:
+        principal = "" if self.principal is None else str(self.principal)
+        return Connection(self.peer, principal, self.state.name.lower(), self.errors)
 
     def _check_expected(self, frame: Frame) -> None:
         """Hello first and only once."""
@@ -384,26 +378,22 @@ Kept: TypeAlias = dict[str, Mapping[Any, Session | Journal]]
 SHOWN_MAX = 100  # connections, and peers with journals
 
 
-def shown(sessions: Mapping[int, Session], journals: Mapping[str, Journal]) -> dict[str, object]:
+def shown(
+    sessions: Mapping[int, Session], journals: Mapping[str, Journal], memory: FrameMemory
+) -> Links:
     """``connections`` and ``journals`` of SHOWN_MAX each, ``backlog_bytes`` of all."""
     others = (peer for peer in journals if not peer.startswith("source/"))
     sources = (peer for peer in journals if peer.startswith("source/"))
-    return {
-        "open": len(sessions),
-        "connections": {
-            str(number): session.statistics()
-            for number, session in islice(sessions.items(), SHOWN_MAX)
-        },
-        "peers": len(journals),
-        "journals": {
-            peer: journals[peer].statistics() for peer in islice(chain(others, sources), SHOWN_MAX)
-        },
-        "backlog_bytes": sum(
-            channel.backlog_bytes
-            for journal in journals.values()
-            for channel in journal.sending.values()
-        ),
-    }
+    some = islice(sessions.items(), SHOWN_MAX)
+    channels = (channel for journal in journals.values() for channel in journal.sending.values())
+    return Links(
+        open=len(sessions),
+        connections={str(number): session.statistics() for number, session in some},
+        memory=memory,
+        peers=len(journals),
+        journals={p: journals[p].statistics() for p in islice(chain(others, sources), SHOWN_MAX)},
+        backlog_bytes=sum(channel.backlog_bytes for channel in channels),
+    )
 
 
 # -------------------------------------------------------------------------------------------------
@@ -673,11 +663,8 @@ class LinkLayer:
         self._sends.clear()
         return rows
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "memory": to_builtins(self._memory),
-            **shown(self._sessions, self._journals),
-        }
+    def statistics(self) -> Links:
+        return shown(self._sessions, self._journals, self._memory)
 
     # --- events ---------------------------------------------------------------------------
 

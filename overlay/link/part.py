@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from msgspec import Struct, to_builtins
-
 from formats.errors import Fault, Refusal
 from overlay.access import Right
 from overlay.limits import Limits
@@ -90,13 +88,9 @@ def hears(kind: type[E], hear: Callable[[E], object]) -> Hearer:
 class Part:
     """The base of all parts."""
 
-    section = ""
-    """Of the core's statistics; parts may share one."""
     verbs: Sequence[Verb[Any]] = ()
     """What may be asked of it."""
     agenda: Agenda | None = None
-    counted: Struct | None = None
-    """What it counts with, and tells if it has no more to tell."""
 
     def frames(self) -> Iterable[Taker]:
         """The frames that it takes; asked for once."""
@@ -126,8 +120,8 @@ class Part:
     def work(self) -> None:
         """Go on with what nobody waits for, a bounded step of it."""
 
-    def statistics(self) -> Mapping[str, object]:
-        return {} if self.counted is None else dict(to_builtins(self.counted))
+    def report(self, said: Any) -> None:
+        """Write its figures into the statistics of the core, the record of its kind."""
 
     def take_limits(self, limits: Limits) -> None:
         """Others than at the start are in force from now on, of those that may change while a
@@ -274,10 +268,3 @@ class Agenda:
     def take_actions(self) -> list[Action]:
         actions, self.actions = self.actions, []
         return actions
-
-    def statistics(self) -> dict[str, dict[str, object]]:
-        found: dict[str, dict[str, object]] = {}
-        for part in self.parts:
-            if part.section:
-                found.setdefault(part.section, {}).update(part.statistics())
-        return found

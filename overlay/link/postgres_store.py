@@ -30,6 +30,7 @@ from overlay.link.errors import DiskFull, Fenced, StoreError, StoreUnreachable
 from overlay.link.events import Delete, Put
 from overlay.link.journal_rows import Unread
 from overlay.link.row_store import net_changes
+from overlay.statistics import StoreCounts
 
 # -------------------------------------------------------------------------------------------------
 # Connections to PostgreSQL, and the tables of a network there.
@@ -306,7 +307,7 @@ class PostgresStore:
         self._open = partial(connect, url, schema, lease_seconds)
         self._node = node
         self._lease = Lease(node, lease_seconds, self._open)
-        self._number = self._puts = 0
+        self.counted = StoreCounts()
         self._connection: PostgresConnection = self._open()
         try:
             prepare(self._connection, schema, self.where)
@@ -341,7 +342,7 @@ class PostgresStore:
     def commit(self, changes: Iterable[Put | Delete]) -> None:
         """See RowStore."""
         rows, gone, puts = net_changes(changes)
-        number = self._number + 1
+        number = self.counted.commits + 1
         asked = {
             "node": self._node,
             "epoch": self.epoch,
@@ -360,8 +361,8 @@ class PostgresStore:
                 raise self._lease.fenced()
 
         self._asked(write)
-        self._number = number
-        self._puts += puts
+        self.counted.commits = number
+        self.counted.puts += puts
 
     def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
         """See RowStore.  Whoever has the rows by now may have changed them: Fenced."""
@@ -407,13 +408,6 @@ class PostgresStore:
         """Give the rows free, and close the connections; idempotent."""
         self._lease.close(self._connection)
         self._connection.close()
-
-    def statistics(self) -> dict[str, object]:
-        return {
-            "epoch": self.epoch,
-            "commits": self._number,
-            "puts": self._puts,
-        }
 
     def _next_space(self, space: str) -> str:
         """ "" behind the last one."""

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
 from overlay.link.events import Delete, Put
+from overlay.statistics import StoreCounts
 
 
 def net_changes(
@@ -53,6 +54,8 @@ class RowStore(Protocol):
 class NodeStore(RowStore, Protocol):
     """What a process needs of a store, from its start to its end."""
 
+    counted: StoreCounts
+
     @property
     def where(self) -> str:
         """Where the rows are, for a person."""
@@ -75,9 +78,6 @@ class NodeStore(RowStore, Protocol):
 
     def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
         """All rows (space, key, value) of these spaces, by key within each space."""
-
-    def statistics(self) -> dict[str, object]:
-        """``commits``, ``puts``."""
 
     def close(self) -> None:
         """Give the rows free for others; idempotent."""

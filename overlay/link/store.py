@@ -48,6 +48,7 @@ from overlay.link.store_format import (
     prepare,
 )
 from overlay.link.store_head import Head, head_file, sync_directory, sync_file, write_head
+from overlay.statistics import StoreCounts
 
 BUSY_SECONDS = 5.0  # until somebody who looks at the file lets it go
 READ_ROWS = 256  # at a time, at a start
@@ -86,7 +87,7 @@ class Store:
         self.path = Path(path)
         self.where = str(path)
         self.epoch = 0
-        self._commits = self._puts = 0
+        self.counted = StoreCounts()
         self._failure = ""  # why it does nothing any more
         with _errors(self.path):
             self._head, chain = _opened_head(self.path)
@@ -191,8 +192,8 @@ class Store:
             except (sqlite3.Error, OSError) as error:
                 raise self._failed(str(error)) from error
         self._chain = after
-        self._commits += 1
-        self._puts += puts
+        self.counted.commits += 1
+        self.counted.puts += puts
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -206,13 +207,6 @@ class Store:
             self._connection.close()
             with _errors(self.path):
                 self._head.close()
-
-    def statistics(self) -> dict[str, object]:
-        return {
-            "commit": self._chain.number,
-            "commits": self._commits,
-            "puts": self._puts,
-        }
 
     def _carry_out(
         self,

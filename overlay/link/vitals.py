@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 from overlay.link.core import Core
@@ -11,6 +11,7 @@ from overlay.link.credentials import Credentials
 from overlay.link.histogram import Histogram
 from overlay.link.row_store import NodeStore
 from overlay.nodes import Address
+from overlay.statistics import Node, NodeStatistics
 from overlay.topology import Topology
 
 # -------------------------------------------------------------------------------------------------
@@ -59,18 +60,12 @@ class Turns:
         while now - recent[0].ended >= MINUTE:
             recent.popleft()
 
-    def statistics(self) -> dict[str, object]:
-        """``longest_turn_ms`` since the start and ``longest_turn_minute_ms``, each with what took
-        most of it; ``turns`` and the ``turns_s`` that all took."""
+    def report(self, said: Node) -> None:
         lately = next((turn for turn in self._recent if self._now - turn.ended < MINUTE), _NONE)
-        return {
-            "longest_turn_ms": round(self._longest.seconds * 1e3, 3),
-            "longest_turn_of": self._longest.kind,
-            "longest_turn_minute_ms": round(lately.seconds * 1e3, 3),
-            "longest_turn_minute_of": lately.kind,
-            "turns": self.histogram.count,
-            "turns_s": round(self.histogram.seconds, 3),
-        }
+        said.longest_turn_ms = round(self._longest.seconds * 1e3, 3)
+        said.longest_turn_of = self._longest.kind
+        said.longest_turn_minute_ms = round(lately.seconds * 1e3, 3)
+        said.turns_s = round(self.histogram.seconds, 3)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -84,11 +79,11 @@ class Vitals:
 
     def __init__(
         self,
-        about: Callable[[], Mapping[str, object]] = dict,
+        about: Node | None = None,
         tell_settings: Callable[[Topology], None] = lambda topology: None,
     ) -> None:
-        """``about``: what else the process says of itself; ``tell_settings`` hears of settings that
-        are in force."""
+        """``about``: what the process says of itself at its start; ``tell_settings`` hears of
+        settings that are in force."""
         self.turns = Turns()
         self.commits = Histogram()
         self.answers = Histogram()
@@ -96,20 +91,25 @@ class Vitals:
         self.core: Core | None = None
         self.tell_settings = tell_settings
         self.hindrance = "it starts"
-        self._about = about
+        self._about = about or Node()
         self.admin: Address | None = None
 
-    def statistics(self) -> Mapping[str, object]:
-        return {} if self.core is None else self.core.statistics()
+    def statistics(self) -> NodeStatistics:
+        return NodeStatistics() if self.core is None else self.core.statistics()
 
     def of_node(
-        self, store: NodeStore, credentials: Credentials | None
-    ) -> Callable[[], Mapping[str, object]]:
+        self, store: NodeStore, credentials: Credentials | None, wall: Callable[[], float]
+    ) -> Callable[[], Node]:
         """What a core that has this store says of its shell."""
-        return lambda: {
-            **self._about(),
-            **self.turns.statistics(),
-            "admin": None if self.admin is None else str(self.admin),
-            "tls": credentials and credentials.statistics(),
-            "store": store.statistics(),
-        }
+        said = self._about
+        said.store = store.counted
+        said.store.epoch = store.epoch or None
+
+        def now() -> Node:
+            said.time = wall()
+            said.admin = None if self.admin is None else str(self.admin)
+            said.tls = None if credentials is None else credentials.statistics()
+            self.turns.report(said)
+            return said
+
+        return now

@@ -24,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from overlay.routing.branches import Branch
 
@@ -63,7 +63,8 @@ class Upward(Protocol[Entry, News_co]):
     def restore(self, told: Entry) -> None:
         """What the parent knew before a restart; to be called before anything else is there."""
 
-    def statistics(self) -> Mapping[str, int]: ...
+    def report(self, said: Any) -> None:
+        """Add its figures to the statistics of its table."""
 
 
 class Forgotten(NamedTuple, Generic[Entry]):
@@ -220,9 +221,7 @@ class BranchTable(ABC, Generic[Entry, News, AnyBelow, AnyUpward]):
         """What the parent of an own branch knows."""
         return set(self._upward[own].told)
 
-    def told_statistics(self) -> Counter[str]:
-        """Of all own branches together."""
-        sums: Counter[str] = Counter()
+    def report(self, said: Any) -> None:
+        """Add the figures of all own branches."""
         for upward in self._upward.values():
-            sums.update(upward.statistics())
-        return sums
+            upward.report(said)

@@ -26,6 +26,7 @@ from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum
 from overlay.routing.generalisation import UNBOUNDED, Budget, disjunct_bytes, generalise
 from overlay.routing.message_sample import MessageSample
+from overlay.statistics import RoutingTableFigures
 from yfilter.engine.containment import Chain, EqualityKey, Pattern, covers
 from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
 from yfilter.engine.match_limits import MatchLimits
@@ -168,7 +169,6 @@ class CoverIndex(Generic[_Item]):
         self._filed: dict[EqualityKey, _Bucket[_Item]] = {}
         self._every: dict[EqualityKey, _Bucket[_Item]] = {}
         self._bits: dict[str, int] = {}
-        self._compared = 0
 
     def __len__(self) -> int:
         return len(self._filed_as)
@@ -249,11 +249,7 @@ class CoverIndex(Generic[_Item]):
                 candidates.update(end.every)
         return [found for found in candidates if self._covers(pattern, found)]
 
-    def statistics(self) -> dict[str, int]:
-        return {"patterns": len(self), "keys": len(self._every), "compared": self._compared}
-
     def _covers(self, general: _Item, special: _Item) -> bool:
-        self._compared += 1
         return general is not special and covers(general, special)
 
     def _choose(self, pattern: Pattern) -> tuple[Chain, EqualityKey | None]:
@@ -453,8 +449,8 @@ class MeasuredCosts:
         self._by_shape: dict[str, tuple[float, float]] = {}  # measured, thought
         self._last: dict[str, int] = {}  # number of the last message, by source
         self._published = 0
-        self._useless = 0
-        self._unexplained = 0
+        self.useless = 0
+        self.unexplained = 0
 
     def stand(self, disjunct: Conjunction, thought: float) -> None:
         """A generalisation is told from now on."""
@@ -479,14 +475,14 @@ class MeasuredCosts:
 
     def blame(self, message: ElementStream | Readings) -> bool:
         """A message came for nothing; whether a generalisation let it pass."""
-        self._useless += 1
+        self.useless += 1
         holding: list[str] = []
         with suppress(MatchLimitExceeded):
             if self._matcher is not None:
                 holding.extend(self._matcher.matched_links(message))
         for text in holding:
             self._standing[text].blamed += 1 / len(holding)
-        self._unexplained += not holding
+        self.unexplained += not holding
         return bool(holding)
 
     def disappointing(self) -> list[Conjunction]:
@@ -511,11 +507,6 @@ class MeasuredCosts:
             return thought
         measured, expected = self._by_shape.get(_shape(disjunct.text), (1.0, 1.0))
         return min(1.0, thought * max(1.0, measured / expected))
-
-    def statistics(self) -> dict[str, int]:
-        """``useless``: messages that came for nothing; ``unexplained``: by no generalisation, so
-        because routing queries say less than profiles do, or an interest had just gone."""
-        return {"useless": self._useless, "unexplained": self._unexplained}
 
     def _remember(self, text: str, cost: float, thought: float) -> None:
         self._remembered.pop(text, None)
@@ -654,16 +645,14 @@ class CoverForest:
     def told(self) -> Iterator[Conjunction]:
         return (interest.disjunct for interest in self._tops)
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "interests": len(self._interests) - len(self._general),
-            "told": len(self._tops),
-            "generalisations": len(self._general),
-            "generalised": self._generalised,
-            "revised": self._revised,
-            **self._measured.statistics(),
-            "compared": self._tops.statistics()["compared"],
-        }
+    def report(self, said: RoutingTableFigures) -> None:
+        said.interests += len(self._interests) - len(self._general)
+        said.told += len(self._tops)
+        said.generalisations += len(self._general)
+        said.generalised += self._generalised
+        said.revised += self._revised
+        said.useless += self._measured.useless
+        said.unexplained += self._measured.unexplained
 
     # --- changes --------------------------------------------------------------------------
 
@@ -970,20 +959,15 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
         """The routing query of a child's branch that is kept."""
         return self._below[branch].entries
 
-    def statistics(self) -> dict[str, int]:
-        """``table_bytes`` of the entries;
-        ``shared_entries``: how many more there would be, did each tree have its own."""
+    def statistics(self) -> RoutingTableFigures:
         entries = sum(len(below.entries) for below in self._below.values())
         of_trees = (self._below[branch] for below in self.trees.values() for branch in below)
         trees = sum(len(below.entries) for below in of_trees)
-        return {
-            "branches": len(self._upward),
-            "distinct_disjuncts": len(self.pool),
-            "entries": entries,
-            "shared_entries": trees - entries,
-            "table_bytes": sum(below.bytes for below in self._below.values()),
-            **self.told_statistics(),
-        }
+        table_bytes = sum(below.bytes for below in self._below.values())
+        said = RoutingTableFigures(entries, table_bytes, shared_entries=trees - entries)
+        said.branches, said.distinct_disjuncts = len(self._upward), len(self.pool)
+        self.report(said)
+        return said
 
     def dump(self) -> str:
         """The table as the paper draws it: root, link and routing query, a disjunct a line."""

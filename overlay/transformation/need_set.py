@@ -26,6 +26,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TypeAlias, TypeVar
 
+from overlay.statistics import Transformation
 from yfilter.engine.linear_paths import Conjunction, LinearPath
 from yfilter.index.element_condition import condition_of
 from yfilter.language.query_ast import (
@@ -509,7 +510,6 @@ class NeedSet:
         self._roots_bytes = 0  # of what the groups would tell, hidden or not
         self._widened: list[tuple[_Group, Need]] = []  # in the order of that
         self._everything = False  # for want of room
-        self._widenings = 0
         self.is_changed = True  # since ``take``
 
     def change(self, added: Iterable[Need], removed: Iterable[Need]) -> None:
@@ -544,13 +544,13 @@ class NeedSet:
     def told(self) -> Iterator[Need]:
         return iter(self._told)
 
-    def statistics(self) -> dict[str, int]:
-        """``needs_widened``: how many needs are told by a wider one."""
-        return {
-            "needs_widened": sum(group.needs.widened for group in self._groups())
-            + self._everything,
-            "widenings": self._widenings,
-        }
+    @property
+    def widened(self) -> int:
+        """How many needs are told by a wider one."""
+        return sum(group.needs.widened for group in self._groups()) + self._everything
+
+    def report(self, said: Transformation) -> None:
+        said.needs_widened += self.widened
 
     # --- changes --------------------------------------------------------------------------
 
@@ -654,7 +654,6 @@ class NeedSet:
             needs, told, condition = best
             self._widen(groups[needs], told, condition, choices)
         if self._told_bytes > self._bytes_max:
-            self._widenings += 1
             self._everything = True
             self._settle(self._groups())
             self._tell(EVERYTHING)
@@ -668,7 +667,6 @@ class NeedSet:
     ) -> None:
         if group.mode is not _Mode.EXACT:
             return  # covered by what was widened before
-        self._widenings += 1
         wide = Need(group.binding, condition, group.kept)
         is_new = wide not in group.needs.told
         self._change(group, lambda: group.needs.widen(needs, wide))

@@ -75,7 +75,6 @@ class Reflection:
         self._sent: dict[str, int] = {}  # by own branch
         self._come: dict[tuple[str, str], int] = {}  # by child and its branch: the last number
         self._carried: dict[tuple[str, str, str], _Carried] = {}  # own branch, child, its branch
-        self._forgotten = 0
 
     def restore(self, rows: StoredRows) -> None:
         self._sent.update((own, row.last) for own, row in rows.take(SENT))
@@ -118,7 +117,6 @@ class Reflection:
             row = _CarriedRow(to, child, branch, number, own)
             CARRIED.put(self._rows, _key(to, child, branch, number), row)
             if len(carried.own) > CHANGES_MAX:
-                self._forgotten += 1
                 self._forget(to, child, branch, 0)
 
     def reflected(self, own: str | None, child: str, branch: str, reflects: int) -> int:
@@ -142,9 +140,6 @@ class Reflection:
             if to in own or (child, branch) in below:
                 for number in self._carried.pop((to, child, branch)).numbers:
                     CARRIED.delete(self._rows, _key(to, child, branch, number))
-
-    def statistics(self) -> dict[str, int]:
-        return {"changes_forgotten": self._forgotten}
 
     def _forget(self, to: str, child: str, branch: str, index: int) -> None:
         carried = self._carried[to, child, branch]

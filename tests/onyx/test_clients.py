@@ -22,6 +22,7 @@ from onyx.publisher_journal import PublisherJournal
 from onyx.registration_client import NetworkClient
 from onyx.results import Results
 from overlay.link.client_connection import ClientConnection, ClientLimits
+from overlay.statistics import BrokerStatistics
 
 NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
 
@@ -170,10 +171,8 @@ async def test_all_profiles_of_a_user_come_over_one_connection_a_broker(registra
             **{profile.id: list(range(n + 1, 21)) for n, profile in enumerate(here)},
         }
         async with NetworkClient(here[0].address) as client:
-            statistics = await client.call("statistics")
-        mailboxes = statistics["mailboxes"]
-        assert isinstance(mailboxes, dict)
-        assert (mailboxes["subscribers"], mailboxes["attached"]) == (1, 20)
+            mailboxes = (await client.statistics(BrokerStatistics)).mailboxes
+        assert (mailboxes.subscribers, mailboxes.attached) == (1, 20)
 
 
 async def test_those_who_share_a_profile_divide_its_results(registration: str) -> None:
@@ -208,7 +207,7 @@ async def test_of_an_ephemeral_profile_nothing_is_kept_for_who_is_away(registrat
         async with NetworkClient(profile.address) as broker:
 
             async def silent() -> object:
-                return (await broker.call("statistics"))["mailboxes"]["silent"]  # type: ignore[index]
+                return (await broker.statistics(BrokerStatistics)).mailboxes.silent
 
             before = await silent()
             async with User(registration) as user:
@@ -397,7 +396,7 @@ async def test_the_words_of_a_schema_do_not_cross_a_link_with_the_dictionary_for
 
     async def dictionaries(broker: str) -> int:
         async with NetworkClient(brokers[broker]) as client:
-            return int((await client.call("statistics"))["control"]["dictionaries"])
+            return (await client.statistics(BrokerStatistics)).control.dictionaries
 
     before = await dictionaries("B3")
     async with source, User(registration, "ada") as user:
@@ -438,8 +437,8 @@ async def test_a_dictionary_is_trained_on_what_a_source_publishes(registration: 
     versions = set()
     for broker in ("B1", "B2", "B3"):
         async with NetworkClient(brokers[broker]) as at:
-            statistics = await at.call("statistics")
-            versions.add(*statistics["compression"]["trained"][f"{source.id} binary"])
+            statistics = await at.statistics(BrokerStatistics)
+            versions.add(*statistics.compression.trained[f"{source.id} binary"])
     assert len(versions) == 1
 
 

@@ -397,8 +397,7 @@ def test_its_settings_change_while_it_runs(network: Planning) -> None:
 def test_what_it_does_is_counted(network: Planning) -> None:
     def figures() -> list[object]:
         planning = network.core.statistics().planning
-        assert isinstance(planning, dict)
-        return [planning["made"], planning["failed"], *planning["states"].values()]
+        return [planning.made, planning.failed, *planning.states.values()]
 
     network.add(8)
     network.settle()

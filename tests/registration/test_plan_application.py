@@ -124,7 +124,7 @@ def test_all_come_home_at_most_so_many_at_once_and_in_a_second(network: Network)
     assert (progress["moved"], progress["under_way"], progress["put_off"]) == (8, 0, {})
     assert (progress["came"], progress["left"]) == ({"B2": 8}, {"B1": 8})
     assert {network.host(f"p{n}") for n in range(1, 9)} == {"B2"}
-    assert network.ask("statistics")["profiles_by_broker"] == {"B1": 0, "B2": 8}
+    assert network.core.catalog.profiles_by_broker == {"B1": 0, "B2": 8}
     assert len(network.brokers["B1"].all(MoveEnded)) == 8
     network.ask("plan.apply")
     assert network.ask("plan.progress")["moved"] == 0, "all are at home"
@@ -165,7 +165,7 @@ def test_who_is_away_is_waited_for_and_holds_up_no_others(network: Network) -> N
 def test_a_home_that_is_full_takes_no_more(network: Network) -> None:
     for _ in range(6):
         network.client.ask("profile.add", text="/other", location=[0, 0], near=True)
-    counts = network.ask("statistics")["profiles_by_broker"]
+    counts = dict(network.core.catalog.profiles_by_broker)
     full = max(("B2", "B3"), key=lambda broker: counts.get(broker, 0))
     network.use(full)
     network.ask("plan.apply", rate=1000)
@@ -190,7 +190,7 @@ def test_a_home_where_a_profile_is_not_live_in_time_is_given_up(network: Network
     progress = network.ask("plan.progress")
     assert (progress["state"], progress["given_up"]) == ("done", 24)
     assert progress["put_off"] == {"not live at B2 in time": 8}
-    assert network.ask("statistics")["profiles_by_broker"] == {"B1": 8, "B2": 0}
+    assert network.core.catalog.profiles_by_broker == {"B1": 8, "B2": 0}
 
 
 def test_it_is_paused_resumed_and_aborted(network: Network) -> None:

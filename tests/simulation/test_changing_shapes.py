@@ -168,10 +168,10 @@ class ChangingScenario(Scenario):
         faults = []
         for broker in self.topology.broker_ids:
             core = self._core(broker)
-            trees = core.trees.statistics()
+            trees = sorted(core.trees._awaited), len(core.trees._held)
             shape = core.control.shapes.newest
             stale = [tree for tree in core.query.table.roots if not shape.has_tree(tree)]
-            if stale or trees["held_frames"] or trees["setting_up"]:
+            if stale or any(trees):
                 faults.append(f"{broker}: {stale} {trees}")
             neighbours = {f"broker/{other}" for other in shape.declared.neighbours(broker)}
             known = {f"broker/{other}" for other in core._links.peers("broker")}

@@ -144,8 +144,8 @@ def test_sources_change_and_go_and_what_they_published_arrives_once(first: int) 
         for broker in scenario.topology.broker_ids:
             core = scenario._core(broker)
             assert set(core.control.sources) == {s.source for s in scenario.living}, f"seed {seed}"
-            said = core.data.statistics()
-            assert not said.get("abandoned") and not said.get("given_back"), f"seed {seed}: {said}"
+            said = core.statistics().data
+            assert not said.abandoned and not said.given_back, f"seed {seed}: {said}"
         for source in scenario.living:
             shown = scenario.ask(scenario.registrar, "source.show", source=source.source)
             versions = {

@@ -105,7 +105,7 @@ class Above(MovingScenario):
         cores = [self.net.nodes[f"broker/{broker}"].core for broker in self.topology.broker_ids]
         return isinstance(registration, RegistrationCore) and all(
             isinstance(core, BrokerCore)
-            and core.taxonomies.version() == registration.statistics()["taxonomies"]["version"]
+            and core.taxonomies.version() == registration.statistics().taxonomies.version
             for core in cores
         )
 

@@ -65,7 +65,7 @@ def test_others_go_on_while_a_broker_is_away(seed: int) -> None:
     assert not scenario.missing()
     assert not scenario.wrong()
     for broker in others:
-        assert scenario._core(broker).backlogs.statistics()["behind"] == {}
+        assert scenario._core(broker).statistics().data.behind == {}
 
 
 @pytest.mark.parametrize("seed", [1])

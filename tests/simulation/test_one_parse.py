@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from msgspec.structs import asdict
 
 from onyx.broker.broker_core import BrokerCore
 from tests.simulation.scenario import Scenario
@@ -29,13 +30,11 @@ def run(seed: int, wire_format: str) -> tuple[dict[str, Counter[str]], str]:
     for peer, node in scenario.net.nodes.items():
         if peer.startswith("broker/"):
             assert isinstance(node.core, BrokerCore)
-            data = node.core.data.statistics()
+            data = node.core.statistics().data
             counters[peer.partition("/")[2]] = Counter(
-                {name: value for name, value in data.items() if isinstance(value, int)}
+                {name: value for name, value in asdict(data).items() if isinstance(value, int)}
             )
-            crossings = data["crossings"]
-            assert isinstance(crossings, dict)
-            counters[peer.partition("/")[2]]["sent"] = sum(crossings.values())
+            counters[peer.partition("/")[2]]["sent"] = sum(data.crossings.values())
     return counters, source.root
 
 
@@ -69,9 +68,7 @@ def test_only_where_formats_differ_it_is_written_anew() -> None:
     scenario.settle()
     for node in scenario.net.nodes.values():
         if isinstance(node.core, BrokerCore):
-            data = Counter(
-                {k: v for k, v in node.core.data.statistics().items() if isinstance(v, int)}
-            )
-            assert data["decoded"] <= data["received"] + data["published"]
-            assert data["packed"] <= data["decoded"]
-            assert data["encoded"] <= data["decoded"]
+            data = node.core.statistics().data
+            assert data.decoded <= data.received + data.published
+            assert data.packed <= data.decoded
+            assert data.encoded <= data.decoded

@@ -139,7 +139,7 @@ class Policed(Scenario):
         cores = [self.net.nodes[f"broker/{broker}"].core for broker in self.topology.broker_ids]
         mailboxes = [core.mailboxes for core in cores if isinstance(core, BrokerCore)]
         return len(mailboxes) == len(cores) and not any(
-            each.statistics()["waiting"] or each.policies.untold for each in mailboxes
+            each.counted.waiting or each.policies.untold for each in mailboxes
         )
 
 

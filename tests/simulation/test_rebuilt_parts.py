@@ -125,7 +125,7 @@ def test_all_that_brokers_were_told_is_known_again(has_older_copy: bool) -> None
     assert [ask(registrar, verb) for verb in asked] == before
     core = core_of(scenario)
     assert core.catalog.policies.of(profile) == former.catalog.policies.of(profile)
-    assert core.statistics().placement == {"plan": former.statistics()["placement"]["plan"]}
+    assert core.statistics().placement.plan == former.statistics().placement.plan
     listed = ask(registrar, "taxonomy.list")
     names = ["animals"] if has_older_copy else ["rebuilt"]
     assert listed["version"] == 1

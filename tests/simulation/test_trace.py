@@ -37,9 +37,8 @@ def figures(scenario: Scenario) -> Counter[tuple[str, str]]:
     """By (broker, child) the bytes that crossed, and by ("", profile) what was delivered."""
     counts: Counter[tuple[str, str]] = Counter()
     for broker in scenario.topology.broker_ids:
-        statistics = scenario._core(broker).query.transformation.statistics()
-        for child, sent in cast("dict[str, dict[str, int]]", statistics.get("links", {})).items():
-            counts[broker, child] = sent["bytes"]
+        for child, sent in scenario._core(broker).query.transformation.statistics().links.items():
+            counts[broker, child] = sent.bytes
     for profile, interest in scenario.interests.items():
         counts["", profile] = sum(interest.subscriber.got.values())
     return counts

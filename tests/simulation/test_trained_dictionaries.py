@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 
 from onyx.broker.broker_core import BrokerCore
@@ -45,13 +47,12 @@ def trained(scenario: Scenario) -> list[dict[str, list[str]]]:
     for peer, node in scenario.net.nodes.items():
         if peer.startswith("broker/"):
             assert isinstance(node.core, BrokerCore)
-            statistics = node.core.trained.statistics()
-            assert statistics["awaited"] == 0, (scenario.seed, peer)
-            versions = statistics["trained"]
-            assert isinstance(versions, dict)
-            found.append(versions)
-            data = node.core.data.statistics()
-            assert not data.get("given_back") and not data.get("abandoned"), (scenario.seed, data)
+            versions = chain(*node.core.trained._trained.values())
+            assert not any(version.awaited for version in versions), (scenario.seed, peer)
+            statistics = node.core.statistics()
+            found.append(statistics.compression.trained)
+            data = statistics.data
+            assert not data.given_back and not data.abandoned, (scenario.seed, data)
     return found
 
 

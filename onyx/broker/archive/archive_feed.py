@@ -14,7 +14,6 @@ from onyx.broker.packing.codebook import Codebook
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.events import ArchiveMessage
 from overlay.link.part import Part
-from overlay.statistics import ArchiveCounts
 from overlay.topology import Topology
 
 # An XML declaration that names another encoding than UTF-8.
@@ -24,12 +23,8 @@ _OTHER_ENCODING = re.compile(rb"^[^>]{0,200}?encoding\s*=\s*[\"'](?!utf-8[\"'])"
 class ArchiveFeed(Part):
     """Tells the shell of the messages that are to be archived."""
 
-    section = "archive"
-    counted: ArchiveCounts
-
     def __init__(self, topology: Topology, codebook: Codebook) -> None:
         self._codebook = codebook
-        self.counted = ArchiveCounts()
         self.take_settings(topology)
 
     def take_settings(self, now: Topology) -> None:
@@ -40,11 +35,8 @@ class ArchiveFeed(Part):
     def offer(self, parcel: Parcel) -> None:
         """A message was accepted; not needed when ``below`` is 0."""
         if crc32(f"{parcel.source}/{parcel.number}".encode()) < self.below:
-            self.counted.archived += 1
             text = self._text(parcel)
             self.ask_shell(ArchiveMessage(parcel.source, parcel.number, text, parcel.accepted))
-        else:
-            self.counted.not_in_share += 1
 
     def _text(self, parcel: Parcel) -> str:
         """As it was published where that is text in UTF-8; else written from the element stream.

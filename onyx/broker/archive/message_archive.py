@@ -32,6 +32,7 @@ import trio
 
 from overlay.archive import DROP, ArchiveOptions
 from overlay.link.events import ArchiveMessage, ArchiveRead, ReadArchive
+from overlay.statistics import Archive
 
 # -------------------------------------------------------------------------------------------------
 # ArchiveSegments: the files of one broker's archive, bounded in size and age.
@@ -73,7 +74,6 @@ class ArchiveSegments:
         self._finished_bytes = 0
         self._finished_count = 0
         self._next = 1
-        self.removed = 0
 
     def open(self) -> None:
         """Make the directory; finish what an earlier process has left behind.  To be called before
@@ -123,13 +123,9 @@ class ArchiveSegments:
             self._finish(self._part)
             self._count()
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "directory": str(self._directory),
-            "segments": self._finished_count,
-            "bytes": self._finished_bytes + self._size,
-            "removed_segments": self.removed,
-        }
+    def sizes(self) -> tuple[int, int]:
+        """Files that are finished, and bytes of all."""
+        return self._finished_count, self._finished_bytes + self._size
 
     # --- one segment ----------------------------------------------------------------------
 
@@ -184,7 +180,6 @@ class ArchiveSegments:
 
     def _remove(self, segment: Path) -> None:
         segment.unlink(missing_ok=True)
-        self.removed += 1
 
     def _segments(self) -> list[Path]:
         """The finished ones, the oldest first."""
@@ -355,16 +350,14 @@ class MessageArchive:
         self._waiting_bytes = 0
         self._lock = Lock()  # of the two above; held for moments only
         self._is_open = False
-        self._written = 0
-        self._left_out = 0
-        self._problem = ""
+        self._counted = Archive(str(self._directory), 0, 0)
 
     def take(self, message: ArchiveMessage) -> None:
         """Never blocks and never fails: a message for which there is no room is counted."""
         line = _line(message, self._clock())
         with self._lock:
             if self._waiting_bytes + len(line) > self._options.waiting_bytes_max:
-                self._left_out += 1
+                self._left_out(1)
                 return
             self._lines.append(line)
             self._waiting_bytes += len(line)
@@ -393,10 +386,10 @@ class MessageArchive:
             while self._lines:
                 count, lines = self._next_member()
                 if self._segments.write(lines, now):
-                    self._written += count
+                    self._counted.written = (self._counted.written or 0) + count
                     self._tell("")
                 else:
-                    self._left_out += count
+                    self._left_out(count)
                     self._tell("no room: bytes_max or free_bytes_min is reached")
                 self._drop(count)
             self._segments.rotate(now)
@@ -407,28 +400,25 @@ class MessageArchive:
     def close(self) -> None:
         """Write what waits and finish the segment; blocks.  What cannot be written is lost."""
         self.write_waiting()
-        self._left_out += len(self._lines)
+        self._left_out(len(self._lines))
         self._drop(len(self._lines))
         try:
             self._segments.close()
         except OSError as error:
             self._tell(error.strerror or str(error))
-        if self._left_out:
-            log.warning("archive: %d messages were left out", self._left_out)
+        if self._counted.left_out:
+            log.warning("archive: %d messages were left out", self._counted.left_out)
 
     def take_options(self, options: ArchiveOptions) -> None:
         """Other bounds are in force; where it is stays."""
         self._options = options
         self._segments.options = options
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "written": self._written,
-            "left_out": self._left_out,
-            "waiting": len(self._lines),
-            "problem": self._problem,
-            **self._segments.statistics(),
-        }
+    def statistics(self) -> Archive:
+        counted = self._counted
+        counted.waiting = len(self._lines)
+        counted.segments, counted.bytes = self._segments.sizes()
+        return counted
 
     def _next_member(self) -> tuple[int, bytes]:
         """The first lines that wait, about a megabyte; they stay where they are."""
@@ -442,6 +432,9 @@ class MessageArchive:
                 taken.append(line)
         return len(taken), b"".join(taken)
 
+    def _left_out(self, count: int) -> None:
+        self._counted.left_out = (self._counted.left_out or 0) + count
+
     def _drop(self, count: int) -> None:
         with self._lock:
             for _ in range(count):
@@ -449,9 +442,9 @@ class MessageArchive:
 
     def _tell(self, problem: str) -> None:
         """Log it once as long as it lasts."""
-        if problem and problem != self._problem:
+        if problem and problem != self._counted.problem:
             log.warning("archive: %s", problem)
-        self._problem = problem
+        self._counted.problem = problem
 
 
 def _line(message: ArchiveMessage, now: float) -> bytes:

@@ -29,7 +29,6 @@ from operator import sub
 from typing import NamedTuple, Protocol, TypeAlias
 
 import msgpack
-from msgspec import to_builtins
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
 from onyx.broker.deliveries.late_spaces import BODY_SPACE
@@ -378,13 +377,9 @@ class DeliveryLog:
         """The positions of the first and the last record that somebody holds."""
         return next(iter(self.records), self.last + 1), self.last
 
-    def statistics(self, now: float) -> dict[str, object]:
+    def oldest_seconds(self, now: float) -> int:
         oldest = next(iter(self.records.values()), None)
-        return {
-            "oldest_s": 0 if oldest is None else max(0, int(now) - oldest.second),
-            "stored_bytes": self.stored_bytes,
-            "memory": to_builtins(self._memory),
-        }
+        return 0 if oldest is None else max(0, int(now) - oldest.second)
 
     def _hold(self, record: Record, size: int) -> None:
         record.in_memory += size

@@ -43,7 +43,8 @@ class DeliveryParts:
         limits, dead = context.limits, context.dead
         self.matcher = matcher
         maker = ResultMaker(
-            packing.aside, matcher, results_bytes_max(limits.link), dead, late, text_of
+            *(packing.aside, matcher, results_bytes_max(limits.link), dead, late, text_of),
+            packing.codebook.counted,
         )
         self.mailboxes = Mailboxes(
             *(context.links, context.rows, limits, log, maker),

@@ -112,12 +112,9 @@ class Lines:
         self.on_wire_bytes = 0  # of what was sent and is not taken, on all connections
         self._turn = 0  # counts what is given to those who share
 
-    def statistics(self) -> dict[str, object]:
-        return {
-            "subscribers": len(self._lines),
-            "attached": self.attached,
-            "on_wire_bytes": self.on_wire_bytes,
-        }
+    @property
+    def connections(self) -> int:
+        return len(self._lines)
 
     def left(self) -> list[Mailbox]:
         """The ephemeral mailboxes that nobody takes any more, since this was asked last."""

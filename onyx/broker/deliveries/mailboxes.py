@@ -42,6 +42,7 @@ from onyx.broker.deliveries.overflow import Overflow
 from onyx.broker.deliveries.policies import Policies
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
+from overlay import statistics
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.limits import Limits
 from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
@@ -64,7 +65,7 @@ from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.slices import Slice
 from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
 from overlay.link.tables import Row, Table
-from overlay.statistics import MailboxCounts
+from overlay.statistics import BrokerStatistics
 
 # -------------------------------------------------------------------------------------------------
 # Rows of mailboxes: what is stored of them, beside what they hold.
@@ -257,7 +258,7 @@ class Rejections:
         wall: Callable[[], float],
         release: Callable[[Mailbox, list[int]], None],
         deliver: Callable[[str, int, list[Given], None], int],
-        counted: MailboxCounts,
+        counted: statistics.Mailboxes,
     ) -> None:
         """``wall``: seconds of the calendar; ``release``: a mailbox holds some positions no
         longer, or is another; ``deliver``: see Mailboxes."""
@@ -380,8 +381,6 @@ OF_NETWORK = "limits of the network"
 class Mailboxes(Part):
     """``deliver``; ``attach``, ``take`` and ``close`` as connections say; ``flush`` in the end."""
 
-    section = "mailboxes"
-
     def __init__(
         self,
         links: LinkLayer,
@@ -408,8 +407,8 @@ class Mailboxes(Part):
         self._lines = Lines(links, limits.link, self._log, self._texts, maker, slice_)
         self._portions = Portions(self._log, self._lines)
         self.silence = Silence(lambda box: self._release(box, box.empty()))
-        self._counted = MailboxCounts()
-        self._overflow = Overflow(limits, self._boxes, self._log, self._drop, self._counted)
+        self.counted = statistics.Mailboxes()
+        self._overflow = Overflow(limits, self._boxes, self._log, self._drop, self.counted)
         self.policies = Policies(
             *(rows, self._log, dead, limits.delivery_backlog_bytes_max, self._drop),
             self._lines.detach,
@@ -417,13 +416,12 @@ class Mailboxes(Part):
         )
         self._rejections = Rejections(
             *(rows, self._boxes, self._lines, self._log, self.policies, dead, wall),
-            *(self._release, self.deliver_message, self._counted),
+            *(self._release, self.deliver_message, self.counted),
         )
         self._dead = dead
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
-        self._waiting = self._waiting_bytes = 0  # deliveries in all mailboxes together
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
 
@@ -469,8 +467,8 @@ class Mailboxes(Part):
             record.holders -= 1
             if not record.holders:
                 self._log.release(position)
-        self._waiting = sum(box.count for box in self._boxes.values())
-        self._waiting_bytes = sum(box.backlog_bytes for box in self._boxes.values())
+        self.counted.waiting = sum(box.count for box in self._boxes.values())
+        self.counted.waiting_bytes = sum(box.backlog_bytes for box in self._boxes.values())
         self.silence.begin([box for box in self._boxes.values() if box.is_ephemeral])
         if self.policies:
             for box in self._boxes.values():
@@ -523,8 +521,8 @@ class Mailboxes(Part):
         record = self._log.append(source, number, second, groups, message)
         dropped = 0
         largest, most = append_to_all(boxes, self._log.last, record.size)
-        self._waiting += len(boxes)
-        self._waiting_bytes += len(boxes) * record.size
+        self.counted.waiting += len(boxes)
+        self.counted.waiting_bytes += len(boxes) * record.size
         is_sent = False
         for box in [box for box in boxes if box.line]:
             if not box.is_queued:
@@ -793,17 +791,13 @@ class Mailboxes(Part):
     def stored_bytes(self) -> int:
         return self._log.stored_bytes  # of the results that wait, each once
 
-    def statistics(self) -> Mapping[str, object]:
-        """``bytes_of_users``: what waits for each; ``on_wire_bytes`` sent to ``attached`` profiles;
-        ``silent``: ephemeral, taken by nobody."""
-        return self._counted.told(
-            waiting=self._waiting,
-            waiting_bytes=self._waiting_bytes,
-            bytes_of_users=self._overflow.users,
-            silent=len(self.silence.boxes),
-            **self._lines.statistics(),
-            **self._log.statistics(self._wall()),
-        )
+    def report(self, said: BrokerStatistics) -> None:
+        said.mailboxes = counted = self.counted
+        counted.bytes_of_users = self._overflow.users
+        counted.silent, counted.attached = len(self.silence.boxes), self._lines.attached
+        counted.subscribers = self._lines.connections
+        counted.stored_bytes = self._log.stored_bytes
+        counted.oldest_s = self._log.oldest_seconds(self._wall())
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -831,9 +825,9 @@ class Mailboxes(Part):
             size = self._log.records[position].size
             box.backlog_bytes -= size
             box.user.bytes -= size
-            self._waiting_bytes -= size
+            self.counted.waiting_bytes -= size
             self._log.release(position)
-        self._waiting -= len(positions)
+        self.counted.waiting -= len(positions)
         if self.policies.full and box in self.policies.full:
             self.policies.note_room(box)
 
@@ -845,7 +839,7 @@ class Mailboxes(Part):
         self._release(box, gone)
         self.policies.dropped[box, why] += len(gone)
         if why is OF_NETWORK:
-            self._counted.dropped_for_limits += len(gone)
+            self.counted.dropped_for_limits += len(gone)
         if box.line and not box.is_queued:
             self._lines.queue(box)
         return len(gone)

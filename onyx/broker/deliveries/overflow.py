@@ -7,8 +7,8 @@ from math import inf
 
 from onyx.broker.deliveries.delivery_log import DeliveryLog
 from onyx.broker.deliveries.mailbox import UNKNOWN_USER, Mailbox, UserBacklog
+from overlay import statistics
 from overlay.limits import Limits
-from overlay.statistics import MailboxCounts
 
 # -------------------------------------------------------------------------------------------------
 # UserBacklogs: what waits for each user of a broker, in all their mailboxes together.
@@ -87,7 +87,7 @@ class Overflow:
         boxes: Mapping[str, Mailbox],
         log: DeliveryLog,
         drop: Callable[[Mailbox, int], int],
-        counted: MailboxCounts,
+        counted: statistics.Mailboxes,
     ) -> None:
         """``drop``: a mailbox throws away all through a number; how many."""
         self.users = UserBacklogs(limits.principal_waiting_bytes_max)

@@ -17,7 +17,7 @@ from overlay.link.frames import RESULTS_MAX, with_limit, with_media_type
 from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
 from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.work_mark import AT, BEHIND, MARK
-from overlay.statistics import DataCounts
+from overlay.statistics import Data
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
@@ -97,6 +97,7 @@ class ResultMaker:
         dead: DeadLetters,
         late: LateResults,
         text_of: Callable[[str], str],
+        counted: Data,
     ) -> None:
         """``bytes_max`` of results on one message fit into a frame; ``text_of``: what a profile
         says now."""
@@ -111,7 +112,7 @@ class ResultMaker:
         )
         self._opened: dict[tuple[str, int, str], _Opened] = {}
         self._opened_bytes = 0
-        self.counted = DataCounts()
+        self._counted = counted
 
     def fitting(self, made: Delivered, profile: str, text: str = "") -> Results | None:
         """Those of a profile, by its ``text`` or what it says now; None: it gets nothing.  What is
@@ -127,7 +128,7 @@ class ResultMaker:
         size = sum(map(len, given)) + LENGTH_BYTES * (len(results) - 1)
         is_fitting = size <= self._bytes_max and len(results) <= _RESULTS_MAX
         if exceeded is not None or not is_fitting:
-            self.counted.results_over_limit += 1
+            self._counted.results_over_limit += 1
         if is_fitting:
             return Results(list(map(len, given)), b"".join(given))
         return first_fitting(made, self._bytes_max, text or self._text_of(profile))
@@ -196,7 +197,7 @@ class ResultMaker:
                 yield [profile], results
         id_of, query_of = self._matcher.id_of, self._matcher.query_of
         for one in self._matcher.deliver_to(opened.readings, lacking):
-            self.counted.results_made += 1
+            self._counted.results_made += 1
             names = list(map(id_of, one.numbers))
             if one.exceeded is not None and self.is_late(one.exceeded):
                 stream = opened.readings.carried

@@ -19,12 +19,10 @@ and nobody gets any of it.  One that has ended another broker goes on from there
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from formats import (
@@ -79,7 +77,7 @@ from overlay.link.slices import never
 from overlay.link.stored_rows import StoredRows
 from overlay.link.work_mark import BEHIND
 from overlay.routing.message_sample import SAMPLE_EVERY
-from overlay.statistics import DataCounts
+from overlay.statistics import BrokerStatistics
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import Match, RouteMatch, TransformationMatch
@@ -101,9 +99,6 @@ class Taken:
 class DataPlane(Part):
     """Takes messages in and acts on what the Matcher decides."""
 
-    section = "data"
-    counted: DataCounts
-
     def __init__(
         self,
         context: CoreContext,
@@ -122,7 +117,6 @@ class DataPlane(Part):
         self._dead = context.dead
         self._spans = spans
         self._keys = keys
-        self._maker = mailboxes.maker
         self._control = control
         self._links = context.links
         self._matcher = query.matcher
@@ -135,7 +129,7 @@ class DataPlane(Part):
         self._shares = shares
         self._transformation = query.transformation
         self.counted = packing.codebook.counted
-        self._latency = MessageLatency(spans.wall)
+        self._latency = MessageLatency(spans.wall, self.counted.end_to_end)
         self.local = LocalDeliveries(
             *(context, query, moves, mailboxes, shares, observers),
             *(self.counted, self._decided, self._latency),
@@ -151,11 +145,6 @@ class DataPlane(Part):
         self.validation = MessageValidation(
             *(context, control, self.quota, observers, self.counted, self._open_published)
         )
-        self._messages: Counter[str] = Counter()  # published here, by source
-        self._bytes: Counter[str] = Counter()
-        self._refused: Counter[str] = Counter()  # by code
-        self.crossings: Counter[str] = Counter()  # messages sent, by child link
-        self._crossing_bytes: Counter[str] = Counter()
 
     def frames(self) -> Iterable[Taker]:
         for kind in (Publish, PublishOnce):
@@ -184,8 +173,8 @@ class DataPlane(Part):
         if key and self._comes_again(frame.source, key, number):
             return
         self.counted.published += 1
-        self._messages[frame.source] += 1
-        self._bytes[frame.source] += len(frame.payload)
+        self.counted.sources[frame.source] += 1
+        self.counted.source_bytes[frame.source] += len(frame.payload)
         try:
             if held is not None:
                 parcel = held.open(self._control.current_tree)
@@ -352,24 +341,12 @@ class DataPlane(Part):
             for child in self._control.children(root)
         )
 
-    def _of_sources(self, counts: Mapping[str, int]) -> Mapping[str, int]:
-        """Of those that were not removed since this process began."""
-        gone = self._control.gone_sources
-        return {source: count for source, count in counts.items() if source not in gone}
-
-    def statistics(self) -> Mapping[str, object]:
-        return self.counted.told(
-            sources=self._of_sources(self._messages),
-            source_bytes=self._of_sources(self._bytes),
-            refused_by_code=dict(self._refused),
-            crossings=dict(self.crossings),
-            crossing_bytes=dict(self._crossing_bytes),
-            end_to_end=to_builtins(self._latency.delivered),
-            disk_is_short=self.quota.disk_is_short,
-            formats=self._formats.statistics(),
-            **self._give_backs.statistics(),
-            **self._maker.counted.told(),
-        )
+    def report(self, said: BrokerStatistics) -> None:
+        counted = self.counted
+        for counts in (counted.sources, counted.source_bytes):
+            for source in counts.keys() & self._control.gone_sources:
+                del counts[source]
+        counted.disk_is_short, counted.formats = self.quota.disk_is_short, self._formats.chosen()
 
     def _open(
         self,
@@ -429,7 +406,7 @@ class DataPlane(Part):
     ) -> None:
         """``what``: the message, with the name of its format."""
         self.counted.refused += 1
-        self._refused[refusal.code] += 1
+        self.counted.refused_by_code[refusal.code] += 1
         self._dead.note_refused(source, number, f"{refusal.reason} [{refusal.code}]", *what)
         if self._observers.connections:
             self._observers.note("refused", source, number, code=refusal.code)
@@ -496,8 +473,8 @@ class DataPlane(Part):
         is_early = parcel.hops > 0 and kind is Message and not self._give_backs.awaits(parcel.root)
         self._links.send(f"broker/{child}", parcel.root, frame, is_early=is_early)
         size = len(payload) + len(frame.pieces)
-        self.crossings[child] += 1
-        self._crossing_bytes[child] += size
+        self.counted.crossings[child] += 1
+        self.counted.crossing_bytes[child] += size
         self._transformation.note_sent(parcel, child, cut, size)
         if payload is parcel.payload:
             self.counted.passed_on_unchanged += 1

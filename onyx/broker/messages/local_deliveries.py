@@ -45,7 +45,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.tables import Row, Table
 from overlay.link.work_mark import AT, MARK
-from overlay.statistics import DataCounts
+from overlay.statistics import Data
 from overlay.transformation.reflection import WHOLE
 from yfilter.errors import MatchLimitExceeded
 from yfilter.matches import PAUSE, Delivered, MakesNow
@@ -124,7 +124,7 @@ class LocalDeliveries:
         mailboxes: Mailboxes,
         shares: MatchShares,
         observers: Observers,
-        counted: DataCounts,
+        counted: Data,
         decided: Decided,
         latency: MessageLatency,
     ) -> None:

@@ -20,10 +20,10 @@ SET_BACK = 1_000_000
 class MessageLatency:
     """``accepted`` for one at its root broker, ``note`` one where it is delivered."""
 
-    def __init__(self, wall: Callable[[], float]) -> None:
+    def __init__(self, wall: Callable[[], float], delivered: Histogram) -> None:
         self._wall = wall
         self._last = 0
-        self.delivered = Histogram()
+        self._delivered = delivered
 
     def accepted(self) -> int:
         """Now, in microseconds of the epoch."""
@@ -34,4 +34,4 @@ class MessageLatency:
 
     def note(self, accepted: int) -> None:
         """A message of then was put into mailboxes here."""
-        self.delivered.note(max(0.0, self._wall() - accepted / 1_000_000))
+        self._delivered.note(max(0.0, self._wall() - accepted / 1_000_000))

@@ -13,8 +13,8 @@ way, about all that had come; meanwhile others ask theirs.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from formats import DecodeError, MessageRefused, SchemaRefused, Validation, Violation, WireFormat
@@ -32,7 +32,7 @@ from overlay.link.part import Hearer, Part, hears
 from overlay.link.suspect import CoreFailed, mark_of
 from overlay.link.unfinished_frames import UnfinishedFrames
 from overlay.link.work_mark import AT, MARK
-from overlay.statistics import DataCounts
+from overlay.statistics import Data
 
 HELD_BYTES_MAX = 64 * 1024 * 1024
 ASKED_BYTES_MAX = 64 * 1024 * 1024  # in questions that are not answered; then nothing is asked
@@ -84,15 +84,13 @@ class _Question:
 class MessageValidation(Part):
     """``taken`` says whether it is a message's turn; ``judge`` what becomes of it then."""
 
-    section = "data"
-
     def __init__(
         self,
         context: CoreContext,
         control: ControlPlane,
         quota: PublishQuota,
         observers: Observers,
-        counted: DataCounts,
+        counted: Data,
         open_: Callable[[Publish, int], Parcel],
     ) -> None:
         """``open_`` a message with its number."""
@@ -109,7 +107,6 @@ class MessageValidation(Part):
         self._to_do: dict[str, None] = {}  # sources, in turn
         self._turn: Held | None = None
         self._counted = counted
-        self._invalid: Counter[str] = Counter()  # messages against their schema, by source
 
     def awaits(self, arrival: Arrival) -> bool:
         """Whether it has to come to ``taken`` before anybody acts on it."""
@@ -139,7 +136,7 @@ class MessageValidation(Part):
                 raise MessageRefused(found.code, found.reason)
         elif isinstance(found, Violation):
             self._counted.invalid += 1
-            self._invalid[source] += 1
+            self._counted.invalid_by_source[source] += 1
             if self._observers.connections:
                 self._observers.note("invalid", source, number, reason=found.reason)
             if refuses:
@@ -192,12 +189,6 @@ class MessageValidation(Part):
                     self._to_do.update(dict.fromkeys(waiting))
                     self.work_soon()
                     return
-
-    def statistics(self) -> Mapping[str, object]:
-        return {
-            "invalid_by_source": dict(self._invalid),
-            "held_messages": sum(len(line.held) for line in self._lines.values()),
-        }
 
     # --- helpers --------------------------------------------------------------------------
 

@@ -93,8 +93,6 @@ class Observer:
 class Observers(Part):
     """Connections that asked to observe, and the events of the call under way."""
 
-    section = "observers"
-
     def __init__(self, context: CoreContext, figures: Callable[[], Figures]) -> None:
         """``figures``: where the counters of the broker stand."""
         self._identity = context.identity
@@ -192,9 +190,6 @@ class Observers(Part):
             observer.seen = 0
             if observer.dropped:
                 self.flush_soon()
-
-    def statistics(self) -> Mapping[str, object]:
-        return {"observers": len(self.connections)}
 
     def _tell_figures(self) -> None:
         """Where they stand, unless that was told."""

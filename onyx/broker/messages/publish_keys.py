@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from overlay.limits import Limits
@@ -31,6 +31,7 @@ from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog, numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from overlay.statistics import BrokerStatistics
 from yfilter.keys import KeyTable
 
 MOVED_MAX = 4096  # blocks of a source that go along to another root broker, the newest
@@ -73,8 +74,6 @@ class _Known:
 
 class PublishKeys(Part):
     """``number`` of a key, ``note`` it with its message, ``forget`` it when that is refused."""
-
-    section = "data"
 
     def __init__(self, limits: Limits, rows: RowLog, wall: Callable[[], float]) -> None:
         """``wall``: seconds of the calendar."""
@@ -176,8 +175,8 @@ class PublishKeys(Part):
             if not known.blocks:
                 del self._sources[source]
 
-    def statistics(self) -> Mapping[str, object]:
-        return {"publish_keys": sum(len(known.table) for known in self._sources.values())}
+    def report(self, said: BrokerStatistics) -> None:
+        said.data.publish_keys = sum(len(known.table) for known in self._sources.values())
 
     def _handle_released(self, frame: KeysReleased, arrival: Arrival) -> None:
         """This broker is to be the root of the source; it may have been before."""

@@ -6,7 +6,7 @@ is sent away; which messages profiles see is looked at message by message (local
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -19,6 +19,7 @@ from overlay.link.frames import AccessAnnounced
 from overlay.link.part import Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from overlay.statistics import BrokerStatistics
 
 
 class _AccessRow(Row, frozen=True):
@@ -33,8 +34,6 @@ RULES = Table("access", _AccessRow)
 
 class AccessRules(Part):
     """``table`` is the one in force."""
-
-    section = "access"
 
     def __init__(
         self, context: CoreContext, control: ControlPlane, revoke: Callable[[frozenset[int]], None]
@@ -76,8 +75,8 @@ class AccessRules(Part):
         principal = self._links.principal(connection)
         return self.table.now.may(principal, Right.OWN, profile, f"user/{user}")
 
-    def statistics(self) -> Mapping[str, object]:
-        return {"tokens": len(self.table.now.tokens)}
+    def report(self, said: BrokerStatistics) -> None:
+        said.access.tokens = len(self.table.now.tokens)
 
     def _handle_announced(self, frame: AccessAnnounced, arrival: Arrival) -> None:
         former = self.table.now

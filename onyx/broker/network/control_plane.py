@@ -55,6 +55,7 @@ from overlay.nodes import Addresses, Link
 from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import BroadcastTree
 from overlay.settings import SourceTold, settings_of
+from overlay.statistics import BrokerStatistics, Control
 from overlay.topology import Topology
 from overlay.tree_name import root_of, version_of
 from registration.catalog import (
@@ -432,8 +433,6 @@ CURRENT = Table("tree-current", CurrentTree)
 class ControlPlane(Part):
     """What one broker knows of the network's shape and of its sources."""
 
-    section = "control"
-
     def __init__(self, context: CoreContext, kept_between: Callable[[], tuple[int, int]]) -> None:
         """``kept_between``: the first and the last record of the delivery log."""
         self.identity = context.identity
@@ -707,11 +706,9 @@ class ControlPlane(Part):
                 self._tell_changed(entry, tree)
             self.await_children(entry, tree)
 
-    def statistics(self) -> Mapping[str, object]:
-        return {
-            "sources": len(self.sources),
-            "dictionaries": sum(known is not None for known in self._derived.values()),
-        }
+    def report(self, said: BrokerStatistics) -> None:
+        derived = sum(known is not None for known in self._derived.values())
+        said.control = Control(len(self.sources), derived)
 
     def _set_awaited(self, entry: SourceEntry, tree: str, children: set[str]) -> None:
         if children:

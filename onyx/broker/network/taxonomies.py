@@ -18,7 +18,7 @@ the same on many trees is stored, and in memory, once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import sha256
 
 from formats import Compression, FormatError, decompress
@@ -31,6 +31,7 @@ from overlay.link.durable import StoredMap
 from overlay.link.frames import TaxonomiesAnnounced, TaxonomiesInForce, TreeEnded
 from overlay.link.part import FrameRefused, Hearer, Part, Taker, hears, takes
 from overlay.link.tables import Row, Table
+from overlay.statistics import BrokerStatistics
 from yfilter.graph.graph_query import with_classes_above
 
 TEXT_BYTES_MAX = 256 * 1024 * 1024  # of all taxonomies together, as lines
@@ -57,8 +58,6 @@ IN_FORCE = Table("taxonomies-in-force", _InForceRow)
 
 class Taxonomies(Part):
     """``closure`` says by what graphs are closed; durable."""
-
-    section = "taxonomies"
 
     def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
@@ -116,12 +115,8 @@ class Taxonomies(Part):
         if self._in_force.pop(tree) is not None:
             self._drop_unused()
 
-    def statistics(self) -> Mapping[str, object]:
-        return {
-            "version": self.version(),
-            "in_force": {tree: row.version for tree, row in self._in_force.items() if tree},
-            "bytes": sum(len(row.payload) for row in self._contents.values()),
-        }
+    def report(self, said: BrokerStatistics) -> None:
+        said.taxonomies.version = self.version()
 
     def _handle_announced(self, frame: TaxonomiesAnnounced, arrival: Arrival) -> None:
         if frame.version <= self.version(_ANNOUNCED):

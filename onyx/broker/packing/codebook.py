@@ -29,7 +29,7 @@ from formats.publication import read_publication
 from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from overlay.limits import taken_limits
-from overlay.statistics import DataCounts
+from overlay.statistics import Data
 
 
 class Codebook:
@@ -40,7 +40,7 @@ class Codebook:
     def __init__(self, network: NetworkParts, trained: CompressionDictionaries) -> None:
         self._control, self._closure = network.control, network.taxonomies.closure
         self._trained = trained
-        self.counted = DataCounts()
+        self.counted = Data()
         self.hold_to(taken_limits(self._control.topology.limits))
 
     def of_published(self) -> Codebook:

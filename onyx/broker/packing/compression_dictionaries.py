@@ -29,8 +29,7 @@ source's messages without any dictionary from then on (give_backs.py).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from formats import (
@@ -44,6 +43,7 @@ from formats import (
 )
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.format_choice import CANDIDATES
+from overlay import statistics
 from overlay.limits import Limits, TrainingLimits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
@@ -52,6 +52,7 @@ from overlay.link.part import Part, Taker, takes
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.nodes import AUTO
+from overlay.statistics import BrokerStatistics
 from overlay.tree_name import root_of
 from registration.catalog import SourceEntry
 
@@ -128,8 +129,6 @@ VERSIONS = Table("compression-dictionary", _VersionRow)
 class CompressionDictionaries(Part):
     """The dictionaries of all sources at one broker; trained ones are durable."""
 
-    section = "compression"
-
     def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
         self._links = context.links
@@ -141,7 +140,7 @@ class CompressionDictionaries(Part):
         self._sampled: set[tuple[str, WireFormat]] = set()  # of which some are kept
         self._enough: dict[tuple[str, WireFormat], None] = {}  # of which there are enough
         self._forms: dict[str, list[WireFormat]] = {}  # by own tree
-        self._counters: Counter[str] = Counter()
+        self.counted = statistics.Compression()
 
     def take_limits(self, limits: Limits) -> None:
         self._limits = limits.training
@@ -191,7 +190,7 @@ class CompressionDictionaries(Part):
             try:
                 self._given[entry.source, WireFormat(form)] = CompressionDictionary(data)
             except (FormatError, ValueError):
-                self._counters["bad_dictionaries"] += 1
+                self.counted.bad_dictionaries += 1
 
     def forget_source(self, source: str) -> None:
         """It is gone, and no message takes its dictionaries any more."""
@@ -241,7 +240,7 @@ class CompressionDictionaries(Part):
         if self._enough:
             self.work_soon()
         self._sampled.discard(key)
-        self._counters["trainings"] += 1
+        self.counted.trainings += 1
         samples = self._samples[key].take()
         outcome = train(samples, self._limits.dictionary_bytes_max, self.newest(source, form))
         if outcome.dictionary is None:
@@ -270,7 +269,7 @@ class CompressionDictionaries(Part):
         try:
             form, dictionary = WireFormat(frame.form), CompressionDictionary(frame.payload)
         except (FormatError, ValueError):
-            self._counters["bad_dictionaries"] += 1
+            self.counted.bad_dictionaries += 1
             return
         entry = self._control.sources.get(frame.source)
         if entry is None or entry.root != root_of(frame.root) or form not in FORMS:
@@ -321,20 +320,16 @@ class CompressionDictionaries(Part):
             for version in versions:
                 self._put(source, form, version)
 
-    def statistics(self) -> Mapping[str, object]:
-        return {
-            **self._counters,
-            "sampled": len(self._sampled),
-            "given": {
-                f"{source} {form}": f"{dictionary.version:08x}"
-                for (source, form), dictionary in self._given.items()
-            },
-            "trained": {
-                f"{source} {form}": [f"{v.dictionary.version:08x}" for v in versions]
-                for (source, form), versions in self._trained.items()
-            },
-            "awaited": sum(len(v.awaited) for all_ in self._trained.values() for v in all_),
+    def report(self, said: BrokerStatistics) -> None:
+        self.counted.given = {
+            f"{source} {form}": f"{dictionary.version:08x}"
+            for (source, form), dictionary in self._given.items()
         }
+        self.counted.trained = {
+            f"{source} {form}": [f"{v.dictionary.version:08x}" for v in versions]
+            for (source, form), versions in self._trained.items()
+        }
+        said.compression = self.counted
 
     def _take(
         self, root: str, source: str, form: WireFormat, dictionary: CompressionDictionary

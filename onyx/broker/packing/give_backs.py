@@ -107,12 +107,6 @@ class GiveBacks:
         self._links.journal(peer).leave_gap(Flow.MESSAGE, frame.root)
         return payload is not None
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "without_dictionary": len(self.lacking),
-            "given_back_awaited": sum(map(len, self._awaited.values())),
-        }
-
     def _in_binary(self, frame: Undecoded) -> bytes | None:
         """None when it cannot be read here."""
         if frame.source not in self._control.sources:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from msgspec import to_builtins
-
 from formats import WireFormat
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, takes_words
@@ -24,6 +22,7 @@ from onyx.broker.packing.give_backs import GiveBacks
 from onyx.broker.packing.parcel import Packing, Parcel
 from overlay.link.core_context import CoreContext
 from overlay.nodes import AUTO, Link
+from overlay.statistics import ChosenFormat
 
 # -------------------------------------------------------------------------------------------------
 # What a message costs in each format: measured on the message itself, with the broker's clock.
@@ -114,16 +113,11 @@ class LinkFormats:
         choice = self._choices.get(child)
         return str(link.format) if choice is None else choice.chosen.value
 
-    def statistics(self) -> dict[str, object]:
+    def chosen(self) -> dict[str, ChosenFormat]:
         """Of the links that choose, what and why."""
-        formats: dict[str, object] = {}
-        neighbours = self._control.shapes.neighbours()
-        for child, choice in self._choices.items():
-            if child not in neighbours:  # a link that is gone
-                continue
-            _, origin = self._bandwidth(child)
-            formats[child] = to_builtins(choice.statistics(origin))
-        return formats
+        neighbours = self._control.shapes.neighbours()  # others are gone
+        of_links = ((child, each) for child, each in self._choices.items() if child in neighbours)
+        return {child: each.statistics(self._bandwidth(child)[1]) for child, each in of_links}
 
     def _chosen(self, parcel: Parcel, child: str, link: Link, listed: Sequence[str]) -> WireFormat:
         choice = self._choices.setdefault(child, FormatChoice())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from msgspec import convert
 from msgspec.structs import astuple
 
 from onyx.broker.deliveries.delivery_log import without_results
@@ -52,6 +53,7 @@ from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.generalisation import Budget
 from overlay.routing.routing_table import RoutingTable
+from overlay.statistics import BrokerStatistics, Engine
 from registration.catalog import REGISTRATION_KEY
 from yfilter.engine.linear_paths import ANY_GRAPH, Conjunction
 from yfilter.engine.readings import Readings
@@ -221,8 +223,6 @@ TREES = Table("tree", _TreeRow)
 
 class QueryPlane(Part):
     """Local profiles, routing table, and the one Matcher that holds both."""
-
-    section = "query"
 
     def __init__(
         self,
@@ -516,13 +516,11 @@ class QueryPlane(Part):
         self._map_if_asked()
         self.transformation.use_shape()
 
-    def statistics(self) -> Mapping[str, object]:
-        return {
-            "profiles": len(self.profiles),
-            "routing_table": self.table.statistics(),
-            "matcher": self.matcher.statistics(),
-            "transformation": self.transformation.statistics(),
-        }
+    def report(self, said: BrokerStatistics) -> None:
+        said.query.profiles = len(self.profiles)
+        said.query.routing_table = self.table.statistics()
+        said.query.matcher = convert(self.matcher.statistics(), Engine)
+        said.query.transformation = self.transformation.statistics()
 
     # --- helpers --------------------------------------------------------------------------
 

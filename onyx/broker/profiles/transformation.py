@@ -18,7 +18,6 @@ all of them are through it is everything.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -30,6 +29,7 @@ from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.parcel import Parcel
 from onyx.broker.profiles.delta_portions import delta_portions, row_key
 from onyx.broker.profiles.hosted_profiles import HostedProfiles
+from overlay import statistics
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
@@ -239,11 +239,8 @@ class FormerVersions:
             if until != 0 and former.since.get(own, 0) <= reflects:
                 yield former.profile, former.text
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "former_versions": len(self._kept),
-            "former_versions_forgotten": self._forgotten,
-        }
+    def report(self, said: statistics.Transformation) -> None:
+        said.former_versions, said.former_versions_forgotten = len(self._kept), self._forgotten
 
     def _add(self, former: _Former) -> None:
         self._number = former.number
@@ -339,7 +336,7 @@ class Transformation(Part):
         self._arrived: list[tuple[Branch, int]] = []  # children's changes not told yet
         self._removals: dict[tuple[str, str], int] = {}  # by child and branch: the last change
         # that took a need back; after a restart the last of all
-        self._counters: Counter[str] = Counter()
+        self._not_reflected = 0
         self._by_link: dict[str, _Weighed] = {}
 
     def take_limits(self, limits: Limits) -> None:
@@ -505,25 +502,19 @@ class Transformation(Part):
                     SINCE.put(self._rows, profile, numbers)
             self._placed.clear()
 
-    def taking_part(
-        self, parcel: Parcel, matches: Iterable[Match], counts: Counter[str] | None = None
-    ) -> Iterator[Match]:
+    def taking_part(self, parcel: Parcel, matches: Iterable[Match]) -> Iterator[Match]:
         """The matches of profiles here without those of which a message may lack something; where
-        it has what the profile's former text needs, that answers in its place.  Counted in
-        ``counts``; None: in the statistics."""
-        counts = self._counters if counts is None else counts
+        it has what the profile's former text needs, that answers in its place."""
         own = self._lacking(parcel)
         if own is None:
             yield from matches
             return
         for match in matches:
-            if isinstance(match, ProfileMatch) and not self._is_reflected(
+            if not isinstance(match, ProfileMatch) or self._is_reflected(
                 match.profile_id, own.name, parcel
             ):
-                counts["not_reflected"] += 1
-            else:
                 yield match
-        for _, _, matcher in self._by_former(parcel, counts):
+        for _, _, matcher in self._by_former(parcel):
             for match in matcher.match(parcel.readings):
                 if isinstance(match, ProfileMatch):
                     yield match
@@ -537,7 +528,7 @@ class Transformation(Part):
 
         def is_reflected(profile: str) -> bool:
             reflected = self._is_reflected(profile, name, parcel)
-            self._counters["not_reflected"] += not reflected
+            self._not_reflected += not reflected
             return reflected
 
         return is_reflected
@@ -545,7 +536,7 @@ class Transformation(Part):
     def answered_by_former(self, parcel: Parcel) -> Iterator[tuple[str, str, Delivered]]:
         """(profile, its former text, what it gets) where a message lacks something that a profile
         needs, and has what its former text needs."""
-        for profile, text, matcher in self._by_former(parcel, self._counters):
+        for profile, text, matcher in self._by_former(parcel):
             for delivered in matcher.deliver(parcel.readings):
                 yield profile, text, delivered
 
@@ -587,26 +578,20 @@ class Transformation(Part):
             weighed.cut += 1
             weighed.weight_saved += _weight(parcel.stream) - _weight(cut.parcel.stream)
 
-    def sent(self, link: str) -> Mapping[str, int]:
-        """What was sent over a link, as ``Sent`` has it."""
+    def sent(self, link: str) -> Sent:
+        """What was sent over a link."""
         weighed = self._by_link.get(link, _Weighed())
-        weighed.bytes_saved = int(
-            min(1.0, weighed.bytes / max(1, weighed.weight)) * weighed.weight_saved
-        )
-        return {name: getattr(weighed, name) for name in Sent.__struct_fields__}
+        saved = int(min(1.0, weighed.bytes / max(1, weighed.weight)) * weighed.weight_saved)
+        return Sent(weighed.messages, weighed.cut, weighed.bytes, saved)
 
-    def statistics(self) -> dict[str, object]:
-        """``links``: see ``sent``."""
-        if not self.is_on:
-            return {"is_on": False}
-        return {
-            "is_on": True,
-            **self.table.told_statistics(),
-            **self._reflection.statistics(),
-            **self._former.statistics(),
-            **self._counters,
-            "links": {link: self.sent(link) for link in self._by_link},
-        }
+    def statistics(self) -> statistics.Transformation:
+        said = statistics.Transformation(self.is_on)
+        if self.is_on:
+            self.table.report(said)
+            self._former.report(said)
+            said.not_reflected = self._not_reflected
+            said.links = {link: self.sent(link) for link in self._by_link}
+        return said
 
     def _find_parts(self) -> bool:
         """Whether links make parts from now on; once for good, as messages with parts may be on
@@ -635,15 +620,12 @@ class Transformation(Part):
         """The own branch on whose tree a message was cut; None where profiles here lack nothing."""
         return None if parcel.reflects == WHOLE else self._control.branch(parcel.root)
 
-    def _by_former(
-        self, parcel: Parcel, counts: Counter[str]
-    ) -> Iterator[tuple[str, str, Matcher]]:
+    def _by_former(self, parcel: Parcel) -> Iterator[tuple[str, str, Matcher]]:
         """Profiles, each with its former text and a matcher that holds it alone."""
         own = self._lacking(parcel)
         if own is None:
             return
         for profile, text in self._former.answering(own.name, parcel.reflects):
-            counts["answered_by_former"] += 1
             matcher = Matcher(MatchLimits(lazy_bytes_max=4096, evaluation=self._evaluation))
             matcher.add(text, profile)
             yield profile, text, matcher

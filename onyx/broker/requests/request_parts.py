@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import nsmallest
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 from msgspec.structs import astuple
 
 from formats import ElementStream, WireFormat, trained_version
@@ -65,6 +65,7 @@ from overlay.link.request_server import (
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.routing.branches import Branch
+from overlay.statistics import BrokerStatistics
 from overlay.tree_name import root_of, version_of
 from registration.catalog import REGISTRATION_KEY, announcement
 from yfilter import LinkTarget, Matcher, MatchLimits, ProfileMatch, RouteMatch
@@ -111,7 +112,7 @@ class DryRuns:
         """
         parcel = self._open(frame)
         found = self._matcher.match(parcel.readings, root=parcel.root)
-        decisions = list(self._transformation.taking_part(parcel, found, Counter()))
+        decisions = list(self._transformation.taking_part(parcel, found))
         links, left = urgent_of(decisions)
         sizes: dict[str, dict[str, Any]] = {}
         for link, cut in self._transformation.cuts(parcel, links, left).items():
@@ -346,8 +347,6 @@ UPDATED_AT_ONCE = 32
 class ClassesAbove(Part):
     """Updates them; nothing of its own is stored."""
 
-    section = "taxonomies"
-
     def __init__(
         self,
         context: CoreContext,
@@ -395,8 +394,8 @@ class ClassesAbove(Part):
         if self._left:
             self.work_soon()
 
-    def statistics(self) -> Mapping[str, object]:
-        return {"profiles_with_too_many": self._too_many}
+    def report(self, said: BrokerStatistics) -> None:
+        said.taxonomies.profiles_with_too_many = self._too_many
 
     def _look_at_all(self) -> None:
         self._left = list(self._query.profiles)
@@ -666,7 +665,7 @@ class TransformationRequests(Part):
                 self._branch(branch, sorted(roots & branch.roots))
                 for branch in sorted(branches, key=lambda branch: branch.name)
             ],
-            dict(self._transformation.sent(link)),
+            to_builtins(self._transformation.sent(link)),
         )
 
     def _branch(self, branch: Branch, roots: list[str]) -> answers.TransformedBranch:

@@ -33,6 +33,7 @@ from overlay.link.frames import PassedOn, Relayed
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.principal import Principal, is_name
 from overlay.link.stored_rows import StoredRows
+from overlay.statistics import BrokerStatistics
 from overlay.topology import Topology
 
 # -------------------------------------------------------------------------------------------------
@@ -164,8 +165,6 @@ class LinkBacklogs(Part):
     """Asked where a child has more waiting than a slow one may have (data_plane.py).  Nothing is
     stored: what waits says who is behind."""
 
-    section = "data"
-
     def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._control = control
         self._links = context.links
@@ -234,14 +233,11 @@ class LinkBacklogs(Part):
                     waits[name] = through, since
         self._waits, self._now = waits, now
 
-    def statistics(self) -> Mapping[str, object]:
-        """``behind``: by neighbour that is, or was, away, the bytes that wait for it, on disk;
-        ``waiting_s``: by neighbour for how long the oldest of what waits has, at least."""
-        waiting = dict.fromkeys(self._control.shapes.neighbours(), 0.0)
+    def report(self, said: BrokerStatistics) -> None:
+        waiting = said.data.waiting_s = dict.fromkeys(self._control.shapes.neighbours(), 0.0)
         for (broker, _, _), (_, since) in self._waits.items():
             waiting[broker] = max(waiting.get(broker, 0.0), self._now - since)
-        behind = {broker: sum(self._waiting(broker)) for broker in sorted(self._behind)}
-        return {"behind": behind, "waiting_s": waiting}
+        said.data.behind = {broker: sum(self._waiting(broker)) for broker in sorted(self._behind)}
 
 
 # -------------------------------------------------------------------------------------------------

@@ -60,8 +60,6 @@ REACHED = Table("shape-reached", ReachedRow)
 class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
     """Of the newest version; durable."""
 
-    section = "trees"
-
     def __init__(
         self,
         context: CoreContext,

@@ -31,7 +31,7 @@ Section 5 of the paper leaves this to the overlay network.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 from itertools import takewhile
 
@@ -166,8 +166,6 @@ class TreeEvent(StrEnum):
 
 class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
     """The trees of one broker that begin and end; durable."""
-
-    section = "trees"
 
     def __init__(
         self,
@@ -370,9 +368,6 @@ class TreeVersions(Part, StateMachine[str, TreeState, TreeEvent]):
     def is_forgotten(self, tree: str) -> bool:
         """Whether a tree ended everywhere, so that nothing is known of it any more."""
         return version_of(tree) < self._shapes.agreed.version and not self._shapes.knows(tree)
-
-    def statistics(self) -> Mapping[str, object]:
-        return {"setting_up": sorted(self._awaited), "held_frames": len(self._held)}
 
     # --- helpers --------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from functools import partial
 from heapq import nlargest
@@ -27,6 +27,7 @@ from overlay.link.frames import Attach, Rejected, Taken
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import Verb, alone
 from overlay.state_table import StateMachine, StateTable
+from overlay.statistics import BrokerStatistics, Budgets
 from yfilter.matcher import Matcher
 
 # -------------------------------------------------------------------------------------------------
@@ -100,8 +101,6 @@ ROUNDS = 64  # in the time that a profile may be unclaimed
 class UnclaimedProfiles(Part):
     """Removes them from their host broker, as their users would."""
 
-    section = "query"
-
     def __init__(
         self, context: CoreContext, query: QueryPlane, mailboxes: Mailboxes, moves: ProfileMoves
     ) -> None:
@@ -148,8 +147,8 @@ class UnclaimedProfiles(Part):
         if self._left:
             self.work_soon()
 
-    def statistics(self) -> Mapping[str, object]:
-        return {"unclaimed_removed": self._removed}
+    def report(self, said: BrokerStatistics) -> None:
+        said.query.unclaimed_removed = self._removed
 
 
 # -------------------------------------------------------------------------------------------------
@@ -197,8 +196,6 @@ class _Account:
 
 class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     """Is told what profiles have ``spent``; ``seconds_for`` says what one may take."""
-
-    section = "budgets"
 
     def __init__(self, context: CoreContext, profiles: HostedProfiles, matcher: Matcher) -> None:
         self._profiles = profiles
@@ -313,9 +310,9 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         )
         return answers.Dearest(nlargest(min(int(count), DEAREST_MAX), spent, key=itemgetter(2)))
 
-    def statistics(self) -> Mapping[str, object]:
+    def report(self, said: BrokerStatistics) -> None:
         slowed = [user for user, account in self._accounts.items() if account.is_slowed]
-        return {"suspended": dict(self._profiles.suspended), "slowed": slowed}
+        said.budgets = Budgets(self._profiles.suspended, slowed)
 
     # --- helpers --------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from onyx.broker.packing.parcel import KeptMessage
 from overlay.link.core import Rows
 from overlay.link.core_context import Surroundings
 from overlay.link.frames import Delivery, Message, Publish, Undecoded, cut
+from overlay.link.histogram import Histogram
 from tests.onyx.broker.test_broker_core import FIGURE4, NEWS, Setting, delta, message
 
 NOW = "for $n in /nitf return <t>{current-dateTime()}</t>"
@@ -83,7 +84,7 @@ def test_a_message_that_was_given_back_comes_again_with_its_time() -> None:
 
 def test_a_calendar_that_is_set_back_is_waited_for_where_it_is_little() -> None:
     said = iter((10.0, 9.5, 10.1, 8.0, 8.1))
-    latency = MessageLatency(lambda: next(said))
+    latency = MessageLatency(lambda: next(said), Histogram())
     found = [latency.accepted() for _ in range(5)]
     assert found == [10_000_000, 10_000_000, 10_100_000, 8_000_000, 8_100_000]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
 
 from formats import WireFormat, encode, parse_text
 from onyx.broker.broker_core import BrokerCore
@@ -12,6 +11,7 @@ from onyx.broker.packing.format_choice import MEASURED_LEAST
 from overlay.link.core_context import Surroundings
 from overlay.link.frames import Message, Undecoded
 from overlay.network_shape import first_shape, next_shape, without_broker
+from overlay.statistics import ChosenFormat
 from overlay.topology import Topology, parse_topology
 from tests.beside import Beside
 from tests.onyx.broker.test_broker_core import Setting, delta
@@ -66,48 +66,45 @@ class Ticking(Setting):
         return [frame.format for frame in self.brokers["B5"].take(Message)]
 
     @property
-    def choice(self) -> dict[str, Any]:
-        formats = self.core.statistics().data.formats
-        assert isinstance(formats, dict)
-        choice: dict[str, Any] = formats["B5"]
-        return choice
+    def choice(self) -> ChosenFormat:
+        return self.core.statistics().data.formats["B5"]
 
 
 def test_a_slow_link_takes_what_is_small() -> None:
     setting = Ticking("bandwidth_kbps = 64", step=20e-6)
     assert setting.send(MEASURED_LEAST - 1) == ["binary"] * (MEASURED_LEAST - 1)
-    smallest = min(setting.choice["estimates"], key=lambda row: row["bytes"])["format"]
+    smallest = min(setting.choice.estimates, key=lambda row: row.bytes).format
     assert set(setting.send(3)) == {smallest} and smallest.endswith("+zstd")
     choice = setting.choice
-    assert (choice["bytes_per_second"], choice["bandwidth"]) == (8000, "given")
-    assert choice["estimates"][0]["format"] == smallest
-    assert len(choice["estimates"]) == 6
-    assert "us a message" in choice["why"]
+    assert (choice.bytes_per_second, choice.bandwidth) == (8000, "given")
+    assert choice.estimates[0].format == smallest
+    assert len(choice.estimates) == 6
+    assert "us a message" in choice.why
 
 
 def test_a_fast_link_takes_what_is_quick_and_what_came_costs_no_encoding() -> None:
     setting = Ticking("bandwidth_mbps = 10000", step=100e-6)
     assert set(setting.send(10)) == {"binary"}
-    (binary,) = (row for row in setting.choice["estimates"] if row["format"] == "binary")
-    assert (binary["encode_us"], binary["decode_us"]) == (0.0, 100.0)
-    (packed,) = (row for row in setting.choice["estimates"] if row["format"] == "binary+zstd")
-    assert (packed["encode_us"], packed["decode_us"]) == (200.0, 100.0)
+    (binary,) = (row for row in setting.choice.estimates if row.format == "binary")
+    assert (binary.encode_us, binary.decode_us) == (0.0, 100.0)
+    (packed,) = (row for row in setting.choice.estimates if row.format == "binary+zstd")
+    assert (packed.encode_us, packed.decode_us) == (200.0, 100.0)
 
 
 def test_a_message_that_came_in_the_chosen_format_is_passed_on_as_it_came() -> None:
     setting = Ticking("bandwidth_mbps = 10000", step=100e-6)
     setting.send(MEASURED_LEAST + 1, WireFormat.TEXT)
     assert set(setting.send(10, WireFormat.TEXT)) == {"text"}
-    statistics = setting.core.data.statistics()
-    assert statistics["decoded"] == setting.sent
-    assert statistics["passed_on_unchanged"] >= 10  # type: ignore[operator]
+    statistics = setting.core.statistics().data
+    assert statistics.decoded == setting.sent
+    assert statistics.passed_on_unchanged >= 10
 
 
 def test_only_what_the_neighbour_reads_is_chosen_or_even_measured() -> None:
     setting = Ticking("bandwidth_kbps = 64")
     setting.brokers["B5"].read_only("text", "binary", "text+zstd")
     assert setting.send(MEASURED_LEAST + 2)[-1] == "text+zstd"
-    assert {row["format"] for row in setting.choice["estimates"]} == {"text", "binary", "text+zstd"}
+    assert {row.format for row in setting.choice.estimates} == {"text", "binary", "text+zstd"}
 
 
 def test_a_source_without_a_schema_has_no_words_to_leave_out() -> None:
@@ -118,8 +115,8 @@ def test_a_source_without_a_schema_has_no_words_to_leave_out() -> None:
 def test_without_a_given_bandwidth_it_is_measured_or_assumed() -> None:
     setting = Ticking("latency_ms = 1")
     setting.send(2)
-    assert setting.choice["bandwidth"] == "assumed"
-    assert setting.choice["bytes_per_second"] == 125_000_000
+    assert setting.choice.bandwidth == "assumed"
+    assert setting.choice.bytes_per_second == 125_000_000
 
 
 def test_the_level_of_the_link_is_used() -> None:
@@ -127,7 +124,7 @@ def test_the_level_of_the_link_is_used() -> None:
     for level in (1, 19):
         setting = Ticking(f"bandwidth_kbps = 1, level = {level}", schema=b"")
         setting.send(8)
-        sizes[level] = {row["format"]: row["bytes"] for row in setting.choice["estimates"]}
+        sizes[level] = {row.format: row.bytes for row in setting.choice.estimates}
     assert sizes[1]["text"] == sizes[19]["text"]
     assert sizes[1]["text+zstd"] != sizes[19]["text+zstd"]
 

@@ -37,6 +37,7 @@ from overlay.link.frames import (
     TreeReady,
 )
 from overlay.routing.message_sample import SAMPLE_EVERY
+from overlay.statistics import Data
 from overlay.topology import Topology, load_topology, parse_topology
 from tests.beside import Beside, Peer
 from yfilter.engine.linear_paths import routing_query
@@ -236,7 +237,7 @@ def test_one_message_in_many_goes_to_all_who_want_anything() -> None:
         setting.brokers["B1"].send("B1", message(number=number))
     assert [one.number for one in setting.brokers["B5"].take(Message)] == [SAMPLE_EVERY]
     assert setting.brokers["B6"].all(Message) == []  # which wants nothing
-    assert _data(setting)["matched_nothing"] == SAMPLE_EVERY - 1
+    assert _data(setting).matched_nothing == SAMPLE_EVERY - 1
 
 
 def test_one_message_in_many_comes_to_be_looked_at_and_is_no_useless_one() -> None:
@@ -246,7 +247,7 @@ def test_one_message_in_many_comes_to_be_looked_at_and_is_no_useless_one() -> No
     setting.place("/nitf/body")
     for number in (SAMPLE_EVERY - 1, SAMPLE_EVERY):
         setting.brokers["B1"].send("B1", message(number=number))
-    assert _data(setting)["matched_nothing"] == 1
+    assert _data(setting).matched_nothing == 1
 
 
 def test_an_update_sends_what_differs_and_answers_when_live() -> None:
@@ -463,11 +464,8 @@ def test_what_another_broker_would_not_take_is_refused_at_the_root(limit: str) -
     assert [(refused.number, refused.code) for refused in source.all(Refused)] == [(2, "too-large")]
 
 
-def _data(setting: Setting) -> dict[str, Any]:
-    """The statistics of the data plane."""
-    data = setting.core.statistics().data
-    assert isinstance(data, dict)
-    return data
+def _data(setting: Setting) -> Data:
+    return setting.core.statistics().data
 
 
 def _trees(asker: Peer, link: str) -> list[dict[str, Any]]:
@@ -486,7 +484,7 @@ def test_how_long_the_oldest_waits_for_a_neighbour_is_told() -> None:
     def told(now: float) -> object:
         setting.beside.now = now
         setting.beside.tell(TimePassed())
-        return _data(setting)["waiting_s"]
+        return _data(setting).waiting_s
 
     assert told(0.0) == {"B1": 0.0, "B5": 0.0, "B6": 0.0}
     setting.brokers["B5"].withhold = True
@@ -557,9 +555,9 @@ def test_a_source_that_was_removed_is_counted_no_more() -> None:
     setting.announce(root="B4")
     setting.children_ready(root="B4")
     setting.beside.peer("source", "s1").send("s1", Publish("s1", "text", NEWS))
-    assert _data(setting)["sources"] == {"s1": 1}
+    assert _data(setting).sources == {"s1": 1}
     setting.registration.send("registration", SourceRemoved(source="s1"))
-    assert _data(setting)["sources"] == {}
+    assert _data(setting).sources == {}
 
 
 def test_a_routing_query_is_shown_as_far_as_it_fits_on_a_page() -> None:

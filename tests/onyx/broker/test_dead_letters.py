@@ -327,7 +327,7 @@ def test_a_request_that_fails_before_anything_was_changed_is_answered_in_its_pla
     def fall(self: MatchShares) -> object:
         raise ZeroDivisionError("poison")
 
-    monkeypatch.setattr(QueryPlane, "statistics", fall)
+    monkeypatch.setattr(QueryPlane, "report", fall)
     client, other = setting.operator(), setting.beside.peer("client", "other")
     for _ in range(FAILURES_MAX):
         answer = client.ask("statistics")
@@ -441,7 +441,7 @@ def test_what_is_kept_is_bounded_and_what_leaves_gaps_in_what_is_known_too() -> 
         keep_aside(setting, Suspect(f"id{number:03}", "it", who, b""), error, float(number))
     core = BrokerCore(setting.topology, "B4", "run2", setting.beside.stored())
     dead = core._dead
-    assert dead.statistics()["kept"] == KEPT_MAX
-    assert dead.statistics()["let_go"] == 10
+    assert core.statistics().dead.kept == KEPT_MAX
+    assert dead._let_go == 10
     kept = [f"id{number:03}" for number in range(10, 20 + PASSED_MAX)]
     assert sorted(dead.passed_over) == kept

@@ -9,6 +9,7 @@ import pytest
 from onyx.broker.users import user_parts as user_budgets
 from overlay.link.events import TimePassed
 from overlay.link.frames import Delivery
+from overlay.statistics import Budgets
 from tests.beside import Peer, SubscriberPeer
 from tests.onyx.broker.hosting import hosting, publish
 from tests.onyx.broker.test_broker_core import Setting
@@ -84,8 +85,7 @@ def test_who_costs_too_much_is_slowed_then_suspended_and_told() -> None:
     assert said[-1].startswith(b"the profile is suspended until it is updated: of what user ann")
     assert [one.number for one in other.all(Delivery)] == list(range(1, 61))
     budgets = setting.core.statistics().budgets
-    assert isinstance(budgets, dict)
-    assert (list(budgets["suspended"]), budgets["slowed"]) == (["p0"], ["ann"])
+    assert (list(budgets.suspended), budgets.slowed) == (["p0"], ["ann"])
 
 
 def test_who_has_been_slowed_recovers_as_the_account_fills() -> None:
@@ -96,7 +96,7 @@ def test_who_has_been_slowed_recovers_as_the_account_fills() -> None:
     for _ in range(10):
         setting.beside.now += 1.0
         setting.beside.tell(TimePassed())
-    assert setting.core.statistics().budgets == {"suspended": {}, "slowed": []}
+    assert setting.core.statistics().budgets == Budgets()
     publish(source, MESSAGE)
     assert told(taker.all(Delivery)[-1]) == TOLD
 
@@ -158,4 +158,4 @@ def test_what_is_saved_comes_back_with_time() -> None:
         publish(source, MESSAGE)
         setting.beside.now += 1.5
     assert [told(one) for one in taker.all(Delivery)] == [TOLD] * 40
-    assert setting.core.statistics().budgets == {"suspended": {}, "slowed": []}
+    assert setting.core.statistics().budgets == Budgets()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from formats.graph.striped import GRAPH_NAMESPACE
 from formats.publication import read_publication
 from overlay.archive import ArchiveOptions
 from overlay.link.frames import Delivery, Message, Publish, Refused, RoutingDelta
+from overlay.statistics import Data
 from overlay.topology import Topology
 from tests.beside import Peer
 from tests.onyx.broker.test_broker_core import FIGURE4, Setting
@@ -46,10 +46,8 @@ def publish(source: Peer, data: bytes, media_type: str = "text/turtle") -> None:
     source.send("s1", Publish(source="s1", format=media_type, payload=data))
 
 
-def data_of(setting: Setting) -> Mapping[str, Any]:
-    found = setting.core.statistics().data
-    assert isinstance(found, Mapping)
-    return found
+def data_of(setting: Setting) -> Data:
+    return setting.core.statistics().data
 
 
 def sent(setting: Setting) -> list[bytes]:
@@ -69,7 +67,7 @@ def test_a_graph_travels_striped_whatever_it_was_written_in(media_type: str) -> 
     publish(source, data, media_type)
     assert source.all(Refused) == []
     assert sent(setting) == [to_text(read_publication(data, media_type))]
-    assert data_of(setting)["decoded"] == 1
+    assert data_of(setting).decoded == 1
 
 
 def test_rdf_xml_travels_as_the_document_that_it_is() -> None:
@@ -134,7 +132,7 @@ def test_a_graph_cannot_be_valid_against_a_schema(mode: str, accepted: list[int]
     assert [one.number for one in setting.brokers["B5"].take(Message)] == accepted
     refused = [(one.number, one.code) for one in source.take(Refused)]
     assert refused == ([(1, "no-document")] if mode == "reject" else [])
-    assert data_of(setting).get("not_validated", 0) == (mode != "off")
+    assert data_of(setting).not_validated == (mode != "off")
 
 
 def test_a_bad_graph_is_refused_for_what_it_is_also_where_it_would_be_validated() -> None:
@@ -225,13 +223,13 @@ def test_a_graph_is_derived_once_and_only_where_a_profile_asks_for_it() -> None:
     publish(source, TURTLE)
     publish(source, NO_GRAPH, "text")
     counts = data_of(setting)
-    assert (counts["graphs_derived"], counts["no_graph"], counts["decoded"]) == (2, 1, 3)
+    assert (counts.graphs_derived, counts.no_graph, counts.decoded) == (2, 1, 3)
     idle = Setting()
     idle.announce(root="B4")
     idle.place(OF_DOCUMENTS)
     idle.children_ready(root="B4")
     publish(idle.beside.peer("source", "s1"), RDF_XML, "text")
-    assert "graphs_derived" not in data_of(idle)
+    assert not data_of(idle).graphs_derived
 
 
 def test_the_matcher_alone_derives_it_too() -> None:

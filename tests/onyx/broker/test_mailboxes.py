@@ -178,6 +178,11 @@ def made_of(payload: bytes, profile: str, text: str = "") -> bytes:
     return b"" if payload.endswith(b"-") else b"|".join((payload, profile.encode(), text.encode()))
 
 
+def sizes(world: World) -> tuple[int, int, int]:
+    counted = world.mailboxes.counted
+    return counted.waiting, counted.waiting_bytes, world.mailboxes._log.stored_bytes
+
+
 class World:
     """Mailboxes with their disk and their users."""
 
@@ -239,10 +244,8 @@ class World:
         """What is counted as it changes is what there is."""
         boxes = list(self.mailboxes._boxes.values())
         lines = list(self.mailboxes._lines._lines.values())
-        said = self.mailboxes.statistics()
-        assert [
-            said[name] for name in ("waiting", "waiting_bytes", "attached", "on_wire_bytes")
-        ] == [
+        counted, at = self.mailboxes.counted, self.mailboxes._lines
+        assert [counted.waiting, counted.waiting_bytes, at.attached, at.on_wire_bytes] == [
             sum(box.count for box in boxes),
             sum(box.backlog_bytes for box in boxes),
             sum(len(line.boxes) for line in lines),
@@ -365,8 +368,7 @@ def test_what_waits_for_many_who_are_away_is_on_disk_once() -> None:
     world.settle()
     stored = sum(len(value) for (space, _), value in world.disk.items() if space in READ_SPACES)
     assert stored < 10 * (len(body) + 1.2 * len(profiles))
-    sizes = world.mailboxes.statistics()
-    assert sizes["waiting_bytes"] == 1000 * 10 * (len(body) + RECORD_BYTES)
+    assert world.mailboxes.counted.waiting_bytes == 1000 * 10 * (len(body) + RECORD_BYTES)
     assert world.rows(DELIVERIES.space) == 10
 
 
@@ -399,7 +401,7 @@ def test_what_is_read_a_second_time_is_there_already() -> None:
     memory = []
     for _ in range(2):
         world.mailboxes.handle_read(rows_read(asked, world.disk))
-        memory.append(world.mailboxes._log.statistics(0.0)["memory"])
+        memory.append(world.mailboxes._log._memory.bytes)
     assert memory[0] == memory[1]
     world.settle()
     assert world.got["p1"] == [("s1", 1, [b"1"])]
@@ -677,15 +679,12 @@ def test_what_waits_is_made_ahead_of_a_release_that_makes_other_results(
         world.commit()
     assert told == [(1, 3), (2, 3), (3, 3)]
     assert world.mailboxes._log.stored_bytes != stored
-    before = world.mailboxes.statistics()
+    before = sizes(world)
     monkeypatch.setattr(delivery_log_module, "RULES", 2)
     world.maker.texts["p1"] = "of another release"
     world.got.clear()
     world.restart()
-    after = world.mailboxes.statistics()
-    assert [after[name] for name in ("waiting", "waiting_bytes", "stored_bytes")] == [
-        before[name] for name in ("waiting", "waiting_bytes", "stored_bytes")
-    ]
+    assert sizes(world) == before
     user = world.user(2)
     for profile in profiles:
         user.attach(profile, 1 if profile == "p3" else 0)
@@ -727,9 +726,7 @@ def test_memory_is_bounded_while_a_user_who_is_there_takes_nothing() -> None:
         else:
             world.put_off(number, b"m" * 100, ["p1"])
         world.settle()
-    memory = world.mailboxes.statistics()["memory"]
-    assert isinstance(memory, dict)
-    assert memory["bytes"] < SMALL.journal_memory_bytes + SMALL.window_bytes
+    assert world.mailboxes._log._memory.bytes < SMALL.journal_memory_bytes + SMALL.window_bytes
     take_all(world, user)
     assert len(world.got["p1"]) == 100
 

@@ -73,7 +73,7 @@ def test_a_profile_that_a_cut_message_does_not_reflect_takes_no_part() -> None:
     for reflects, matched in ((told - 1, []), (told, ["p1"]), (0, ["p1"])):
         came = message(1, reflects)
         assert ask(setting, "trace", as_arguments(came)).result["profiles"] == matched
-    assert "not_reflected" not in setting.core.query.transformation.statistics()
+    assert not setting.core.statistics().query.transformation.not_reflected
     setting.brokers["B1"].send("B1", message(1, told - 1))
     assert peer.take(Delivery) == []
     setting.brokers["B1"].send("B1", message(2, told))

@@ -313,7 +313,7 @@ def test_former_texts_are_kept_up_to_a_bound_and_go_with_their_profile(
         asker.ask("profile.update", profile="p1", text=(OTHERS, TITLES)[number % 2])
     assert stored() == 5
     statistics = setting.core.query.transformation.statistics()
-    assert (statistics["former_versions"], statistics["former_versions_forgotten"]) == (5, 3)
+    assert (statistics.former_versions, statistics.former_versions_forgotten) == (5, 3)
     setting.restart()
     setting.beside.peer("client", "asker").ask("profile.remove", profile="p1")
     assert stored() == 0

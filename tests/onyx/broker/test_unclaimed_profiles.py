@@ -66,8 +66,7 @@ def test_it_goes_after_the_time_and_everybody_is_told() -> None:
     assert list(setting.core.query.profiles) == ["p3"]
     (said,) = setting.said
     assert "removed 2 profiles" in said and "p1" in said
-    query = setting.core.statistics().query
-    assert isinstance(query, dict) and query["unclaimed_removed"] == 2
+    assert setting.core.statistics().query.unclaimed_removed == 2
 
 
 @pytest.mark.parametrize("restarts", [False, True])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from overlay.link.dead_letters import keep_aside
 from overlay.link.events import AskSchemaWorker, Delete, Flow, Put, SchemaAnswered
 from overlay.link.frames import Message, Publish, Refused
 from overlay.link.suspect import CoreFailed
+from overlay.statistics import Data
 from tests.beside import Peer
 from tests.formats.test_schema_worker import PATTERN, TRIED
 from tests.onyx.broker.test_broker_core import Setting, delta
@@ -33,10 +34,12 @@ def setting(validation: str) -> tuple[Setting, Peer]:
     return made, made.beside.peer("source", "s1")
 
 
-def statistics_of(beside: Setting) -> Mapping[str, Any]:
-    found = beside.core.statistics().data
-    assert isinstance(found, Mapping)
-    return found
+def statistics_of(beside: Setting) -> Data:
+    return beside.core.statistics().data
+
+
+def held(beside: Setting) -> int:
+    return sum(len(line.held) for line in beside.core.data.validation._lines.values())
 
 
 def publish(source: Peer, *texts: bytes) -> None:
@@ -52,7 +55,7 @@ def test_rejected_with_reason_and_place() -> None:
     assert "head" in refused.reason
     assert [frame.number for frame in beside.brokers["B5"].all(Message)] == [1, 3]
     statistics = statistics_of(beside)
-    assert (statistics["valid"], statistics["invalid"], statistics["refused"]) == (2, 1, 1)
+    assert (statistics.valid, statistics.invalid, statistics.refused) == (2, 1, 1)
 
 
 def test_reported_and_passed_on() -> None:
@@ -61,14 +64,14 @@ def test_reported_and_passed_on() -> None:
     assert source.all(Refused) == []
     assert [frame.number for frame in beside.brokers["B5"].all(Message)] == [1, 2]
     statistics = statistics_of(beside)
-    assert (statistics["invalid"], statistics["invalid_by_source"]) == (1, {"s1": 1})
+    assert (statistics.invalid, statistics.invalid_by_source) == (1, {"s1": 1})
 
 
 def test_off_looks_at_nothing() -> None:
     beside, source = setting("off")
     publish(source, BAD)
     assert [frame.number for frame in beside.brokers["B5"].all(Message)] == [1]
-    assert "invalid" not in statistics_of(beside)
+    assert not statistics_of(beside).invalid
 
 
 def test_messages_in_another_form_too_and_after_a_restart() -> None:
@@ -94,7 +97,7 @@ def test_a_schema_that_is_tried_for_ever_costs_its_own_source_only() -> None:
         refused = [(frame.number, frame.code) for frame in source.all(Refused)]
         assert refused == ([(2, "schema-too-costly")] if mode == "reject" else [])
         assert [frame.number for frame in beside.brokers["B5"].all(Message)] == numbers
-        assert statistics_of(beside)["not_validated"] == 1
+        assert statistics_of(beside).not_validated == 1
 
 
 # --- what is held until the worker has answered -----------------------------------------------
@@ -142,10 +145,10 @@ def test_nothing_is_said_of_a_message_until_its_schema_has_been_asked() -> None:
     setting.publish(GOOD)
     assert setting.beside.rows == before
     assert (setting.accepted(), setting.acknowledged()) == ([], 0)
-    assert statistics_of(setting)["held_messages"] == 1
+    assert held(setting) == 1
     setting.answer()
     assert (setting.accepted(), setting.acknowledged()) == ([1], 1)
-    assert statistics_of(setting)["held_messages"] == 0
+    assert held(setting) == 0
 
 
 def test_what_came_meanwhile_is_asked_about_together_and_keeps_its_order() -> None:

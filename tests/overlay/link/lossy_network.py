@@ -110,9 +110,7 @@ class Node:
         return result
 
     def count_duplicates(self) -> int:
-        journals = self.links.statistics()["journals"]
-        assert isinstance(journals, dict)
-        return sum(journal["duplicates"] for journal in journals.values())
+        return sum(journal.duplicates for journal in self.links._journals.values())
 
     def _send_one(self) -> Action:
         """Send a frame that carries a number of the application's own, unique for ever."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from overlay.link.errors import StoreError
 from overlay.link.events import Action, DataReceived, Delete, Flow, Put, ReadRows, RowsRead
+from overlay.link.frame_memory import FrameMemory
 from overlay.link.frames import Ack, Message
 from overlay.link.journal_rows import OUTBOX, Unread
 from overlay.link.limits import LinkLimits
@@ -39,10 +40,8 @@ class Disk:
         self.hand = Hand(links)
         return self.hand
 
-    def memory(self) -> dict[str, int]:
-        memory = self.hand.links.statistics()["memory"]
-        assert isinstance(memory, dict)
-        return memory
+    def memory(self) -> FrameMemory:
+        return self.hand.links.statistics().memory
 
     def send(self, *numbers: int) -> None:
         for number in numbers:
@@ -92,17 +91,17 @@ def test_a_long_outage_costs_no_more_memory_than_is_given(restarted: bool) -> No
     disk.send(*range(1, 101))
     if restarted:
         disk.started()
-    assert disk.memory()["bytes"] <= MEMORY + 1100
+    assert disk.memory().bytes <= MEMORY + 1100
     assert disk.hand.links.backlog_bytes(PEER, Flow.MESSAGE, KEY) > 100_000
     got = disk.connect()
     assert got == [1, 2, 3, 4]
     while got[-1] < 100:
         got += disk.acknowledge(got[-1])
-        assert disk.memory()["bytes"] <= MEMORY + 5 * 1100
+        assert disk.memory().bytes <= MEMORY + 5 * 1100
     assert got == list(range(1, 101))
     assert disk.reads > 20
     assert disk.acknowledge(100) == []
-    assert disk.memory()["bytes"] == 0
+    assert disk.memory().bytes == 0
     assert {space for space, _ in disk.rows} == {"outbox-floor"}
 
 
@@ -113,7 +112,7 @@ def test_frames_that_a_start_leaves_in_the_store_come_all_the_same(received: int
     disk = Disk(limits)
     disk.send(*range(1, 11))
     disk.started(limits, unread=True)
-    assert disk.memory()["bytes"] == 0
+    assert disk.memory().bytes == 0
     assert disk.hand.links.backlog_bytes(PEER, Flow.MESSAGE, KEY) > 10_000
     got = disk.connect(received=received)
     while got[-1] < 10:
@@ -139,7 +138,7 @@ def test_a_peer_that_is_there_and_keeps_up_costs_no_reading_when_there_is_no_roo
         disk.hand.links.send(PEER, KEY, message(number))
         assert numbers(disk.carry_out(disk.hand.drain())) == [number]
         disk.acknowledge(number)
-    assert (disk.reads, disk.memory()["frames_read_back"]) == (0, 0)
+    assert (disk.reads, disk.memory().frames_read_back) == (0, 0)
 
 
 def test_what_was_on_the_wire_is_read_again_after_a_lost_connection() -> None:
@@ -199,14 +198,14 @@ def test_what_is_acknowledged_before_it_is_read_is_not_missed() -> None:
     assert numbers(disk.carry_out([*disk.hand.actions, *asked])) == []
     disk.send(6)
     assert disk.acknowledge(6) == []
-    assert disk.memory()["bytes"] == 0
+    assert disk.memory().bytes == 0
 
 
 def test_a_peer_that_is_forgotten_leaves_its_room() -> None:
     disk = Disk()
     disk.send(1, 2, 3)
-    assert disk.memory()["bytes"] > 3000
+    assert disk.memory().bytes > 3000
     disk.hand.links.forget(PEER)
     disk.carry_out(disk.hand.drain())
-    assert disk.memory()["bytes"] == 0
+    assert disk.memory().bytes == 0
     assert disk.rows == {}

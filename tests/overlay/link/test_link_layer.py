@@ -666,8 +666,9 @@ def test_statistics_name_connections_and_channels() -> None:
     hand.meet()
     hand.links.send("broker/B2", "k", ready(1))
     statistics = hand.links.statistics()
-    assert statistics["open"] == 1
-    assert "'catalog:k': {'acknowledged': 0, 'last': 1" in str(statistics)
+    assert statistics.open == 1
+    sending = statistics.journals["broker/B2"].sending["catalog:k"]
+    assert (sending.acknowledged, sending.last) == (0, 1)
 
 
 def test_limits_are_checked() -> None:
@@ -693,12 +694,9 @@ def test_statistics_show_some_of_very_many() -> None:
         hand.links.send(f"source/s{connection}", "k", Refused("s", 1, "c", "r", 0, 0))
     hand.links.send("broker/B2", "k", TreeReady("t", "s1"))
     statistics = hand.links.statistics()
-    connections, journals = statistics["connections"], statistics["journals"]
-    assert isinstance(connections, dict)
-    assert isinstance(journals, dict)
-    assert (statistics["open"], len(connections)) == (SHOWN_MAX + 49, SHOWN_MAX)
-    assert (statistics["peers"], len(journals)) == (SHOWN_MAX + 50, SHOWN_MAX)
+    connections, journals = statistics.connections, statistics.journals
+    assert (statistics.open, len(connections)) == (SHOWN_MAX + 49, SHOWN_MAX)
+    assert (statistics.peers, len(journals)) == (SHOWN_MAX + 50, SHOWN_MAX)
     assert next(iter(journals)) == "broker/B2"
-    assert isinstance(statistics["backlog_bytes"], int)
-    of_one = journals["source/s1"]["sending"]["message:k"]["backlog_bytes"]
-    assert statistics["backlog_bytes"] > of_one * (SHOWN_MAX + 49) > 0
+    of_one = journals["source/s1"].sending["message:k"].backlog_bytes
+    assert statistics.backlog_bytes > of_one * (SHOWN_MAX + 49) > 0

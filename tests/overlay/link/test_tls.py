@@ -69,8 +69,8 @@ async def test_messages_cross_in_order_whatever_their_length(network: Secure) ->
     ):
         await until(lambda: sender.backlog("broker/B") == 0)
         assert receiver.taken == payloads
-        (connection,) = receiver.links.statistics()["connections"].values()  # type: ignore[attr-defined]
-        assert connection["principal"] == "broker/A"
+        (connection,) = receiver.links.statistics().connections.values()
+        assert connection.principal == "broker/A"
 
 
 async def test_restarts_lose_and_double_nothing(network: Secure) -> None:
@@ -119,7 +119,7 @@ async def test_who_shows_none_or_a_wrong_one_is_told_before_anything_is_done(
         bare._client.verify_mode = ssl.CERT_NONE
         # it may know nothing of B but what it needs to hear the refusal
         assert await network.ask(bare) in ("not-authenticated", "wrong-peer")
-        assert not core.links.statistics()["journals"]
+        assert not core.links.statistics().journals
 
 
 async def test_there_is_no_older_tls(network: Secure) -> None:
@@ -196,9 +196,7 @@ async def test_credentials_are_renewed_while_connections_last(network: Secure) -
 
 
 def connections(links: LinkLayer) -> list[str]:
-    found = links.statistics()["connections"]
-    assert isinstance(found, dict)
-    return list(found)
+    return list(links.statistics().connections)
 
 
 def test_whoever_ends_or_is_revoked_or_is_of_another_network_is_nobody(tmp_path: Path) -> None:

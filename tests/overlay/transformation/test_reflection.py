@@ -66,4 +66,3 @@ def test_the_oldest_changes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
         broker.next("up")
         broker.carry("B4", "up", number, ["up"])
     assert [broker.reflected("up", "B4", "up", n) for n in range(2, 7)] == [NOTHING] * 2 + [4, 5, 6]
-    assert broker.statistics()["changes_forgotten"] == 2
