@@ -14,7 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from overlay.statistics import BrokerStatistics, NodeStatistics, decoded
+from onyx.errors import RequestFailed
+from onyx.network_view import read_statistics
+from overlay.statistics import BrokerStatistics, NodeStatistics
 
 FSYNC_SECONDS_MAX = 0.1
 CLOCK_SECONDS_MAX = 1.0
@@ -53,6 +55,9 @@ class Process:
     down: str = ""
     skew_s: float = 0.0
 
+    def read(self) -> NodeStatistics | RequestFailed | None:
+        return read_statistics(self.statistics)
+
 
 @dataclass(slots=True)
 class Machine:
@@ -85,8 +90,8 @@ class Facts:
 
     def answering(self) -> Iterator[tuple[str, NodeStatistics]]:
         for node, process in self.processes.items():
-            if process.statistics is not None:
-                yield node, decoded(process.statistics)
+            if isinstance(statistics := process.read(), NodeStatistics):
+                yield node, statistics
 
     def brokers(self) -> Iterator[tuple[str, BrokerStatistics]]:
         """Those that answer."""
@@ -132,6 +137,10 @@ def reached(facts: Facts) -> Iterator[DoctorFinding]:
                 "process", node, f"does not answer at {process.address}",
                 "start it there with the same topology file; look for a firewall on the way",
             )  # fmt: skip
+        elif isinstance(failed := process.read(), RequestFailed):
+            yield _problem(
+                "process", node, failed.reason, "upgrade the older of the two, or this command"
+            )
 
 
 def releases(facts: Facts) -> Iterator[DoctorFinding]:

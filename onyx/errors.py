@@ -50,6 +50,7 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_CANNOT_CREATE, 500, "unwritable-output"),
         (EXIT_STORE, 500, "store-unusable"),
         (EXIT_BUSY, 500, "in-use"),
+        (EXIT_DATA, 502, "bad-answer"),
         (EXIT_CONFIG, 500, "bad-directory"),
         (EXIT_DATA, 503, "busy disk-full"),
         (EXIT_UNAVAILABLE, 503, "unreachable"),

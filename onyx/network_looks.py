@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import trio
-from msgspec import convert
 
 from onyx.errors import UserError
-from onyx.network_view import DEAREST_MAX, Answer, NetworkView, view_of
+from onyx.network_view import DEAREST_MAX, Answer, NetworkView, decoded, view_of
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.statistics import BrokerStatistics
@@ -86,7 +85,7 @@ class _Watch:
     async def _ask(self, client: NetworkClient) -> None:
         said = await whole(client, await client.ask(verbs.Statistics()))
         asked = await client.ask(verbs.ProfileDearest(count=DEAREST_MAX))
-        answer = convert(said, BrokerStatistics)
+        answer = decoded(said, BrokerStatistics)
         self._before = self._now
         self._now = Answer(trio.current_time(), answer, asked.profiles)
         if self._before is not None:

@@ -7,12 +7,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
-from overlay.statistics import BrokerStatistics
+from onyx.errors import RequestFailed
+from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
+from overlay.unfit import in_words
 
 DEAREST_MAX = 20
+
+N = TypeVar("N", bound=NodeStatistics)
+
+
+def decoded(said: Mapping[str, Any], kind: type[N]) -> N:
+    """The statistics that a process has said; RequestFailed "bad-answer" where they are not as
+    those of this release."""
+    try:
+        return convert(said, kind)
+    except ValidationError as error:
+        role = "broker" if "broker" in said else "registration"
+        what, why = f"the statistics of {role}/{said.get(role, '?')}", in_words(kind, error, said)
+        raise RequestFailed("bad-answer", f"{what} cannot be read: {why.reason}") from None
+
+
+def read_statistics(said: Mapping[str, Any] | None) -> NodeStatistics | RequestFailed | None:
+    """Those of a broker or registration service, by which of them says who it is, or why they
+    cannot be read; None: there is no answer."""
+    if said is None:
+        return None
+    known: Mapping[str, type[NodeStatistics]] = {
+        "broker": BrokerStatistics,
+        "registration": RegistrationStatistics,
+    }
+    kind = next((known[role] for role in known if role in said), NodeStatistics)
+    try:
+        return decoded(said, kind)
+    except RequestFailed as failed:
+        return failed
+
 
 Rate = Callable[[float, float | None], float]
 """What has come in a second, of where a counter stood now and before; None: nowhere."""

@@ -3,8 +3,8 @@
 A field says once what it is, in which unit, and as which metric Prometheus reads it (``counter``,
 ``gauge``).  Parts of a core write their figures into the record of its process (``Part.report``),
 or count in a section of it.  Of the sections that are ``Counted`` the answer to ``statistics`` has
-what is not zero or empty.  ``decoded`` makes a record of that answer: a field that only another
-release knows is passed over, and a field that is not there has its default.
+what is not zero or empty.  Who makes a record of that answer (``onyx.network_view.decoded``) passes
+over a field that only another release knows; a field that is not there has its default.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from overlay.link.frame_memory import UNBOUNDED, FrameMemory
 from overlay.link.histogram import Histogram
@@ -566,10 +566,3 @@ class RegistrationStatistics(NodeStatistics):
     @property
     def disk_is_short(self) -> bool:
         return self.requests.disk_is_short
-
-
-def decoded(said: Mapping[str, Any]) -> NodeStatistics:
-    """A BrokerStatistics or RegistrationStatistics, by which of them says who it is."""
-    if "broker" in said:
-        return convert(said, BrokerStatistics)
-    return convert(said, RegistrationStatistics if "registration" in said else NodeStatistics)

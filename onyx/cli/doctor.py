@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import trio
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 
 from formats.errors import FormatError
 from formats.schema import read_schema, what_is_unread
@@ -30,13 +30,14 @@ from onyx.doctor import CHECKS, DoctorFinding, Facts, Machine, Process, examine
 from onyx.errors import EXIT_OK, UnwritableOutput, UsageError, UserError
 from onyx.listening import processes_of
 from onyx.network_looks import whole
+from onyx.network_view import read_statistics
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.release import version
 from overlay import verbs
 from overlay.link.errors import StoreError
 from overlay.link.open_files import allow_connections
 from overlay.link.store_inspection import inspect
-from overlay.statistics import RegistrationStatistics, decoded
+from overlay.statistics import NodeStatistics, RegistrationStatistics
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology, to_toml
 
@@ -65,7 +66,8 @@ async def _ask_network(where: str, facts: Facts) -> None:
         async with RegistrationClient(where) as registration:
             brokers = await registration.brokers()
             own = await _asked(registration)
-            said = convert(own.statistics, RegistrationStatistics)
+            told = own.read()
+            said = told if isinstance(told, RegistrationStatistics) else RegistrationStatistics()
             facts.processes[said.registration or "registration service"] = own
             await _ask_brokers(facts, brokers, said.processes.down)
             facts.schemas = await _unread_schemas(registration)
@@ -96,7 +98,8 @@ async def _asked(client: NetworkClient) -> Process:
     said = await client.ask(verbs.Statistics())
     after = time.time()
     statistics = await whole(client, said)
-    there = decoded(statistics).node.time
+    told = read_statistics(statistics)
+    there = told.node.time if isinstance(told, NodeStatistics) else None
     skew = 0.0
     if there is not None:
         skew = there - after if there > after else min(0.0, there - before)

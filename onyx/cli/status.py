@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import trio
-from msgspec import convert
 from msgspec.structs import astuple
 
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
@@ -17,7 +16,8 @@ from onyx.cli.store_rebuild import progress_text
 from onyx.cli.values import counted, positive, print_json, table
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.drawing import bandwidth_text
-from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, RequestFailed, UsageError
+from onyx.network_view import read_statistics
 from onyx.registration_client import NetworkClient, RegistrationClient, Result
 from overlay import verbs
 from overlay.statistics import (
@@ -25,7 +25,6 @@ from overlay.statistics import (
     ChosenFormat,
     NodeStatistics,
     RegistrationStatistics,
-    decoded,
 )
 from overlay.toml_table import did_you_mean, quote
 
@@ -96,8 +95,8 @@ class Found:
     down: str = ""
 
     @property
-    def statistics(self) -> NodeStatistics:
-        return decoded(self.told or {})
+    def statistics(self) -> NodeStatistics | RequestFailed | None:
+        return read_statistics(self.told)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -116,11 +115,15 @@ def add_parser(subparsers: Subparsers) -> None:
     add_network_arguments(parser)
 
 
-def _lines(found: Found, statistics: NodeStatistics) -> Iterator[str]:
+def _lines(found: Found, statistics: NodeStatistics | RequestFailed | None) -> Iterator[str]:
     """What is not as it should be, a sentence each."""
     node = found.node
     if found.down:
         yield f"{node} is down: {found.down}"
+    if isinstance(statistics, RequestFailed):
+        yield statistics.reason
+    if not isinstance(statistics, NodeStatistics):
+        return
     if kept := statistics.dead.kept:
         yield f"{node} has failed at {counted(kept, 'input')}: onyx dead list"
     if statistics.disk_is_short:
@@ -162,7 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         told = [(each, each.statistics) for each in found]
         print(table(HEADING, [_row(*each) for each in told]))
-        if any(statistics.node.tls is None for _, statistics in told):
+        if any(isinstance(each, NodeStatistics) and each.node.tls is None for _, each in told):
             print(f"\n{INSECURE}")
         for line in (line for each in told for line in _lines(*each)):
             print(f"\n{line}")
@@ -175,7 +178,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"\n{table(CUT_HEADING, cuts)}")
         if archives := [_archive(b) for b in brokers if b.archive.directory is not None]:
             print(f"\n{table(ARCHIVE_HEADING, archives)}")
-    return EXIT_OK if all(each.told for each in found) else EXIT_UNAVAILABLE
+    is_whole = all(isinstance(each.statistics, NodeStatistics) for each in found)
+    return EXIT_OK if is_whole else EXIT_UNAVAILABLE
 
 
 async def _entries(arguments: argparse.Namespace) -> list[tuple[str, object]]:
@@ -213,16 +217,16 @@ async def _collect(arguments: argparse.Namespace) -> list[Found]:
     async with RegistrationClient(where) as registration:
         brokers = await registration.brokers()
         told = await registration.ask(verbs.Statistics())
-        own = convert(told, RegistrationStatistics)
-        found = {"": Found(own.registration, registration.at, told)}
+        own = read_statistics(told)
+        down = own.processes.down if isinstance(own, RegistrationStatistics) else {}
+        found = {"": Found(str(told.get("registration", "")), registration.at, told)}
     if arguments.broker is not None:
         brokers = {arguments.broker: _address(arguments.broker, brokers)}
         del found[""]
 
     async def ask(broker: str, address: str) -> None:
-        down = own.processes.down.get(broker, "")
-        found[broker] = Found(broker, address, down=down)
-        if down:  # its address is kept for it, but nobody answers there
+        found[broker] = Found(broker, address, down=down.get(broker, ""))
+        if broker in down:  # its address is kept for it, but nobody answers there
             return
         with suppress(NetworkUnreachable):
             async with NetworkClient(address) as client:
@@ -236,9 +240,9 @@ async def _collect(arguments: argparse.Namespace) -> list[Found]:
     return [*first, *(found[broker] for broker in brokers)]
 
 
-def _row(found: Found, statistics: NodeStatistics) -> tuple[object, ...]:
-    if found.told is None:
-        state = "down" if found.down else "no answer"
+def _row(found: Found, statistics: NodeStatistics | RequestFailed | None) -> tuple[object, ...]:
+    if not isinstance(statistics, NodeStatistics):
+        state = "down" if found.down else "no answer" if statistics is None else "unreadable"
         return (found.node, found.address, state, *(None for _ in HEADING[3:]))
     epoch, longest = statistics.node.store.epoch, statistics.node.longest_turn_ms
     head = (found.node, found.address, f"up, epoch {epoch}" if epoch else "up")

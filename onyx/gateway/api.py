@@ -29,7 +29,7 @@ from onyx.gateway.call import COOKIE, Call
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
 from onyx.gateway.refusals import PROBLEM, bad_argument, problem
 from onyx.gateway.sessions import Session
-from onyx.registration_client import Result
+from onyx.network_view import read_statistics
 from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
@@ -37,7 +37,7 @@ from overlay.answers import Answer, ArchivePage, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.request_server import RequestRefused, read
 from overlay.settings import ProfileSettings, SourceSettings
-from overlay.statistics import BrokerStatistics, RegistrationStatistics, decoded
+from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
 
 A = TypeVar("A", bound=verbs.Asked)
 
@@ -673,14 +673,17 @@ async def why_not(call: Call) -> Response:
 async def show_status(call: Call) -> Response:
     call.check_operates()
     found = await call.session.ask_all(verbs.Statistics())
-    return JSONResponse({"nodes": {node: status_of(said) for node, said in found.items()}})
+    return JSONResponse(
+        {"nodes": {node: status_of(read_statistics(said)) for node, said in found.items()}}
+    )
 
 
-def status_of(said: Result | None) -> dict[str, Any]:
+def status_of(told: NodeStatistics | RequestFailed | None) -> dict[str, Any]:
     """Of a process, in a few figures."""
-    if said is None:
+    if told is None:
         return {"state": "away"}
-    told = decoded(said)
+    if isinstance(told, RequestFailed):
+        return {"state": "unreadable", "why": told.reason}
     figures: dict[str, Any] = {
         "state": "here",
         "waiting_bytes": told.links.backlog_bytes,

@@ -28,7 +28,6 @@ from hypercorn.config import Config
 from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework, ConnectionState
-from msgspec import convert
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -51,6 +50,7 @@ from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
 from onyx.logs import configure_logging, use_logs
 from onyx.message_way import way_of
+from onyx.network_view import decoded, read_statistics
 from onyx.registration_client import RegistrationClient
 from onyx.release import who
 from overlay import verbs
@@ -59,7 +59,7 @@ from overlay.delivery_policy import WHEN_FULL
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
-from overlay.statistics import BrokerStatistics, RegistrationStatistics, Sent, decoded
+from overlay.statistics import BrokerStatistics, RegistrationStatistics, Sent
 from overlay.topology import Topology, TopologyError, load_topology, parse_topology
 from yfilter.graph.said_paths import said_disjunct
 
@@ -325,14 +325,14 @@ async def show_map(call: Call) -> Context:
 async def show_brokers(call: Call) -> Context:
     topology, _ = await _topology(call)
     found = await call.session.ask_all(verbs.Statistics())
-    told = [(node, decoded(said)) for node, said in found.items() if said is not None]
+    told = {node: read_statistics(said) for node, said in found.items()}
     archives = {
         node: each.archive
-        for node, each in told
+        for node, each in told.items()
         if isinstance(each, BrokerStatistics) and each.archive.directory is not None
     }
     labels = {broker.id: broker.label for broker in topology.brokers}
-    rows = [(node, labels.get(node), status_of(said)) for node, said in found.items()]
+    rows = [(node, labels.get(node), status_of(each)) for node, each in told.items()]
     return {"rows": rows, "archives": archives}
 
 
@@ -340,7 +340,7 @@ async def show_broker(call: Call) -> Context:
     topology, _ = await _topology(call)
     name = _broker(topology, call.path["broker"])
     said = await call.session.ask(topology.where(name), verbs.Statistics())
-    told = convert(said, BrokerStatistics)
+    told = decoded(said, BrokerStatistics)
     cuts, formats = told.query.transformation.links, told.data.formats
     links = []
     for other in topology.neighbours(name):
@@ -357,7 +357,7 @@ async def show_broker(call: Call) -> Context:
             }
         )
     node = topology.broker(name)
-    return {"broker": node, "status": status_of(said), "links": links, "said": told}
+    return {"broker": node, "status": status_of(told), "links": links, "said": told}
 
 
 async def show_link(call: Call) -> Context:

@@ -59,3 +59,10 @@ def test_users_who_are_slowed_are_named() -> None:
     assert lines({"broker": "B1", "budgets": {"slowed": ["ann"]}}) == [
         "B1: user ann is slowed, whose profiles have spent half of their processor time"
     ]
+
+
+def test_statistics_that_cannot_be_read_are_said_and_hide_no_others() -> None:
+    told = {"broker": "B1", "data": {"published": "many"}}
+    assert row(told)["STATE"] == "unreadable"
+    why = "the statistics of broker/B1 cannot be read: 'data'.published must be a whole number"
+    assert lines(told) == [f"{why}, not 'many'"]

@@ -92,6 +92,10 @@ def of_b1(**fields: Any) -> Callable[[Facts], None]:
 
 
 BROKEN: Mapping[str, tuple[Callable[[Facts], None], str, str]] = {
+    "unread": (
+        of_b1(statistics={"broker": "B1", "data": 3}),
+        *("process", "the statistics of broker/B1 cannot be read: 'data' must be a map, not 3"),
+    ),
     "down": (of_b1(statistics=None, down="failed 3 times"), "process", "failed 3 times"),
     "slow engine": (
         changed("node", "build", to="reference (not compiled)"),

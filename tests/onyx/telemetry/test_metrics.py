@@ -23,7 +23,7 @@ from onyx.telemetry.metrics import METRICS, Metrics
 from overlay.archive import ArchiveOptions
 from overlay.link.histogram import BOUNDS, Histogram
 from overlay.link.vitals import Vitals
-from overlay.statistics import NodeStatistics, decoded
+from overlay.statistics import NodeStatistics
 from overlay.topology import AdminOptions
 from tests.onyx.networks import small_topology
 
@@ -111,8 +111,7 @@ async def test_every_metric_is_measured_in_a_network_that_runs(tmp_path: Path) -
             addresses |= {broker: network.topology.where(broker) for broker in ("B1", "B2")}
             for node, address in addresses.items():
                 async with NetworkClient(address) as client:
-                    said = await client.call("statistics")
-                admin = str(decoded(said).node.admin)
+                    admin = str((await client.statistics(NodeStatistics)).node.admin)
                 found[node] = measured(await scraped(admin), node)
     every = [row.metric for rows in METRICS.values() for row in rows]
     names = {name.removesuffix("_total") for each in found.values() for name, _ in each}
