@@ -306,7 +306,10 @@ class RegistrationRequests(Part):
 
     def _profile_result(self, entry: ProfileEntry, **more: Any) -> answers.ProfileInfo:
         return answers.ProfileInfo(
-            *(entry.profile, entry.user, entry.host, self._topology.where(entry.host)),
+            id=entry.profile,
+            user=entry.user,
+            host=entry.host,
+            address=self._topology.where(entry.host),
             version=entry.version,
             live=entry.live >= entry.version,
             policy=self._catalog.policies.of(entry.profile),
