@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import UNSET, to_builtins
 
 from overlay import verbs
 from overlay.answers import AutoPlan, PlanProgress, PlanShown, PlanUsed
 from overlay.link.frames import Request
 from overlay.link.part import Part
-from overlay.link.request_server import RequestRefused, Verb, alone
+from overlay.link.request_server import Answering, RequestRefused, Verb, alone
 from registration.auto_planning import AutoPlanning
 from registration.measured_shares import MeasuredShares
 from registration.placement_by_plan import PlanPlacement
@@ -37,54 +39,42 @@ class PlanRequests(Part):
             Verb(verbs.PlanShow, alone(self._show)),
             Verb(verbs.PlanCensus, self._count),
             Verb(verbs.PlanApply, alone(self._apply)),
-            Verb(verbs.PlanProgress, alone(self._progress)),
-            Verb(verbs.PlanPause, alone(self._pause)),
-            Verb(verbs.PlanResume, alone(self._resume)),
-            Verb(verbs.PlanAbort, alone(self._abort)),
+            Verb(verbs.PlanProgress, self._after(lambda: None)),
+            Verb(verbs.PlanPause, self._after(application.pause)),
+            Verb(verbs.PlanResume, self._after(application.resume)),
+            Verb(verbs.PlanAbort, self._after(application.abort)),
             Verb(verbs.PlanAuto, alone(self._plan_by_itself)),
         )
 
     def _use(self, asked: verbs.PlanUse) -> PlanUsed:
-        """``plan``: the text of a plan, for all profiles to come; empty to have none."""
-        text = asked.plan
-        return PlanUsed(self._auto.use(text))
+        return PlanUsed(self._auto.use(asked.plan))
 
     def _show(self, asked: verbs.PlanShow) -> PlanShown:
         placed = {"plan": "", **to_builtins(self._placement.counted)}
         return PlanShown(**placed, text=self._placement.plan_text, measured=self._shares.measured())
 
     def _count(self, connection: int, request: Request, asked: verbs.PlanCensus) -> None:
-        """``plan``: the text of a plan, absent: the one in force."""
         text = asked.plan or self._placement.plan_text
         if not text:
             raise _no_plan()
         self._census.ask(connection, request.request, self._placement.plan_of(text))
 
     def _apply(self, asked: verbs.PlanApply) -> PlanProgress:
-        """``rate``: moves that begin in a second; ``at_once``: that are under way."""
         if not self._placement.plan_id:
             raise _no_plan()
         self._application.begin(asked.rate, int(asked.at_once))
         return self._application.progress()
 
-    def _progress(self, asked: verbs.PlanProgress) -> PlanProgress:
-        return self._application.progress()
+    def _after(self, change: Callable[[], None]) -> Answering[Any]:
+        """The change, and how far the moves are then."""
 
-    def _pause(self, asked: verbs.PlanPause) -> PlanProgress:
-        self._application.pause()
-        return self._application.progress()
+        def answer(asked: verbs.Asked) -> PlanProgress:
+            change()
+            return self._application.progress()
 
-    def _resume(self, asked: verbs.PlanResume) -> PlanProgress:
-        self._application.resume()
-        return self._application.progress()
-
-    def _abort(self, asked: verbs.PlanAbort) -> PlanProgress:
-        self._application.abort()
-        return self._application.progress()
+        return alone(answer)
 
     def _plan_by_itself(self, asked: verbs.PlanAuto) -> AutoPlan:
-        """``on``: whether it shall from now on, whoever has put which plan in force; absent: as it
-        is."""
         if asked.on is not UNSET:
             self._auto.turn(is_on=asked.on)
         return self._auto.status()

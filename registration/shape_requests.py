@@ -28,18 +28,9 @@ from registration.catalog import Catalog
 from registration.drains import Drains
 from registration.shape_changes import ShapeChanges
 
-# -------------------------------------------------------------------------------------------------
-# What an operator may ask about one broker: one verb, one function.
-#
-# ``broker.drain``     let a broker leave: its profiles and sources go elsewhere first; with
-#                      ``stop`` let it stay
-# ``broker.progress``  how far that is
-# ``broker.lost``      a broker is gone for good: the network goes on without it, its profiles at
-#                      other brokers, its sources with other root brokers
-
 
 class BrokerRequests(Part):
-    """Checks and begins it."""
+    """Checks and begins what operators ask about one broker."""
 
     def __init__(
         self,
@@ -60,11 +51,10 @@ class BrokerRequests(Part):
 
     def _drain(self, asked: verbs.BrokerDrain) -> answers.BrokerLeaving | Changed:
         broker = asked.broker
-        is_stopped = asked.stop
-        if broker not in self._drains and not is_stopped:
+        if broker not in self._drains and not asked.stop:
             self._without(broker)
             self._check_room(broker)
-        line = "" if asked.dry_run else self._change(broker, is_stopped)
+        line = "" if asked.dry_run else self._change(broker, asked.stop)
         progress = self._drains.progress(broker)
         return Changed(line, progress) if line else progress
 
@@ -85,7 +75,6 @@ class BrokerRequests(Part):
         return broker
 
     def _lose(self, asked: verbs.BrokerLost) -> answers.BrokerLoss | Changed:
-        """``dry_run``: only say what would be."""
         broker = asked.broker
         shapes = self._shapes
         if shapes.lost_since(broker):
@@ -171,11 +160,9 @@ class ShapeRequests(Part):
         return answers.TopologyText(to_toml(self._shapes.processes))
 
     def _apply(self, asked: verbs.TopologyApply) -> answers.ShapeChange | Changed:
-        """``text``: the topology file; ``lost``: brokers that died with their disks."""
-        text = asked.text
         lost = asked.lost
         now = self._shapes.newest
-        wanted = parse_topology(text, "the new topology")
+        wanted = parse_topology(asked.text, "the new topology")
         declared = _fitted(now.declared, wanted)
         declared, taken, left = _with_settings(now.declared, declared)
         self._check_leaving(now, declared, lost)

@@ -152,10 +152,9 @@ class Taxonomies(Part):
         return answers.Taxonomies(listed, self._version.now.version)
 
     def _show(self, asked: verbs.TaxonomyShow) -> answers.TaxonomyText:
-        name = asked.name
-        row = self._known(name)
+        row = self._known(asked.name)
         text = _unpacked(row.text)
-        return answers.TaxonomyText(name, row.version, row.syntax.value, text)
+        return answers.TaxonomyText(asked.name, row.version, row.syntax.value, text)
 
     def _remove(self, asked: verbs.TaxonomyRemove) -> Changed:
         name = asked.name

@@ -366,7 +366,6 @@ class DeadLetters(Part):
         return answers.LetterReplayed(name, letter.kind)
 
     def _drop_named(self, asked: verbs.DeadDrop) -> answers.LetterDropped:
-        """Keep it no longer; what was passed over is handled when it comes again."""
         self._letter(asked.id)
         self._drop(asked.id)
         return answers.LetterDropped(asked.id)

@@ -301,14 +301,15 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
                 self.announce(said)
 
     def _show_dearest(self, asked: verbs.ProfileDearest) -> answers.Dearest:
-        count = asked.count
         spent = (
             (profile, user, seconds)
             for user, a in self._accounts.items()
             for profile, seconds in a.by.items()
             if profile in self._profiles
         )
-        return answers.Dearest(nlargest(min(int(count), DEAREST_MAX), spent, key=itemgetter(2)))
+        return answers.Dearest(
+            nlargest(min(int(asked.count), DEAREST_MAX), spent, key=itemgetter(2))
+        )
 
     def report(self, said: BrokerStatistics) -> None:
         slowed = [user for user, account in self._accounts.items() if account.is_slowed]
