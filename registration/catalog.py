@@ -194,7 +194,6 @@ class Catalog(Part):
         for _, profile in rows.take(PROFILES):
             self._index_profile(profile)
         self.keys.restore()
-        self.ids.restore(rows)
         self._sort()
 
     def reinstate(self, highest: int) -> None:

@@ -14,9 +14,8 @@ from base64 import b32encode
 from collections.abc import Callable, Mapping
 from hashlib import blake2s
 
-from overlay.link.durable import StoredValue
+from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.row_log import RowLog
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 
 SUFFIX_BYTES = 5  # 40 bits, 8 characters
@@ -45,21 +44,15 @@ class Ids:
     def __init__(self, rows: RowLog, new_secret: Callable[[], bytes]) -> None:
         """``new_secret``: random bytes, at most 32, asked for once in the life of a store; none:
         ids are numbers alone, which can be guessed."""
-        self._rows = rows
         self._new_secret = new_secret
         self._secret: StoredValue[_SecretRow | None] = StoredValue(rows, SECRETS, None, "own")
-        self._numbers = {"s": 0, "p": 0}
-
-    def restore(self, rows: StoredRows) -> None:
-        for kind, number in rows.take(NUMBERS):
-            self._numbers[kind] = number.last
+        self._numbers = StoredMap(rows, NUMBERS)
 
     def go_on_behind(self, numbers: Mapping[str, int]) -> None:
         """Of each kind some numbers were given out, of which this store does not know."""
         for kind, number in numbers.items():
-            if number > self._numbers[kind]:
-                self._numbers[kind] = number
-                NUMBERS.put(self._rows, kind, _LastRow(number))
+            if number > self._last(kind):
+                self._numbers[kind] = _LastRow(number)
 
     def new(self, kind: str) -> str:
         """A fresh id of a kind, "s" or "p"."""
@@ -68,11 +61,14 @@ class Ids:
     def new_numbers(self, kind: str, count: int) -> int:
         """The first of so many fresh ones in a row."""
         if self._secret.now is None:
-            self._secret.put(_SecretRow(self._new_secret(), dict(self._numbers)))
-        first = self._numbers[kind] + 1
-        self._numbers[kind] += count
-        NUMBERS.put(self._rows, kind, _LastRow(self._numbers[kind]))
-        return first
+            since = {each: self._last(each) for each in "sp"}
+            self._secret.put(_SecretRow(self._new_secret(), since))
+        last = self._last(kind)
+        self._numbers[kind] = _LastRow(last + count)
+        return last + 1
+
+    def _last(self, kind: str) -> int:
+        return self._numbers[kind].last if kind in self._numbers else 0
 
     def name(self, kind: str, number: int) -> str:
         """The id with a number that was given out."""

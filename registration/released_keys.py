@@ -6,16 +6,17 @@ announced (source_roots.py): it has them before the source can publish there.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 
+from msgspec.structs import astuple
+
 from overlay.link.arrival import Arrival
+from overlay.link.durable import StoredMap
 from overlay.link.frame import MOVED_KEYS
 from overlay.link.frames import KeysReleased
 from overlay.link.link_layer import LinkLayer
 from overlay.link.part import Part, Taker, takes
 from overlay.link.row_log import RowLog, numbered_key
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from registration.catalog import REGISTRATION_KEY, Catalog
 
@@ -36,32 +37,23 @@ class ReleasedKeys(Part):
     def __init__(self, catalog: Catalog, links: LinkLayer, rows: RowLog) -> None:
         self._catalog = catalog
         self._links = links
-        self._rows = rows
-        self._waiting: defaultdict[str, dict[str, KeysReleased]] = defaultdict(dict)  # by row
+        self._waiting = StoredMap(rows, RELEASED_KEYS)
 
     def frames(self) -> Iterable[Taker]:
         yield takes(KeysReleased, "broker", self._handle_released)
 
-    def restore(self, rows: StoredRows) -> None:
-        for key, row in rows.take(RELEASED_KEYS):
-            frame = KeysReleased(row.source, row.at, row.numbers, row.digests)
-            self._waiting[row.source][key] = frame
-
     def pass_on(self, source: str, root: str) -> None:
         """To the next root broker, if its release knows them, ahead of what announces the
         source."""
-        waiting = self._waiting.pop(source, {})
         peer = f"broker/{root}"
-        for key, frame in waiting.items():
+        for key in [key for key, row in self._waiting.items() if row.source == source]:
+            frame = KeysReleased(*astuple(self._waiting.pop(key)))
             if self._links.may_have(peer, MOVED_KEYS):
                 self._links.send(peer, REGISTRATION_KEY, frame)
-            RELEASED_KEYS.delete(self._rows, key)
 
     def _handle_released(self, frame: KeysReleased, arrival: Arrival) -> None:
         entry = self._catalog.sources.get(frame.source)
         if entry is None or entry.root != arrival.sender or not frame.numbers:
             return
         key = numbered_key(frame.source, frame.numbers[0])
-        self._waiting[frame.source][key] = frame
-        row = _KeysRow(frame.source, frame.at, frame.numbers, frame.payload)
-        RELEASED_KEYS.put(self._rows, key, row)
+        self._waiting[key] = _KeysRow(frame.source, frame.at, frame.numbers, frame.payload)

@@ -36,9 +36,7 @@ def test_a_service_that_begins_anew_gives_other_ids_and_one_that_goes_on_the_nex
     anew, _ = service(2)
     assert not {anew.new("s"), anew.new("p")} & set(first)
     again, log = service(3)
-    found = stored(rows)
-    fill(log, found)
-    again.restore(found)
+    fill(log, stored(rows))
     assert again.name("s", 1) == first[0]
     assert number_of(again.new("s")) == 2
 
@@ -50,8 +48,11 @@ def test_a_store_of_before_keeps_its_ids_and_their_order() -> None:
         plain.put_profile(ProfileEntry(plain.ids.new("p"), "ann", "B1", f"/a{number}"))
     plain.flush()
     rows = [row for row in old.drain() if row.space != "id-secret"]
-    catalog = Catalog(RowLog(), lambda: b"secret")
-    catalog.restore(StoredRows([(row.space, row.key, getattr(row, "value", b"")) for row in rows]))
+    log = RowLog()
+    catalog = Catalog(log, lambda: b"secret")
+    found = StoredRows([(row.space, row.key, getattr(row, "value", b"")) for row in rows])
+    fill(log, found)
+    catalog.restore(found)
     assert list(catalog.profiles) == [f"p{number}" for number in range(1, 12)]
     assert catalog.ids.new("p").startswith("p12-")
     assert catalog.ids.name("p", 11) == "p11"

@@ -315,7 +315,6 @@ class DataPlane(Part):
 
     def restore(self, rows: StoredRows) -> None:
         """What was deferred is looked at when everything is there."""
-        self._give_backs.restore(rows)
         self.last_numbers.restore(rows)
         self.local.restore(rows, self._reopen)
         if self.deferred:

@@ -437,10 +437,9 @@ class ControlPlane(Part):
         """``kept_between``: the first and the last record of the delivery log."""
         self.identity = context.identity
         self.shapes = KnownShapes(context.identity, context.topology, context.rows)
-        self.sources: dict[str, SourceEntry] = {}
+        self.sources = StoredMap(context.rows, SOURCES)
         self.validated: set[str] = set()  # sources whose messages are held against their schema
         self._links = context.links
-        self._rows = context.rows
         # The tree that messages published here go down, once one is in use.
         self._current = StoredValue(context.rows, CURRENT, CurrentTree(""), "own")
         self._awaited = StoredMap(context.rows, AWAITED)  # by source
@@ -452,8 +451,8 @@ class ControlPlane(Part):
 
     def restore(self, rows: StoredRows) -> None:
         self.shapes.restore(rows)
-        for _, entry in rows.take(SOURCES):
-            self._know_source(entry)
+        for entry in self.sources.values():
+            self._note_validated(entry)
 
     @property
     def topology(self) -> Topology:
@@ -735,7 +734,6 @@ class ControlPlane(Part):
         del self.sources[source]
         self.validated.discard(source)
         self._forget_words(source)
-        SOURCES.delete(self._rows, source)
         self._awaited.pop(source)
         oldest, last = self._kept_between()
         former = self._former_of(entry, None)
@@ -766,8 +764,7 @@ class ControlPlane(Part):
         self._dictionaries.pop(source, None)
         self._former.pop(source, None)
 
-    def _know_source(self, entry: SourceEntry) -> None:
-        self.sources[entry.source] = entry
+    def _note_validated(self, entry: SourceEntry) -> None:
         if entry.validation != Validation.OFF:
             self.validated.add(entry.source)
         else:
@@ -778,8 +775,8 @@ class ControlPlane(Part):
         self.announce(SourceReady(entry.source, entry.version))
 
     def _put_source(self, entry: SourceEntry) -> None:
-        self._know_source(entry)
-        SOURCES.put(self._rows, entry.source, entry)
+        self.sources[entry.source] = entry
+        self._note_validated(entry)
 
 
 def _changed(

@@ -23,10 +23,10 @@ from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import Codebook, wire_format_of
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.events import Flow
 from overlay.link.frames import Message, MessageAgain, Undecoded
 from overlay.link.row_log import numbered_key
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 
 _NO_MEANS = frozenset({"unknown-dictionary", "unknown-format"})
@@ -47,15 +47,10 @@ class GiveBacks:
     def __init__(self, context: CoreContext, control: ControlPlane, codebook: Codebook) -> None:
         self._control = control
         self._links = context.links
-        self._rows = context.rows
         self._codebook = codebook
         self.counted = codebook.counted
         self.lacking: set[tuple[str, str]] = set()  # (child, source): it has no dictionaries of it
-        self._awaited: dict[str, set[tuple[str, int]]] = {}  # by tree: (source, number)
-
-    def restore(self, rows: StoredRows) -> None:
-        for _, row in rows.take(GIVEN_BACK):
-            self._awaited.setdefault(row.root, set()).add((row.source, row.number))
+        self._awaited = StoredMap(context.rows, GIVEN_BACK)
 
     def give_back(self, frame: Message, refusal: FormatError) -> bool:
         """Return a message that cannot be read to the parent; False when it is just bad."""
@@ -64,30 +59,22 @@ class GiveBacks:
             return False
         self.counted.given_back += 1
         row = _GivenBackRow(frame.root, frame.source, frame.number)
-        GIVEN_BACK.put(self._rows, _row_key(row.root, row.source, row.number), row)
-        self._awaited.setdefault(frame.root, set()).add((frame.source, frame.number))
+        self._awaited[_row_key(frame)] = row
         self._links.send(f"broker/{parent}", frame.root, frame.carried_by(Undecoded))
         return True
 
     def comes_again(self, frame: Message) -> bool:
         """A message arrives: whether it was given back, and is awaited no longer."""
-        awaited = self._awaited.get(frame.root)
-        if awaited is None or (frame.source, frame.number) not in awaited:
-            return False
-        awaited.remove((frame.source, frame.number))
-        if not awaited:
-            del self._awaited[frame.root]
-        GIVEN_BACK.delete(self._rows, _row_key(frame.root, frame.source, frame.number))
-        return True
+        return bool(self._awaited) and self._awaited.pop(_row_key(frame)) is not None
 
     def awaits(self, tree: str) -> bool:
         """Whether something that was given back has still to come down a tree."""
-        return tree in self._awaited
+        return any(row.root == tree for row in self._awaited.values())
 
     def end_tree(self, tree: str) -> None:
         """Nothing comes down a tree any more."""
-        for source, number in self._awaited.pop(tree, ()):
-            GIVEN_BACK.delete(self._rows, _row_key(tree, source, number))
+        for key in [key for key, row in self._awaited.items() if row.root == tree]:
+            del self._awaited[key]
 
     def handle_undecoded(self, frame: Undecoded, child: str) -> bool:
         """A child could not read a message that this broker sent: once more, without a dictionary.
@@ -126,5 +113,5 @@ class GiveBacks:
             return None
 
 
-def _row_key(tree: str, source: str, number: int) -> str:
-    return numbered_key(f"{tree}|{source}", number)
+def _row_key(frame: Message) -> str:
+    return numbered_key(f"{frame.root}|{frame.source}", frame.number)

@@ -33,6 +33,7 @@ from overlay import statistics
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.frames import NeedsDelta
 from overlay.link.part import FrameRefused, Part, Taker, takes
 from overlay.link.row_log import RowLog, number_key
@@ -328,7 +329,8 @@ class Transformation(Part):
         self.table = NeedsTable(matcher, control.topology.limits.needs_max_bytes)
         self._reflection = Reflection(rows)
         self._needs: dict[str, tuple[Need, ...]] = {}  # by profile here
-        self._since: dict[str, dict[str, int]] = {}  # profile -> own branch -> number of its change
+        # By profile: its changes' numbers, by own branch.
+        self._since = StoredMap(rows, SINCE)
         self._former = FormerVersions(rows)
         self._placed: dict[str, None] = {}  # profiles whose needs are not told yet
         self._to_look_at: dict[str, None] = {}  # profiles that came when links did less
@@ -364,7 +366,6 @@ class Transformation(Part):
             assert own is not None
             self.table.keep_own(own)
             self.table.restore_told(told.branch, Need.parse(told.need))
-        self._since.update(rows.take(SINCE))
         for child, name in self._reflection.heard():
             branch = self._control.branch_of(child, name)
             self.table.keep_child(branch)
@@ -426,11 +427,10 @@ class Transformation(Part):
         for branch, needs in needed.items():
             for need in needs:
                 NEEDS.delete(self._rows, row_key(branch.name, branch.broker, need.text))
-        for profile, numbers in self._since.items():
+        for profile, numbers in list(self._since.items()):
             if not told.keys().isdisjoint(numbers):
                 left = {own: number for own, number in numbers.items() if own not in told}
                 self._since[profile] = left
-                SINCE.put(self._rows, profile, left)
 
     def place(self, profile: str, parsed: Profile, former: str | None = None) -> None:
         """A profile of this broker comes, or has a new text, and had another one."""
@@ -446,8 +446,7 @@ class Transformation(Part):
         self._placed.pop(profile, None)
         self._former.forget(profile)
         self.flush_soon()
-        if self._since.pop(profile, None) is not None:
-            SINCE.delete(self._rows, profile)
+        self._since.pop(profile)
 
     def _handle_delta(self, frame: NeedsDelta, arrival: Arrival) -> None:
         """A child's needs change."""
@@ -499,7 +498,6 @@ class Transformation(Part):
                 self._former.told(profile, numbers)
                 if numbers or profile in self._since:
                     self._since[profile] = numbers
-                    SINCE.put(self._rows, profile, numbers)
             self._placed.clear()
 
     def taking_part(self, parcel: Parcel, matches: Iterable[Match]) -> Iterator[Match]:

@@ -23,6 +23,7 @@ from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.profiles.delta_portions import row_key
 from overlay.link.channels import SendingChannel
 from overlay.link.core_context import CoreContext
+from overlay.link.durable import StoredMap
 from overlay.link.events import Flow, RowsRead
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -63,15 +64,12 @@ class Bypasses(Part):
     def __init__(self, context: CoreContext, control: ControlPlane) -> None:
         self._shapes = control.shapes
         self._links = context.links
-        self._rows = context.rows
         # waiting for a broker on a tree, before more is read for it
         self._backlog_bytes_max = context.limits.link_backlog_bytes_max
-        self._copied: dict[tuple[str, str, str], int] = {}  # by tree, lost child, and who gets it
+        self._copied = StoredMap(context.rows, COPIED)
         self._reading: tuple[str, str, str] | None = None  # tree, lost child, first row
 
     def restore(self, rows: StoredRows) -> None:
-        for _, row in rows.take(COPIED):
-            self._copied[row.tree, row.lost, row.to] = row.through
         self.flush_soon()
 
     def flush(self) -> None:
@@ -114,9 +112,8 @@ class Bypasses(Part):
 
     def forget(self, trees: Collection[str]) -> None:
         """They have ended everywhere."""
-        for key in [key for key in self._copied if key[0] in trees]:
+        for key in [key for key, row in self._copied.items() if row.tree in trees]:
             del self._copied[key]
-            COPIED.delete(self._rows, row_key(*key))
 
     # --- helpers --------------------------------------------------------------------------
 
@@ -130,7 +127,11 @@ class Bypasses(Part):
 
     def _through(self, tree: str, lost: str, channel: SendingChannel) -> int:
         below = self._shapes.below_lost[tree][lost]
-        return max(channel.deleted, min(self._copied.get((tree, lost, to), 0) for to in below))
+        return max(channel.deleted, min(self._copied_to(tree, lost, to) for to in below))
+
+    def _copied_to(self, tree: str, lost: str, to: str) -> int:
+        row = self._copied.get(row_key(tree, lost, to))
+        return 0 if row is None else row.through
 
     def _is_full(self, tree: str, lost: str) -> bool:
         return any(
@@ -145,9 +146,8 @@ class Bypasses(Part):
             frame = replace(frame, hops=frame.hops + 1)
         host = getattr(frame, "host", None)
         for to in self._shapes.below_lost[tree][lost]:
-            if sequence <= self._copied.get((tree, lost, to), 0):
+            if sequence <= self._copied_to(tree, lost, to):
                 continue
             if isinstance(frame, PASSED_ON) and (host is None or to in shape.path(host)):
                 self._links.send(f"broker/{to}", tree, frame)
-            self._copied[tree, lost, to] = sequence
-            COPIED.put(self._rows, row_key(tree, lost, to), _CopiedRow(tree, lost, to, sequence))
+            self._copied[row_key(tree, lost, to)] = _CopiedRow(tree, lost, to, sequence)
