@@ -98,11 +98,17 @@ class FormatError(Refusal):
     stranger sent."""
 
     def __init__(
-        self, code: str, reason: str, line: int = 0, column: int = 0, where: str = ""
+        self,
+        code: str,
+        reason: str,
+        line: int = 0,
+        column: int = 0,
+        where: str = "",
+        hint: str = "",
     ) -> None:
         if len(reason) > _REASON_LENGTH_MAX:
             reason = reason[:_REASON_LENGTH_MAX] + "…"
-        super().__init__(Fault(code, reason, "", line, column, where))
+        super().__init__(Fault(code, reason, "", line, column, where, hint))
 
 
 class MessageRefused(FormatError):

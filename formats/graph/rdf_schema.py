@@ -92,8 +92,8 @@ class RdfSchema:
                 for each in (name, *higher):
                     self._below.setdefault(each, set()).add(name)
         self._locals = {
-            kind: _by_local_name(names)
-            for kind, names in (("class", classes), ("property", properties))
+            "class": _by_local_name(classes),
+            "property": _by_local_name(properties),
         }
 
     def below(self, name: str) -> frozenset[str]:
@@ -109,11 +109,8 @@ class RdfSchema:
         return self._find("property", self.properties, name, prefixes)
 
     def near(self, kind: str, name: str) -> str:
-        """The question whether a ``class`` or ``property`` with nearly this name was meant, or
-        nothing."""
-        known = self._locals[kind]
-        found = _near(local_name(name), known)
-        return f"did you mean {' or '.join(known[found])}?" if found else ""
+        """A question that names the ``class`` or ``property`` nearly of this name, or nothing."""
+        return _question(local_name(name), self._locals[kind])
 
     def _find(
         self, kind: str, known: Mapping[str, object], name: str, prefixes: Mapping[str, str]
@@ -133,8 +130,7 @@ class RdfSchema:
             if self.is_open or name in known:
                 return name
         elif "/" not in local and ":" not in local:  # no IRI, as far as people write them
-            meant = _near(prefix, prefixes)
-            hint = f"did you mean {meant}?" if meant else ""
+            hint = _question(prefix, {each: [each] for each in prefixes})
             raise UnknownName(f"the prefix {prefix} is not declared", hint)
         elif self.is_open:
             return name
@@ -207,10 +203,9 @@ class _Said:
             if each in self._classes or (word == "range" and self._is_datatype(each)):
                 continue
             if not is_open:
-                near = _near(local_name(each), _by_local_name(self._classes))
-                hint = f"; did you mean {near}?" if near else ""
-                reason = f"the {word} of {name} is {each}, and that is no class of it{hint}"
-                raise SchemaRefused("unknown-class", reason)
+                reason = f"the {word} of {name} is {each}, which is no class of the schema"
+                hint = _question(local_name(each), _by_local_name(self._classes))
+                raise SchemaRefused("unknown-class", reason, hint=hint)
             self._classes[each] = ()
 
     def _own_range(self, name: str) -> tuple[str, bool | None]:
@@ -223,14 +218,12 @@ class _Said:
         if len(narrow) > 1:
             reason = f"{name} has the ranges {' and '.join(sorted(narrow))}"
             raise SchemaRefused("several-ranges", reason)
-        own = next(iter(narrow), "")
         kinds = {True for _ in _REFERENCES & types} | {False for _ in types & {_OF_LITERALS}}
         kinds |= {not self._is_datatype(each) for each in found}
         if len(kinds) > 1:
             reason = f"{name} is said to have resources and literals as its values"
             raise SchemaRefused("range-conflict", reason)
-        is_reference = next(iter(kinds), None)
-        return own or (LITERAL if is_reference is False else ""), is_reference
+        return next(iter(narrow), ""), next(iter(kinds), None)
 
     def _above_class(self, name: str) -> tuple[str, ...]:
         return self._classes.get(name, (LITERAL,) if name != LITERAL else ())
@@ -242,15 +235,12 @@ class _Said:
             reason = f"{kinds[True]} has resources as its values, and {kinds[False]} literals"
             raise SchemaRefused("range-conflict", f"{reason}; one is below the other")
         types = {each for own in lineage for each in self._tables[RDF_TYPE].get(own, ())}
-        domains = self._tables[_DOMAIN]
-        return Property(
-            name,
-            tuple(next((domains[each] for each in lineage if each in domains), ())),
-            next((own for each in lineage if (own := self._ranges[each][0])), ""),
-            True in kinds,
-            _SINGLE in types,
-            _STRONG in types,
-        )
+        said = self._tables[_DOMAIN]
+        domains = next((said[each] for each in lineage if each in said), ())
+        ranges = (own for each in lineage if (own := self._ranges[each][0]))
+        nearest = next(ranges, LITERAL if False in kinds else "")
+        single, strong = _SINGLE in types, _STRONG in types
+        return Property(name, tuple(domains), nearest, True in kinds, single, strong)
 
 
 def _named(
@@ -279,8 +269,7 @@ def _by_local_name(names: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _near(word: str, known: Iterable[str]) -> str:
-    """The known word that is nearly this one, or nothing."""
+def _question(word: str, known: Mapping[str, list[str]]) -> str:
     folded = {each.casefold(): each for each in known}
     close = get_close_matches(word.casefold(), folded, n=1)
-    return folded[close[0]] if close else ""
+    return f"did you mean {' or '.join(known[folded[close[0]]])}?" if close else ""

@@ -14,6 +14,7 @@ from formats.errors import MessageRefused
 from formats.graph import json_ld
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
 from formats.graph.plain_striping import plain_stripes
+from formats.graph.rdf_xml_places import with_place
 from formats.graph.striped import Closure
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import FORMATS
@@ -52,7 +53,11 @@ def read_graph(
             "too-large", f"the graph has {len(data)} bytes; at most {bytes_max} allowed"
         )
     if syntax is GraphSyntax.RDF_XML:
-        return graph_of_document(parse_text(data, limits.message), limits, base or "", closure)
+        document = parse_text(data, limits.message)
+        try:
+            return graph_of_document(document, limits, base or "", closure)
+        except MessageRefused as refusal:
+            raise with_place(refusal, data) from None
     data = data.removeprefix(BOM_UTF8)
     if not AVAILABLE:
         return _plain_graph(data, syntax, limits, context, closure, base)

@@ -109,7 +109,9 @@ def test_what_a_property_inherits() -> None:
         :top a owl:FunctionalProperty, m:StrongReference ; rdfs:domain :A ; rdfs:range :A .
         :middle rdfs:subPropertyOf :top ; rdfs:range :B .
         :low rdfs:subPropertyOf :middle .
+        :size rdfs:range xsd:int . :height a owl:DatatypeProperty ; rdfs:subPropertyOf :size .
     """)
+    assert schema.properties[iri("height")].range == XSD + "int"
     assert schema.properties_above[iri("low")] == (iri("middle"), iri("top"))
     low = Property(iri("low"), (iri("A"),), iri("B"), True, True, True)
     assert schema.properties[iri("low")] == low
@@ -121,7 +123,7 @@ def test_what_a_property_inherits() -> None:
     [
         (":A rdfs:subClassOf :B . :B rdfs:subClassOf :A .", "taxonomy-cycle", "urn:t:A → urn:t:B"),
         (":p rdfs:subPropertyOf :q . :q rdfs:subPropertyOf :p .", "taxonomy-cycle", "urn:t:p"),
-        (":Server a rdfs:Class . :p rdfs:range :Sever .", "unknown-class", "mean Server?"),
+        (":Server a rdfs:Class . :p rdfs:range :Sever .", "unknown-class", "is urn:t:Sever, which"),
         (":p rdfs:domain xsd:string .", "unknown-class", "the domain of urn:t:p"),
         (":A a rdfs:Class . :p rdfs:range :A, xsd:int .", "several-ranges", "has the ranges"),
         (":p rdfs:range xsd:date ; a m:StrongReference .", "range-conflict", "literals"),
@@ -139,6 +141,7 @@ def test_a_schema_is_refused(turtle: str, code: str, reason: str) -> None:
         read(turtle)
     assert caught.value.code == code
     assert reason in caught.value.reason
+    assert caught.value.hint == ("did you mean urn:t:Server?" if "Sever" in reason else "")
 
 
 def test_a_schema_has_no_named_graphs() -> None:
