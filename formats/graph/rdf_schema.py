@@ -91,10 +91,7 @@ class RdfSchema:
             for name, higher in table.items():
                 for each in (name, *higher):
                     self._below.setdefault(each, set()).add(name)
-        self._locals = {
-            "class": _by_local_name(classes),
-            "property": _by_local_name(properties),
-        }
+        self._locals = {"class": _by_local_name(classes), "property": _by_local_name(properties)}
 
     def below(self, name: str) -> frozenset[str]:
         """A class, or a property, with all below it."""
@@ -158,11 +155,6 @@ def read_schema(
     return said.schema(is_open, limits)
 
 
-def is_datatype(name: str) -> bool:
-    """Whether an IRI is a datatype of RDF or XML Schema."""
-    return name in _DATATYPES or name.startswith(XSD)
-
-
 def local_name(name: str) -> str:
     """The part of an IRI behind its last ``#``, ``/`` or ``:``."""
     return name[max(name.rfind("#"), name.rfind("/"), name.rfind(":")) + 1 :]
@@ -182,7 +174,9 @@ class _Said:
 
     def schema(self, is_open: bool, limits: TaxonomyLimits) -> RdfSchema:
         classes, properties, domains, ranges, types = self._tables.values()
-        self._datatypes = {each for each, own in types.items() if RDFS + "Datatype" in own}
+        self._datatypes = _DATATYPES | {
+            each for each, own in types.items() if RDFS + "Datatype" in own
+        }
         for name in [each for each in classes if self._is_datatype(each)]:
             del classes[name]
         self._classes = _all_above(classes, _named(classes, types, _CLASS_TYPES), limits)
@@ -196,7 +190,7 @@ class _Said:
         return RdfSchema(self._classes, known, self._above, is_open)
 
     def _is_datatype(self, name: str) -> bool:
-        return name in self._datatypes or is_datatype(name)
+        return name in self._datatypes or name.startswith(XSD)
 
     def _check_classes(self, word: str, name: str, found: list[str], is_open: bool) -> None:
         for each in found:
@@ -214,7 +208,8 @@ class _Said:
         if {_STRONG, _WEAK} <= types:
             raise SchemaRefused("strong-and-weak", f"{name} is a strong and a weak reference")
         found = set(self._tables[_RANGE].get(name, ()))
-        narrow = {each for each in found if not any(each in self._above_class(o) for o in found)}
+        wide = (self._classes.get(each, (LITERAL,)) for each in found - {LITERAL})
+        narrow = found.difference(*wide)
         if len(narrow) > 1:
             reason = f"{name} has the ranges {' and '.join(sorted(narrow))}"
             raise SchemaRefused("several-ranges", reason)
@@ -224,9 +219,6 @@ class _Said:
             reason = f"{name} is said to have resources and literals as its values"
             raise SchemaRefused("range-conflict", reason)
         return next(iter(narrow), ""), next(iter(kinds), None)
-
-    def _above_class(self, name: str) -> tuple[str, ...]:
-        return self._classes.get(name, (LITERAL,) if name != LITERAL else ())
 
     def _property(self, name: str) -> Property:
         lineage = (name, *self._above[name])

@@ -20,7 +20,6 @@ from formats.text import declared_codec, parse_text, takes_several_bytes
 Place: TypeAlias = tuple[int, int]
 """Line and column from 1, or both 0 where the place is not found."""
 
-_NOWHERE: Place = 0, 0
 _PATH = re.compile(r"/(\S+): ")
 _STEP = re.compile(r"([^\[]+)(?:\[([0-9]+)\])?")
 _WITHOUT_PREFIX = {"ID", "about", "parseType", "resource", "type"}
@@ -77,7 +76,7 @@ def place_of_statement(data: bytes, base: str, subject: str, name: str, value: s
             is_member = its_name == RDF + "li" and name.startswith(f"{RDF}_")
             if like > most and (name in (its_name, "") or is_member):
                 found, most = element, like
-    return _place_of_element(data, found) if found >= 0 else _NOWHERE
+    return _place_of_element(data, found) if found >= 0 else (0, 0)
 
 
 def _place_of_element(data: bytes, element: int) -> Place:
@@ -86,7 +85,7 @@ def _place_of_element(data: bytes, element: int) -> Place:
     if codec is not None and takes_several_bytes(codec):
         data, codec = data.decode(codec).encode(), "UTF-8"
     parser = pyexpat.ParserCreate(codec)
-    left, place = element, _NOWHERE
+    left, place = element, (0, 0)
 
     def start(_name: str, _attributes: object) -> None:
         nonlocal left, place

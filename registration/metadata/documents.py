@@ -27,17 +27,13 @@ from formats.graph.rdf_xml_places import place_of_statement
 from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.vocabulary import RDF_TYPE, XSD
-from formats.limits import DEFAULT_LIMITS
 from formats.names import QualifiedName
 
 DOCUMENT_BYTES_MAX = 4 * 1024 * 1024
 BLANK = "#_:"
 """Between the URI of a document and the place of a blank node in it."""
 
-_LIMITS = GraphLimits(
-    message=msgspec.structs.replace(DEFAULT_LIMITS, bytes_max=DOCUMENT_BYTES_MAX),
-    json_bytes_max=DOCUMENT_BYTES_MAX,
-)
+_LIMITS = GraphLimits(json_bytes_max=DOCUMENT_BYTES_MAX)  # any message may be as large
 _DOCUMENT_URI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\#]*')
 _KNOWN_MAX = 8_192
 _STRING, _BOOLEAN = XSD + "string", XSD + "boolean"
@@ -158,8 +154,10 @@ class _Reader:
         self._uses: dict[str, _Use] = {}
 
     def statements(self, uri: str, stream: ElementStream) -> list[Statement]:
-        known = self._names
-        names = [known.get(name) or self._learn(name) for name in stream.names]
+        if len(self._names) + len(self._uses) > _KNOWN_MAX:
+            self._names.clear()
+            self._uses.clear()
+        names = [self._names.get(name) or self._learn(name) for name in stream.names]
         values, blank = _values(stream), uri + BLANK
         found: list[_Used] = []
         types: dict[str, set[str]] = {}
@@ -185,9 +183,8 @@ class _Reader:
                         said, "wrong-range", f"{reason}, and {said.value} is {_a(classes)}"
                     )
         statements = [statement for statement, _ in found]
-        if striped.DATATYPE in names:  # what a plain literal has become, another may be written as
-            return list(dict.fromkeys(statements))
-        return statements
+        # A plain literal may have become equal to one that is written with its datatype.
+        return list(dict.fromkeys(statements)) if striped.DATATYPE in names else statements
 
     def _read(
         self,
@@ -262,15 +259,11 @@ class _Reader:
             raise _Wrong(_NOTHING, "named-graph", reason)
         else:
             learnt = local
-        if len(self._names) >= _KNOWN_MAX:
-            self._names.clear()
         self._names[name] = learnt
         return learnt
 
     def _use(self, name: str) -> _Use:
         if name not in self._uses:
-            if len(self._uses) >= _KNOWN_MAX:
-                self._uses.clear()
             self._uses[name] = _Use(name, self._schema)
         return self._uses[name]
 
@@ -304,8 +297,8 @@ class _Reader:
 
     def _shows(self, classes: set[str]) -> bool:
         """Whether there are any, and something is known of all of these."""
-        is_known = not self._schema.is_open or classes <= self._schema.classes.keys()
-        return bool(classes) and is_known
+        known = self._schema.classes.keys()
+        return bool(classes) and (not self._schema.is_open or classes <= known)
 
 
 def _values(stream: ElementStream) -> list[str]:
