@@ -1,8 +1,61 @@
-"""Rules over metadata: text -> normalised alternatives without paths, ``or`` and ``not``."""
+"""Rules over metadata: text -> normalised alternatives, which have no paths, ``or`` and ``not``.
+
+::
+
+    prefix p: <http://example.org/>
+    search CycleProvider c, Data d register c
+    where  c.serverHost contains 'uni-passau.de' and c.serverInformation.memory > 64
+           and not (d.storedAt? != c or d.<http://example.org/changed> <= 2024-02-29)
+
+    rule       ::= ( 'prefix' name ':' '<' iri '>' )*
+                   'search' extension variable ( ',' extension variable )*
+                   'register' variable ( 'where' any )?
+    extension  ::= a class, or the name of another rule
+    any        ::= all ( 'or' all )*
+    all        ::= part ( 'and' part )*
+    part       ::= 'not' part | '(' any ')' | operand operator operand
+    operator   ::= '=' | '!=' | '<' | '<=' | '>' | '>=' | 'contains'
+    operand    ::= text | number | date | dateTime | '<' iri '>' | variable ( '.' property '?'? )*
+
+A comparison holds if some values at the ends of its paths compare so: where a value is missing it
+is false, for ``!=`` too.  ``not`` goes inward, to the operators.  Each ``?`` is some value by
+itself; a property with several values needs one.  A text is compared with the lexical form of any
+literal, a number with numbers, a date or a time with dates and times (without a zone in UTC), an
+IRI with resources.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import product
+from math import isinf
+from typing import NamedTuple, NoReturn, TypeAlias
+
+from formats.characters import NAME_START
+from formats.graph.literal_forms import (
+    DATE,
+    DATE_TIME,
+    DIGITS_TOLD,
+    NO_VALUE,
+    derived_value,
+    is_seconds,
+    value_kind,
+)
+from formats.graph.rdf_schema import LITERAL, Property, RdfSchema, UnknownName, local_name
+from formats.graph.vocabulary import RDF_TYPE, RDFS, XSD
+from yfilter.errors import ProfileRefused
+from yfilter.language.profile_limits import ProfileLimits, checked_text
+from yfilter.language.tokens import Token, TokenKind, TokenLexer, TokenParser
+
+RESOURCE = RDFS + "Resource"
+"""The class of all resources that a statement is about."""
+ALTERNATIVES_MAX = 32
+VARIABLES_MAX = 16  # of a conjunction
+PATH_MAX = 16  # properties
 
 
 class Constant(NamedTuple):
@@ -30,8 +83,8 @@ class Condition(NamedTuple):
 class Join(NamedTuple):
     """Some value of one property compares so with some value of another; "": the resource itself.
 
-    ``kind``: how values are compared, as that of a Constant; "" where no range tells: as what both
-    are, a number, a moment, an IRI, or else a text.
+    ``kind``: how values are compared, as that of a Constant; "" where no range tells: by the kind
+    of both, a number, a moment, an IRI, or else a text; never if they are of two kinds.
     """
 
     left: str
@@ -43,8 +96,7 @@ class Join(NamedTuple):
 
 
 class Conjunction(NamedTuple):
-    """``classes``: of each variable, in order of appearance; ``rdfs:Resource`` is of whatever
-    a statement is about."""
+    """``classes``: of each variable, in order of appearance, RESOURCE where nothing is known."""
 
     classes: dict[str, str]
     register: str
@@ -60,3 +112,717 @@ class Rule(NamedTuple):
     alternatives: tuple[Conjunction, ...]
     sparql: str
     names: frozenset[str] = frozenset()
+
+
+def parse_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str = "") -> Rule:
+    """The rule that a text says; ``rules``: those that it may name, ``name``: its own."""
+    return _RuleParser(checked_text(text, _LIMITS), schema, rules, name).rule(text)
+
+
+# -- text -> comparisons
+
+_LIMITS = ProfileLimits(length_max=65_536)
+_WORDS = ("prefix", "search", "register", "where", "and", "or", "not", "contains")
+_NAME = f"[{NAME_START}][{NAME_START}0-9\u00b7\\-]*"
+_DAY = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}"
+_TOKEN = re.compile(
+    rf"""[ \t\n]*
+      (?:({_NAME}(?::{_NAME})?)
+      | ('[^']*(?:''[^']*)*')
+      | ({_DAY}(?:T[0-9:.]+)?(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})?(?![{NAME_START}0-9])
+         |[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![{NAME_START}0-9]))
+      | <([^\x00-\x20<>"{{}}|^`\\:]+:[^\x00-\x20<>"{{}}|^`\\]*)>
+      | (!=|<=|>=|==|<>|&&|\|\||[.,?()=<>:!])
+      | (\Z))
+    """,
+    re.VERBOSE,
+)
+_KINDS = (
+    TokenKind.END,
+    TokenKind.NAME,
+    TokenKind.STRING,
+    TokenKind.NUMBER,
+    TokenKind.IRI,
+    TokenKind.SYMBOL,
+    TokenKind.END,
+)
+_MEANT = {"==": "'='", "<>": "'!='", "&&": "'and'", "||": "'or'", "!": "'not', or '!='"}
+_MEANT |= dict.fromkeys(("like", "matches", "in"), "'contains'")
+_MEANT |= {"select": "'search'", "from": "'search'", "return": "'register'"}
+_VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
+_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "contains")
+_NEGATED = {"=": "!=", "<": ">=", ">": "<=", "contains": "lacks"}
+_NEGATED |= {negated: operator for operator, negated in _NEGATED.items()}
+_TURNED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ORDERED = frozenset(("number", "moment"))
+_IS_DAY = re.compile(_DAY)
+_RESOURCES = frozenset(("iri",))
+_OF_LITERALS = frozenset(("text", "number", "moment"))
+_ALL = _OF_LITERALS | _RESOURCES
+_SHOWN = {
+    "text": "a text ('uni-passau.de')",
+    "number": "a number (64)",
+    "moment": "a date or time (2024-02-29, 2024-02-29T12:00:00Z)",
+    "iri": "a resource (a variable, <http://example.org/doc.rdf#host>)",
+}
+
+
+class _Step(NamedTuple):
+    """``kinds``: as what its values may be compared; ``behind``: the class of those that are
+    resources."""
+
+    property: str
+    is_single: bool
+    kinds: frozenset[str]
+    behind: str
+
+
+class _Path(NamedTuple):
+    """``kinds`` and ``class_name`` of what is at its end."""
+
+    variable: str
+    steps: tuple[_Step, ...]
+    kinds: frozenset[str]
+    class_name: str
+
+
+class _Comparison(NamedTuple):
+    left: _Path
+    operator: str
+    right: _Path | Constant
+    kind: str  # as that of a Join
+    offset: int
+
+
+_Alternatives: TypeAlias = list[tuple[_Comparison, ...]]
+
+
+class _Lexer(TokenLexer):
+    __slots__ = ()
+
+    def _scan(self, offset: int) -> Token:
+        match = _TOKEN.match(self.text, offset)
+        if match is None:
+            self._refuse(offset)
+        group = match.lastindex or 0
+        kind = _KINDS[group]
+        start = match.start(group) - (kind is TokenKind.IRI)
+        # PERF: what Token(…) does, without its frame.
+        token = tuple.__new__(Token, (kind, match[group], start, match.end()))
+        self._scanned[offset] = token
+        return token
+
+    def _refuse(self, offset: int) -> NoReturn:
+        while self.text[offset] in " \t\n":
+            offset += 1
+        if self.text[offset].isdigit():
+            what = "a number or a date runs into a name"
+            raise self.refusal("syntax", what, offset, "white space behind a number")
+        if self.text[offset] == '"':
+            what = "a text stands in single quotation marks"
+            raise self.refusal("syntax", what, offset, "'…', with '' for one of them in it")
+        self._refuse_character(offset, ("this text is not closed", "a closing '"), "")
+
+
+class _RuleParser(TokenParser):
+    word_form = "'{}'"
+
+    def __init__(self, text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str) -> None:
+        super().__init__(_LIMITS)
+        self.lexer = _Lexer(text)
+        self._schema = schema
+        self._rules = rules
+        self._name = name
+        self._prefixes: dict[str, str] = {}
+        self._variables: dict[str, Token] = {}
+        self._classes: dict[str, str] = {}
+        self._named: dict[str, Rule] = {}  # by the variable that stands for what it matches
+        self._names: set[str] = set()
+
+    def rule(self, text: str) -> Rule:
+        while self.takes_word("prefix"):
+            self._declare_prefix()
+        self.expect_word("search")
+        self.listed(self._searched)
+        self.expect_word("register")
+        register = self._known(self._name_token("a variable of the search part"))
+        alternatives: _Alternatives = [()]
+        if self.takes_word("where"):
+            alternatives = self._any(is_negated=False)
+        if self.lexer.peek().kind is not TokenKind.END:
+            raise self.unexpected("'and', 'or' or the end" if alternatives[0] else "'where'")
+        found = tuple(self._normalised(register, alternatives))
+        return Rule(text, found, sparql_text(found, self._schema), frozenset(self._names))
+
+    def meant(self, token: Token, expected: str) -> str:
+        if token.text in _MEANT:
+            return _MEANT[token.text]
+        if token.kind is TokenKind.NAME and token.text not in _WORDS:
+            words = [word for word in _WORDS if f"'{word}'" in expected]
+            if close := get_close_matches(token.text.lower(), words, n=1):
+                return f"'{close[0]}'"
+        return expected
+
+    # -- the search part
+
+    def _declare_prefix(self) -> None:
+        prefix = self._name_token("a prefix").text
+        self.expect(":")
+        if self.lexer.peek().kind is not TokenKind.IRI:
+            raise self.unexpected("an IRI in < >")
+        self._prefixes[prefix] = self.lexer.take().text
+
+    def _searched(self) -> None:
+        extension = self._name_token("a class, or the name of a rule", TokenKind.IRI)
+        class_name, named = self._extension(extension)
+        token = self._name_token("a variable")
+        if token.text in _WORDS or not _VARIABLE.fullmatch(token.text):
+            reason = f"'{token.text}' cannot be the name of a variable"
+            wanted = "letters, digits and '_', and no word of the language"
+            raise self.refusal("variable", reason, token.offset, wanted)
+        if token.text in self._variables:
+            reason = f"there are two variables named {token.text}"
+            raise self.refusal("variable", reason, token.offset, "another name")
+        self._variables[token.text] = token
+        self._classes[token.text] = class_name
+        if named is not None:
+            self._named[token.text] = named
+
+    def _extension(self, token: Token) -> tuple[str, Rule | None]:
+        name = token.text
+        named = self._rules.get(name) if token.kind is TokenKind.NAME else None
+        if token.kind is TokenKind.NAME and name == self._name and name:
+            self._refuse_circle(name, token)
+        try:
+            class_name = self._find(self._schema.find_class, token)
+        except UnknownName as unknown:
+            if named is None:
+                hint = unknown.hint
+                if not hint and len(self._rules) < 1_000:
+                    near = get_close_matches(name, self._rules, n=1)
+                    hint = f"did you mean the rule {near[0]}?" if near else ""
+                reason = f"{unknown.reason}, and no rule is named so" if hint else unknown.reason
+                raise self._unknown("class", reason, token, hint) from None
+        else:
+            if named is None:
+                return class_name, None
+            reason = f"{name} is a class and a rule"
+            raise self._unknown("class", reason, token, f"write <{class_name}> if you mean it")
+        if self._name and self._name in named.names:
+            self._refuse_circle(name, token)
+        self._names |= {name, *named.names}
+        first = named.alternatives[0]
+        return first.classes[first.register], named
+
+    def _refuse_circle(self, name: str, token: Token) -> NoReturn:
+        how = "itself" if name == self._name else f"{name}, which is made of it"
+        reason = f"the rule {self._name} names {how}"
+        raise self.refusal("circle", reason, token.offset, "a class, or another rule")
+
+    def _find(self, find: Callable[[str, Mapping[str, str]], str], token: Token) -> str:
+        is_iri = token.kind is TokenKind.IRI
+        if is_iri and (self._schema.is_open or token.text == RESOURCE):
+            return token.text
+        return find(token.text, {} if is_iri else self._prefixes)
+
+    def _unknown(self, what: str, reason: str, token: Token, hint: str) -> ProfileRefused:
+        return ProfileRefused(f"unknown-{what}", reason, self.lexer.text, token.offset, hint=hint)
+
+    def _name_token(self, expected: str, *others: TokenKind) -> Token:
+        if self.lexer.peek().kind not in (TokenKind.NAME, *others):
+            raise self.unexpected(expected)
+        return self.lexer.take()
+
+    def _known(self, token: Token) -> str:
+        if token.text not in self._variables:
+            near = get_close_matches(token.text, self._variables, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"a text is written '{token.text}'"
+            reason = f"there is no variable {token.text}"
+            raise self._unknown("variable", reason, token, hint)
+        return token.text
+
+    # -- the where part, as alternatives
+
+    def _any(self, *, is_negated: bool) -> _Alternatives:
+        return self._combined("or", self._all, is_negated, multiplies=is_negated)
+
+    def _all(self, *, is_negated: bool) -> _Alternatives:
+        return self._combined("and", self._part, is_negated, multiplies=not is_negated)
+
+    def _combined(
+        self, word: str, part: Callable[..., _Alternatives], is_negated: bool, *, multiplies: bool
+    ) -> _Alternatives:
+        found = part(is_negated=is_negated)
+        while (token := self.lexer.peek()).is_word(word):
+            self.lexer.take()
+            others = part(is_negated=is_negated)
+            count = len(found) * len(others) if multiplies else len(found) + len(others)
+            self._check_alternatives(count, token.offset)
+            if multiplies:
+                found = [(*left, *right) for left in found for right in others]
+            else:
+                found += others
+        return found
+
+    def _check_alternatives(self, count: int, offset: int) -> None:
+        if count > ALTERNATIVES_MAX:
+            reason = f"{count} alternatives without 'or'; at most {ALTERNATIVES_MAX}"
+            raise self.refusal("too-many-alternatives", reason, offset, "several rules")
+
+    def _part(self, *, is_negated: bool) -> _Alternatives:
+        token = self.lexer.peek()
+        if self.takes_word("not"):
+            self.enter(token)
+            found = self._part(is_negated=not is_negated)
+            self.leave()
+            return found
+        if self.takes("("):
+            self.enter(token)
+            found = self._any(is_negated=is_negated)
+            self.leave()
+            self.expect(")", ", 'and' or 'or'")
+            return found
+        return [(self._comparison(is_negated=is_negated),)]
+
+    def _comparison(self, *, is_negated: bool) -> _Comparison:
+        first = self.lexer.peek()
+        left = self._operand()
+        operator = self.lexer.peek()
+        if operator.text not in _OPERATORS or operator.kind is TokenKind.STRING:
+            raise self.unexpected("an operator: = != < <= > >= or 'contains'")
+        self.lexer.take()
+        second = self.lexer.peek()
+        right = self._operand()
+        said = operator.text
+        if isinstance(left, Constant):
+            if isinstance(right, Constant):
+                reason = "two constants are compared"
+                raise self.refusal("constants", reason, first.offset, "a variable, or a path")
+            if said not in _TURNED:
+                reason = "'contains' looks into what is on its left"
+                raise self.refusal("range", reason, first.offset, "a path on the left")
+            left, right, said, second = right, left, _TURNED[said], first
+        kind = self._kind(left, said, right, second)
+        return _Comparison(left, _NEGATED[said] if is_negated else said, right, kind, first.offset)
+
+    def _kind(self, left: _Path, operator: str, right: _Path | Constant, token: Token) -> str:
+        """As what both are compared; "" where only the values tell."""
+        fit = _ALL if operator in ("=", "!=") else _ORDERED
+        fit = frozenset(("text",)) if operator == "contains" else fit
+        kinds = frozenset((right.kind,)) if isinstance(right, Constant) else right.kinds
+        both = left.kinds & kinds & fit
+        if not both:
+            wanted = left.kinds & fit
+            if not wanted:
+                reason = f"'{operator}' does not compare {_kinds_shown(left.kinds)}"
+                raise self.refusal("range", reason, token.offset, "'=' or '!='")
+            reason = f"{_kinds_shown(kinds)} is compared with {_kinds_shown(left.kinds)}"
+            raise self.refusal("range", reason, token.offset, _kinds_shown(wanted))
+        kind = next(iter(both)) if len(both) == 1 else ""
+        if isinstance(right, _Path) and kind == "iri":
+            one, other = left.class_name, right.class_name
+            if not self._may_share(one, other):
+                reason = f"no {local_name(one)} is a {local_name(other)}"
+                raise self.refusal("range", reason, token.offset, "resources of one class")
+        return kind
+
+    def _may_share(self, one: str, other: str) -> bool:
+        """Whether a resource may be of both classes."""
+        if self._schema.is_open or RESOURCE in (one, other):
+            return True
+        return not self._schema.below(one).isdisjoint(self._schema.below(other))
+
+    # -- operands
+
+    def _operand(self) -> _Path | Constant:
+        token = self.lexer.take()
+        text = token.text
+        match token.kind:
+            case TokenKind.NAME if text not in _WORDS:
+                return self._path(token)
+            case TokenKind.STRING:
+                return Constant("text", text[1:-1].replace("''", "'"), text)
+            case TokenKind.IRI:
+                return Constant("iri", text, f"<{text}>")
+            case TokenKind.NUMBER:
+                return self._moment(token) if _IS_DAY.match(text) else self._number(token)
+        self.lexer.offset = token.offset
+        raise self.unexpected("a path, a text in ' ', a number, a date or an IRI in < >")
+
+    def _number(self, token: Token) -> Constant:
+        digits = re.sub(r"[eE].*|[^0-9]", "", token.text).strip("0")
+        value = float(token.text)
+        if len(digits) > DIGITS_TOLD or isinf(value):
+            reason = f"numbers are compared to {DIGITS_TOLD} digits"
+            raise self.refusal("number", reason, token.offset, f"at most {DIGITS_TOLD} digits")
+        return Constant("number", value, repr(value or 0.0).removesuffix(".0"))
+
+    def _moment(self, token: Token) -> Constant:
+        text = token.text
+        seconds = derived_value(text.encode(), DATE_TIME if "T" in text else DATE)
+        if not seconds:
+            reason = f"there is no {'time' if 'T' in text else 'day'} {text}"
+            wanted = "2024-02-29, or 2024-02-29T12:00:00Z"
+            raise self.refusal("moment", reason, token.offset, wanted)
+        return Constant("moment", float(seconds), text)
+
+    def _path(self, token: Token) -> _Path:
+        variable = self._known(token)
+        class_name = self._classes[variable]
+        kinds = _RESOURCES
+        steps: list[_Step] = []
+        while self.takes("."):
+            name = self._name_token("a property", TokenKind.IRI)
+            if "iri" not in kinds:
+                before = local_name(steps[-1].property)
+                reason = f"{before} is {_kinds_shown(kinds)}, which has no properties"
+                raise self.refusal("range", reason, name.offset, "an operator")
+            if len(steps) == PATH_MAX:
+                reason = f"a path of more than {PATH_MAX} properties"
+                raise self.refusal("too-long-path", reason, name.offset, "a variable between")
+            step = self._step(class_name, name)
+            if not self.takes("?") and not step.is_single:
+                reason = f"{local_name(step.property)} may have several values"
+                raise self.refusal("several-values", reason, name.end, "'?', for some of them")
+            steps.append(step)
+            class_name, kinds = step.behind, step.kinds
+        return _Path(variable, tuple(steps), kinds, class_name)
+
+    def _step(self, class_name: str, token: Token) -> _Step:
+        try:
+            name = self._find(self._schema.find_property, token)
+        except UnknownName as unknown:
+            raise self._unknown("property", unknown.reason, token, unknown.hint) from None
+        if name == RDF_TYPE:
+            reason = "classes are not asked for by a property"
+            raise self.refusal("type", reason, token.offset, "'search', with a class")
+        known = self._schema.properties.get(name, Property(name))
+        domains = known.domains
+        if domains and not any(self._may_share(class_name, each) for each in domains):
+            reason = f"{local_name(name)} is no property of {local_name(class_name)}"
+            raise self._unknown("property", reason, token, self._way(class_name, domains, token))
+        kinds = _kinds_of(known.range, known.is_reference)
+        behind = known.range if known.is_reference else ""
+        return _Step(name, known.is_single, kinds, behind or RESOURCE)
+
+    def _way(self, class_name: str, domains: tuple[str, ...], token: Token) -> str:
+        """The question whether a path was meant by a property that another class has."""
+        for each in self._schema.properties.values():
+            if (
+                each.is_reference
+                and any(self._may_share(class_name, domain) for domain in each.domains)
+                and any(self._may_share(each.range, domain) for domain in domains)
+            ):
+                mark = "" if each.is_single else "?"
+                return f"did you mean {local_name(each.name)}{mark}.{token.text}?"
+        return f"{token.text} is of {' and '.join(map(local_name, domains))}"
+
+    # -- normalisation (MDV, section 3.3)
+
+    def _normalised(self, register: str, alternatives: _Alternatives) -> Iterator[Conjunction]:
+        named = [each.alternatives for each in self._named.values()]
+        count = len(alternatives)
+        for variable, each in zip(self._named, named, strict=True):
+            count *= len(each)
+            self._check_alternatives(count, self._variables[variable].offset)
+        for chosen in product(*named):
+            start = _Draft(self._classes, register)
+            for variable, conjunction in zip(self._named, chosen, strict=True):
+                start.take_in(variable, conjunction)
+                self._check_variables(start, self._variables[variable].offset)
+            for comparisons in alternatives:
+                draft = start.copy() if len(alternatives) > 1 else start
+                for comparison in comparisons:
+                    draft.add(comparison)
+                    self._check_variables(draft, comparison.offset)
+                if (lonely := draft.unconnected()) in self._variables:
+                    reason = f"nothing connects {lonely} with {register}"
+                    wanted = f"a comparison of {lonely}, or of its values, in each alternative"
+                    raise self.refusal(
+                        "not-connected", reason, self._variables[lonely].offset, wanted
+                    )
+                yield draft.conjunction()
+
+    def _check_variables(self, draft: _Draft, offset: int) -> None:
+        if len(draft.classes) > VARIABLES_MAX:
+            reason = f"more than {VARIABLES_MAX} variables, those of paths included"
+            raise self.refusal("too-many-variables", reason, offset, "two rules, one of the other")
+
+
+class _Draft:
+    """A conjunction that grows."""
+
+    def __init__(self, classes: Mapping[str, str], register: str) -> None:
+        self.classes = dict(classes)
+        self._register = register
+        self._conditions: dict[Condition, None] = {}
+        self._joins: dict[Join, None] = {}
+        self._shared: dict[tuple[str, str], str] = {}  # by the only value of what
+
+    def copy(self) -> _Draft:
+        draft = _Draft(self.classes, self._register)
+        draft._conditions, draft._joins = self._conditions.copy(), self._joins.copy()
+        return draft
+
+    def take_in(self, variable: str, conjunction: Conjunction) -> None:
+        """What a variable stands for is what this one registers."""
+        names = {conjunction.register: variable}
+        for each, class_name in conjunction.classes.items():
+            if each != conjunction.register:
+                names[each] = self._new(f"{variable}_{each}", class_name)
+        for condition in conjunction.conditions:
+            self._conditions[condition._replace(variable=names[condition.variable])] = None
+        for join in conjunction.joins:
+            self._joins[join._replace(left=names[join.left], right=names[join.right])] = None
+
+    def add(self, comparison: _Comparison) -> None:
+        left, operator, right, kind, _ = comparison
+        variable, name = self._end(left)
+        if isinstance(right, Constant):
+            self._conditions[Condition(variable, name, operator, right)] = None
+            return
+        other, other_name = self._end(right)
+        if other_name and not name:  # a reference is said from where it is
+            variable, name, other, other_name = other, other_name, variable, name
+        self._joins[Join(variable, name, operator, other, other_name, kind)] = None
+
+    def _end(self, path: _Path) -> tuple[str, str]:
+        """The variable and the property at the end of a path."""
+        variable = path.variable
+        for step in path.steps[:-1]:
+            key = variable, step.property
+            behind = self._shared.get(key, "")
+            if not behind:
+                behind = self._new(_initial(step.behind), step.behind)
+                self._joins[Join(variable, step.property, "=", behind, "")] = None
+                if step.is_single:
+                    self._shared[key] = behind
+            variable = behind
+        return variable, path.steps[-1].property if path.steps else ""
+
+    def _new(self, name: str, class_name: str) -> str:
+        number, new = 1, name
+        while new in self.classes:
+            number += 1
+            new = f"{name}{number}"
+        self.classes[new] = class_name
+        return new
+
+    def unconnected(self) -> str:
+        """A variable that no joins connect with the registered one, or nothing."""
+        found = {self._register}
+        left = list(self._joins)
+        while near := [each for each in left if each.left in found or each.right in found]:
+            found.update(*((each.left, each.right) for each in near))
+            left = [each for each in left if each not in near]
+        return next((each for each in self.classes if each not in found), "")
+
+    def conjunction(self) -> Conjunction:
+        return Conjunction(
+            self.classes, self._register, tuple(self._conditions), tuple(self._joins)
+        )
+
+
+@lru_cache(1_024)
+def _kinds_of(range_: str, is_reference: bool) -> frozenset[str]:
+    """As what the values of a property may be compared."""
+    if is_reference:
+        return _RESOURCES
+    if range_ in ("", LITERAL):
+        return _OF_LITERALS if range_ else _ALL
+    kind = value_kind(range_.encode())
+    if kind == NO_VALUE:
+        return frozenset(("text",))
+    return frozenset(("moment" if is_seconds(kind) else "number",))
+
+
+def _kinds_shown(kinds: frozenset[str]) -> str:
+    return " or ".join(_SHOWN[kind] for kind in _SHOWN if kind in kinds)
+
+
+@lru_cache(1_024)
+def _initial(class_name: str) -> str:
+    """The name of a variable for the resources of a class."""
+    return next(
+        (each.lower() for each in local_name(class_name) if "a" <= each.lower() <= "z"), "v"
+    )
+
+
+# -- alternatives -> text
+
+
+def normal_text(conjunction: Conjunction, schema: RdfSchema) -> str:
+    """A rule that says one conjunction, without paths."""
+    searched = ", ".join(
+        f"{_short(class_name, schema.find_class)} {variable}"
+        for variable, class_name in conjunction.classes.items()
+    )
+    said: list[str] = []
+    for variable in conjunction.classes:
+        for name, property_, operator, constant in conjunction.conditions:
+            if name == variable:
+                said.append(_comparison(_end(name, property_, schema), operator, constant.text))
+        for join in conjunction.joins:
+            if join.left == variable:
+                left = _end(join.left, join.left_property, schema)
+                right = _end(join.right, join.right_property, schema)
+                said.append(_comparison(left, join.operator, right))
+    where = f" where {' and '.join(said)}" if said else ""
+    return f"search {searched} register {conjunction.register}{where}"
+
+
+def _comparison(left: str, operator: str, right: str) -> str:
+    if operator == "lacks":
+        return f"not {left} contains {right}"
+    return f"{left} {operator} {right}"
+
+
+def _end(variable: str, property_: str, schema: RdfSchema) -> str:
+    if not property_:
+        return variable
+    known = schema.properties.get(property_)
+    mark = "" if known is not None and known.is_single else "?"
+    return f"{variable}.{_short(property_, schema.find_property)}{mark}"
+
+
+def _short(name: str, find: Callable[[str, Mapping[str, str]], str]) -> str:
+    local = local_name(name)
+    try:
+        if re.fullmatch(_NAME, local) and find(local, {}) == name:
+            return local
+    except UnknownName:
+        pass
+    return f"<{name}>"
+
+
+_DATE_TIME = f"<{XSD}dateTime>"
+_MOMENTS = ", ".join(f"<{XSD}{name}>" for name in ("date", "dateTime", "dateTimeStamp"))
+_ZONE = "(Z|[+-][0-9]{2}:[0-9]{2})$"
+_QUOTED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+
+
+def sparql_text(alternatives: tuple[Conjunction, ...], schema: RdfSchema) -> str:
+    """The query for what some alternative registers, over statements as documents say them."""
+    groups = [_Group(each, schema).text() for each in alternatives]
+    where = groups[0] if len(groups) == 1 else " UNION ".join(f"{{ {each} }}" for each in groups)
+    return f"SELECT DISTINCT ?{alternatives[0].register} WHERE {{ {where} }}"
+
+
+class _Group:
+    """What a conjunction asks, as the inside of a group."""
+
+    def __init__(self, conjunction: Conjunction, schema: RdfSchema) -> None:
+        self._conjunction = conjunction
+        self._schema = schema
+        self._said: list[str] = []
+        self._values = 0
+        self._subjects: set[str] = set()
+
+    def text(self) -> str:
+        classes, _, conditions, joins = self._conjunction
+        for variable, class_name in classes.items():
+            if class_name != RESOURCE:
+                self._subjects.add(variable)
+                below = sorted(self._schema.below(class_name))
+                if len(below) == 1:
+                    self._said.append(f"?{variable} a <{class_name}> .")
+                else:
+                    listed = " ".join(f"<{each}>" for each in below)
+                    value = self._new()
+                    self._said.append(f"VALUES {value} {{ {listed} }} ?{variable} a {value} .")
+        for variable, name, operator, constant in conditions:
+            is_same = name and operator == "=" and constant.kind == "iri"
+            left = self._value(variable, name, constant.text if is_same else "")
+            if not is_same:
+                self._filter([left], constant.kind, operator, left, _constant(constant))
+        for left, left_name, operator, right, right_name, kind in joins:
+            if left_name and not right_name and operator == "=":
+                self._value(left, left_name, f"?{right}")
+                continue
+            one, other = self._value(left, left_name), self._value(right, right_name)
+            values = [each for each in (one, other) if each[1] == "_"]
+            if kind:
+                self._filter(values, kind, operator, one, other)
+            else:
+                ordered = operator[0] in "<>"
+                kinds = ("number", "moment") if ordered else ("number", "moment", "iri", "text")
+                parts = (
+                    " && ".join(
+                        (*(_is(x, each, True) for x in values), _test(each, operator, one, other))
+                    )
+                    for each in kinds
+                )
+                self._said.append(f"FILTER({' || '.join(f'({part})' for part in parts)})")
+        for variable in classes.keys() - self._subjects:
+            self._said.append(f"?{variable} {self._new()} {self._new()} .")
+        return " ".join(self._said)
+
+    def _new(self) -> str:
+        self._values += 1
+        return f"?_{self._values}"
+
+    def _value(self, variable: str, name: str, value: str = "") -> str:
+        """A value of a property, or the resource itself."""
+        if not name:
+            return f"?{variable}"
+        self._subjects.add(variable)
+        value = value or self._new()
+        below = sorted(self._schema.below(name))
+        self._said.append(f"?{variable} {'|'.join(f'<{each}>' for each in below)} {value} .")
+        return value
+
+    def _filter(self, values: list[str], kind: str, operator: str, left: str, right: str) -> None:
+        guards = [_is(each, kind, False) for each in values if each[1] == "_"]
+        if kind == "number" and len(values) == 1:
+            guards = []  # compared with a number it is one
+        self._said.append(f"FILTER({' && '.join((*guards, _test(kind, operator, left, right)))})")
+
+
+def _is(value: str, kind: str, is_alone: bool) -> str:
+    """``is_alone``: a number or a moment is no text."""
+    match kind:
+        case "number":
+            return f"ISNUMERIC({value})"
+        case "moment":
+            return f"DATATYPE({value}) IN ({_MOMENTS})"
+        case "iri":
+            return f"ISIRI({value})"
+    alone = f" && !ISNUMERIC({value}) && DATATYPE({value}) NOT IN ({_MOMENTS})" if is_alone else ""
+    return f"ISLITERAL({value}){alone}"
+
+
+def _test(kind: str, operator: str, left: str, right: str) -> str:
+    left, right = _seen(left, kind), _seen(right, kind)
+    if operator in ("contains", "lacks"):
+        return f"{'!' * (operator == 'lacks')}CONTAINS({left}, {right})"
+    if operator == "!=" and kind in _ORDERED:  # so that what is no number, or not one, is not
+        return f"({left} < {right} || {left} > {right})"
+    return f"{left} {operator} {right}"
+
+
+def _seen(value: str, kind: str) -> str:
+    if not value.startswith("?") or kind not in ("text", "moment"):
+        return value
+    if kind == "text":
+        return f"STR({value})"
+    text = f"STR({value})"
+    day = f'REPLACE({text}, "{_ZONE}", ""), IF(CONTAINS({text}, "T"), "", "T00:00:00")'
+    zone = f'IF(REGEX({text}, "{_ZONE}"), REPLACE({text}, "^.*{_ZONE}", "$1"), "Z")'
+    return f"{_DATE_TIME}(CONCAT({day}, {zone}))"
+
+
+def _constant(constant: Constant) -> str:
+    text = constant.text
+    match constant.kind:
+        case "text":
+            return f'"{str(constant.value).translate(_QUOTED)}"'
+        case "moment":
+            if "T" not in text:
+                end = len(text) - (0 if text[-3] == "-" else 1 if text[-1] == "Z" else 6)
+                text = f"{text[:end]}T00:00:00{text[end:]}"
+            zone = "" if re.search(r"T.*[Z+-]", text) else "Z"
+            return f'"{text}{zone}"^^{_DATE_TIME}'
+        case "number":
+            plain = f"{Decimal(text):f}"
+            return plain if len(plain) <= 20 else text
+    return text

@@ -133,4 +133,6 @@ def both(left: Statement, operator: str, right: Statement, kind: str) -> bool:
     if not kind and kind_of(left) != kind_of(right):
         return False
     kind = kind or kind_of(left)
+    if operator[0] in "<>" and kind not in ("number", "moment"):
+        return False
     return compares(seen_as(left, kind), operator, seen_as(right, kind))

@@ -117,7 +117,7 @@ class RandomDocuments:
                 found[Statement(subject, RDF_TYPE, BASE + class_, "", "")] = None
             taken: set[str] = set()  # of what has one value
             for field in FIELDS.values():
-                if not self._has(class_, field.domain) or random.random() < 0.35:
+                if not self.has(class_, field.domain) or random.random() < 0.35:
                     continue
                 if field.is_single and (not is_home or (field.above or field.name) in taken):
                     continue
@@ -129,7 +129,8 @@ class RandomDocuments:
         return list(found)
 
     @staticmethod
-    def _has(class_: str, domain: str) -> bool:
+    def has(class_: str, domain: str) -> bool:
+        """Whether a class is the one of a property's domain, or below it."""
         while class_ and class_ != domain:
             class_ = _CLASSES[class_]
         return bool(class_)
@@ -140,7 +141,7 @@ class RandomDocuments:
             fit = [
                 resource
                 for resource, class_ in self.classes.items()
-                if self._has(class_, field.range)
+                if self.has(class_, field.range)
                 and ("#_:" not in resource or resource.startswith(f"{uri}#"))
             ]
             return Statement("", name, self._random.choice(fit), "", "") if fit else None
@@ -272,6 +273,10 @@ class RandomRules:
             self._registers[name] = self._class_of(search[register])
         return rule
 
+    def forget(self, name: str) -> None:
+        """Rules that are made later do not name this one."""
+        del self.others[name], self._registers[name]
+
     def _class_of(self, extension: str) -> str:
         return self._registers.get(extension, extension)
 
@@ -288,7 +293,7 @@ class RandomRules:
             return
         last = path.fields[-1]
         if last.range in _CLASSES:
-            fit = [each for each in _CLASSES if RandomDocuments._has(each, last.range)]
+            fit = [each for each in _CLASSES if RandomDocuments.has(each, last.range)]
             search[variable] = self._extension(random.choice(fit))
             operator = random.choice(["=", "=", "=", "=", "!="])
             where.append(Comparison(path, operator, Path(variable, ()), "iri"))
@@ -317,9 +322,7 @@ class RandomRules:
         assert callable(fits)
         random, fields = self._random, []
         while True:
-            here = [
-                field for field in FIELDS.values() if RandomDocuments._has(class_, field.domain)
-            ]
+            here = [field for field in FIELDS.values() if RandomDocuments.has(class_, field.domain)]
             ends = [field for field in here if fits(field)]
             on = [field for field in here if field.range in _CLASSES]
             if ends and (not on or random.random() < 0.6):
@@ -419,7 +422,12 @@ def kinds_of(field: Field) -> set[str]:
 
 
 def joined_kinds(left: Field, right: Field) -> set[str]:
-    return kinds_of(left) & kinds_of(right)
+    """As what values of both may be compared; resources if some may be of both classes."""
+    kinds = kinds_of(left) & kinds_of(right)
+    has = RandomDocuments.has
+    if kinds == {"iri"} and not has(left.range, right.range) and not has(right.range, left.range):
+        return set()
+    return kinds
 
 
 # -- what a rule means
