@@ -335,8 +335,8 @@ class _RuleParser(TokenParser):
 
     def _known(self, token: Token) -> str:
         if token.text not in self._variables:
-            near = get_close_matches(token.text, self._variables, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"a text is written '{token.text}'"
+            known = ", ".join(self._variables)
+            hint = f"the variables are {known}; a text is written '{token.text}'"
             reason = f"there is no variable {token.text}"
             raise self._unknown("variable", reason, token, hint)
         return token.text
