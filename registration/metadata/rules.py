@@ -116,12 +116,12 @@ class Rule(NamedTuple):
 
 def parse_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str = "") -> Rule:
     """The rule that a text says; ``rules``: those that it may name, ``name``: its own."""
-    return _RuleParser(checked_text(text, _LIMITS), schema, rules, name).rule(text)
+    return _RuleParser(checked_text(text, LIMITS), schema, rules, name).rule(text)
 
 
 # -- text -> comparisons
 
-_LIMITS = ProfileLimits(length_max=65_536)
+LIMITS = ProfileLimits(length_max=65_536)
 _WORDS = ("prefix", "search", "register", "where", "and", "or", "not", "contains")
 _NAME = f"[{NAME_START}][{NAME_START}0-9\u00b7\\-]*"
 _DAY = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}"
@@ -149,16 +149,16 @@ _KINDS = (
 _MEANT = {"==": "'='", "<>": "'!='", "&&": "'and'", "||": "'or'", "!": "'not', or '!='"}
 _MEANT |= dict.fromkeys(("like", "matches", "in"), "'contains'")
 _MEANT |= {"select": "'search'", "from": "'search'", "return": "'register'"}
-_VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
+VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "contains")
-_NEGATED = {"=": "!=", "<": ">=", ">": "<=", "contains": "lacks"}
-_NEGATED |= {negated: operator for operator, negated in _NEGATED.items()}
-_TURNED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ORDERED = frozenset(("number", "moment"))
+NEGATED = {"=": "!=", "<": ">=", ">": "<=", "contains": "lacks"}
+NEGATED |= {negated: operator for operator, negated in NEGATED.items()}
+TURNED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+ORDERED = frozenset(("number", "moment"))
 _IS_DAY = re.compile(_DAY)
-_RESOURCES = frozenset(("iri",))
-_OF_LITERALS = frozenset(("text", "number", "moment"))
-_ALL = _OF_LITERALS | _RESOURCES
+RESOURCES = frozenset(("iri",))
+LITERALS = frozenset(("text", "number", "moment"))
+_ALL = LITERALS | RESOURCES
 _SHOWN = {
     "text": "a text ('uni-passau.de')",
     "number": "a number (64)",
@@ -228,7 +228,7 @@ class _RuleParser(TokenParser):
     word_form = "'{}'"
 
     def __init__(self, text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str) -> None:
-        super().__init__(_LIMITS)
+        super().__init__(LIMITS)
         self.lexer = _Lexer(text)
         self._schema = schema
         self._rules = rules
@@ -276,7 +276,7 @@ class _RuleParser(TokenParser):
         extension = self._name_token("a class, or the name of a rule", TokenKind.IRI)
         class_name, named = self._extension(extension)
         token = self._name_token("a variable")
-        if token.text in _WORDS or not _VARIABLE.fullmatch(token.text):
+        if token.text in _WORDS or not VARIABLE.fullmatch(token.text):
             reason = f"'{token.text}' cannot be the name of a variable"
             wanted = "letters, digits and '_', and no word of the language"
             raise self.refusal("variable", reason, token.offset, wanted)
@@ -398,16 +398,16 @@ class _RuleParser(TokenParser):
             if isinstance(right, Constant):
                 reason = "two constants are compared"
                 raise self.refusal("constants", reason, first.offset, "a variable, or a path")
-            if said not in _TURNED:
+            if said not in TURNED:
                 reason = "'contains' looks into what is on its left"
                 raise self.refusal("range", reason, first.offset, "a path on the left")
-            left, right, said, second = right, left, _TURNED[said], first
+            left, right, said, second = right, left, TURNED[said], first
         kind = self._kind(left, said, right, second)
-        return _Comparison(left, _NEGATED[said] if is_negated else said, right, kind, first.offset)
+        return _Comparison(left, NEGATED[said] if is_negated else said, right, kind, first.offset)
 
     def _kind(self, left: _Path, operator: str, right: _Path | Constant, token: Token) -> str:
         """As what both are compared; "" where only the values tell."""
-        fit = _ALL if operator in ("=", "!=") else _ORDERED
+        fit = _ALL if operator in ("=", "!=") else ORDERED
         fit = frozenset(("text",)) if operator == "contains" else fit
         kinds = frozenset((right.kind,)) if isinstance(right, Constant) else right.kinds
         both = left.kinds & kinds & fit
@@ -469,7 +469,7 @@ class _RuleParser(TokenParser):
     def _path(self, token: Token) -> _Path:
         variable = self._known(token)
         class_name = self._classes[variable]
-        kinds = _RESOURCES
+        kinds = RESOURCES
         steps: list[_Step] = []
         while self.takes("."):
             name = self._name_token("a property", TokenKind.IRI)
@@ -501,7 +501,7 @@ class _RuleParser(TokenParser):
         if domains and not any(self._may_share(class_name, each) for each in domains):
             reason = f"{local_name(name)} is no property of {local_name(class_name)}"
             raise self._unknown("property", reason, token, self._way(class_name, domains, token))
-        kinds = _kinds_of(known.range, known.is_reference)
+        kinds = kinds_of(known.range, known.is_reference)
         behind = known.range if known.is_reference else ""
         return _Step(name, known.is_single, kinds, behind or RESOURCE)
 
@@ -526,7 +526,7 @@ class _RuleParser(TokenParser):
             count *= len(each)
             self._check_alternatives(count, self._variables[variable].offset)
         for chosen in product(*named):
-            start = _Draft(self._classes, register)
+            start = Draft(self._classes, register)
             for variable, conjunction in zip(self._named, chosen, strict=True):
                 start.take_in(variable, conjunction)
                 self._check_variables(start, self._variables[variable].offset)
@@ -543,25 +543,25 @@ class _RuleParser(TokenParser):
                     )
                 yield draft.conjunction()
 
-    def _check_variables(self, draft: _Draft, offset: int) -> None:
+    def _check_variables(self, draft: Draft, offset: int) -> None:
         if len(draft.classes) > VARIABLES_MAX:
             reason = f"more than {VARIABLES_MAX} variables, those of paths included"
             raise self.refusal("too-many-variables", reason, offset, "two rules, one of the other")
 
 
-class _Draft:
+class Draft:
     """A conjunction that grows."""
 
     def __init__(self, classes: Mapping[str, str], register: str) -> None:
         self.classes = dict(classes)
-        self._register = register
-        self._conditions: dict[Condition, None] = {}
-        self._joins: dict[Join, None] = {}
+        self.register = register
+        self.conditions: dict[Condition, None] = {}
+        self.joins: dict[Join, None] = {}
         self._shared: dict[tuple[str, str], str] = {}  # by the only value of what
 
-    def copy(self) -> _Draft:
-        draft = _Draft(self.classes, self._register)
-        draft._conditions, draft._joins = self._conditions.copy(), self._joins.copy()
+    def copy(self) -> Draft:
+        draft = Draft(self.classes, self.register)
+        draft.conditions, draft.joins = self.conditions.copy(), self.joins.copy()
         return draft
 
     def take_in(self, variable: str, conjunction: Conjunction) -> None:
@@ -569,22 +569,22 @@ class _Draft:
         names = {conjunction.register: variable}
         for each, class_name in conjunction.classes.items():
             if each != conjunction.register:
-                names[each] = self._new(f"{variable}_{each}", class_name)
+                names[each] = self.new(f"{variable}_{each}", class_name)
         for condition in conjunction.conditions:
-            self._conditions[condition._replace(variable=names[condition.variable])] = None
+            self.conditions[condition._replace(variable=names[condition.variable])] = None
         for join in conjunction.joins:
-            self._joins[join._replace(left=names[join.left], right=names[join.right])] = None
+            self.joins[join._replace(left=names[join.left], right=names[join.right])] = None
 
     def add(self, comparison: _Comparison) -> None:
         left, operator, right, kind, _ = comparison
         variable, name = self._end(left)
         if isinstance(right, Constant):
-            self._conditions[Condition(variable, name, operator, right)] = None
+            self.conditions[Condition(variable, name, operator, right)] = None
             return
         other, other_name = self._end(right)
         if other_name and not name:  # a reference is said from where it is
             variable, name, other, other_name = other, other_name, variable, name
-        self._joins[Join(variable, name, operator, other, other_name, kind)] = None
+        self.joins[Join(variable, name, operator, other, other_name, kind)] = None
 
     def _end(self, path: _Path) -> tuple[str, str]:
         """The variable and the property at the end of a path."""
@@ -593,14 +593,14 @@ class _Draft:
             key = variable, step.property
             behind = self._shared.get(key, "")
             if not behind:
-                behind = self._new(_initial(step.behind), step.behind)
-                self._joins[Join(variable, step.property, "=", behind, "")] = None
+                behind = self.new(_initial(step.behind), step.behind)
+                self.joins[Join(variable, step.property, "=", behind, "")] = None
                 if step.is_single:
                     self._shared[key] = behind
             variable = behind
         return variable, path.steps[-1].property if path.steps else ""
 
-    def _new(self, name: str, class_name: str) -> str:
+    def new(self, name: str, class_name: str) -> str:
         number, new = 1, name
         while new in self.classes:
             number += 1
@@ -610,26 +610,24 @@ class _Draft:
 
     def unconnected(self) -> str:
         """A variable that no joins connect with the registered one, or nothing."""
-        found = {self._register}
-        left = list(self._joins)
+        found = {self.register}
+        left = list(self.joins)
         while near := [each for each in left if each.left in found or each.right in found]:
             found.update(*((each.left, each.right) for each in near))
             left = [each for each in left if each not in near]
         return next((each for each in self.classes if each not in found), "")
 
     def conjunction(self) -> Conjunction:
-        return Conjunction(
-            self.classes, self._register, tuple(self._conditions), tuple(self._joins)
-        )
+        return Conjunction(self.classes, self.register, tuple(self.conditions), tuple(self.joins))
 
 
 @lru_cache(1_024)
-def _kinds_of(range_: str, is_reference: bool) -> frozenset[str]:
+def kinds_of(range_: str, is_reference: bool) -> frozenset[str]:
     """As what the values of a property may be compared."""
     if is_reference:
-        return _RESOURCES
+        return RESOURCES
     if range_ in ("", LITERAL):
-        return _OF_LITERALS if range_ else _ALL
+        return LITERALS if range_ else _ALL
     kind = value_kind(range_.encode())
     if kind == NO_VALUE:
         return frozenset(("text",))
@@ -713,7 +711,7 @@ class _Group:
 
     def __init__(self, conjunction: Conjunction, schema: RdfSchema) -> None:
         self._conjunction = conjunction
-        self._schema = schema
+        self._below = schema.below
         self._said: list[str] = []
         self._values = 0
         self._subjects: set[str] = set()
@@ -723,38 +721,18 @@ class _Group:
         for variable, class_name in classes.items():
             if class_name != RESOURCE:
                 self._subjects.add(variable)
-                below = sorted(self._schema.below(class_name))
-                if len(below) == 1:
-                    self._said.append(f"?{variable} a <{class_name}> .")
-                else:
-                    listed = " ".join(f"<{each}>" for each in below)
-                    value = self._new()
-                    self._said.append(f"VALUES {value} {{ {listed} }} ?{variable} a {value} .")
+                below = [f"<{each}>" for each in sorted(self._below(class_name))]
+                wanted = below[0] if len(below) == 1 else self._new()
+                if len(below) > 1:
+                    self._said.append(f"VALUES {wanted} {{ {' '.join(below)} }}")
+                self._said.append(f"?{variable} a {wanted} .")
         for variable, name, operator, constant in conditions:
-            is_same = name and operator == "=" and constant.kind == "iri"
-            left = self._value(variable, name, constant.text if is_same else "")
-            if not is_same:
-                self._filter([left], constant.kind, operator, left, _constant(constant))
+            self._compare(variable, name, operator, _constant(constant), constant.kind)
         for left, left_name, operator, right, right_name, kind in joins:
-            if left_name and not right_name and operator == "=":
-                self._value(left, left_name, f"?{right}")
-                continue
-            one, other = self._value(left, left_name), self._value(right, right_name)
-            values = [each for each in (one, other) if each[1] == "_"]
-            if kind:
-                self._filter(values, kind, operator, one, other)
-            else:
-                ordered = operator[0] in "<>"
-                kinds = ("number", "moment") if ordered else ("number", "moment", "iri", "text")
-                parts = (
-                    " && ".join(
-                        (*(_is(x, each, True) for x in values), _test(each, operator, one, other))
-                    )
-                    for each in kinds
-                )
-                self._said.append(f"FILTER({' || '.join(f'({part})' for part in parts)})")
-        for variable in classes.keys() - self._subjects:
-            self._said.append(f"?{variable} {self._new()} {self._new()} .")
+            self._compare(left, left_name, operator, self._value(right, right_name), kind)
+        for variable in classes:
+            if variable not in self._subjects:
+                self._said.append(f"?{variable} {self._new()} {self._new()} .")
         return " ".join(self._said)
 
     def _new(self) -> str:
@@ -767,18 +745,27 @@ class _Group:
             return f"?{variable}"
         self._subjects.add(variable)
         value = value or self._new()
-        below = sorted(self._schema.below(name))
-        self._said.append(f"?{variable} {'|'.join(f'<{each}>' for each in below)} {value} .")
+        properties = "|".join(f"<{each}>" for each in sorted(self._below(name)))
+        self._said.append(f"?{variable} {properties} {value} .")
         return value
 
-    def _filter(self, values: list[str], kind: str, operator: str, left: str, right: str) -> None:
-        guards = [_is(each, kind, False) for each in values if each[1] == "_"]
-        if kind == "number" and len(values) == 1:
-            guards = []  # compared with a number it is one
-        self._said.append(f"FILTER({' && '.join((*guards, _test(kind, operator, left, right)))})")
+    def _compare(self, variable: str, name: str, operator: str, right: str, kind: str) -> None:
+        if name and operator == "=" and kind == "iri" and not right.startswith("?_"):
+            self._value(variable, name, right)
+            return
+        left = self._value(variable, name)
+        kinds = (kind,) if kind else tuple(_SHOWN) if operator in ("=", "!=") else sorted(ORDERED)
+        tests = []
+        for each in kinds:
+            values = [value for value in (left, right) if value.startswith("?_")]
+            if each == "number" and not right.startswith("?"):
+                values = []  # what compares with a number is one
+            guards = [_is(value, each, is_alone=not kind) for value in values]
+            tests.append(" && ".join((*guards, _test(each, operator, left, right))))
+        self._said.append(f"FILTER({' || '.join(tests)})")
 
 
-def _is(value: str, kind: str, is_alone: bool) -> str:
+def _is(value: str, kind: str, *, is_alone: bool) -> str:
     """``is_alone``: a number or a moment is no text."""
     match kind:
         case "number":
@@ -795,7 +782,7 @@ def _test(kind: str, operator: str, left: str, right: str) -> str:
     left, right = _seen(left, kind), _seen(right, kind)
     if operator in ("contains", "lacks"):
         return f"{'!' * (operator == 'lacks')}CONTAINS({left}, {right})"
-    if operator == "!=" and kind in _ORDERED:  # so that what is no number, or not one, is not
+    if operator == "!=" and kind in ORDERED:  # so that what is no number, or not one, is not
         return f"({left} < {right} || {left} > {right})"
     return f"{left} {operator} {right}"
 

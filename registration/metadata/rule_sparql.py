@@ -1,0 +1,444 @@
+"""Rules said as SPARQL: a query of one variable, where a rule says the same.
+
+Taken are triples, property paths of ``/``, ``|`` and ``^``, UNION, and FILTER with comparisons,
+IN, CONTAINS, STR, ISLITERAL, ISNUMERIC and ISIRI under ``&&``, ``||`` and ``!``.  A variable that
+is the subject of a triple is one of the rule; any other is some value of a property, and is asked
+for once, unless that property has one value at most.  A query that SPARQL answers otherwise than a
+rule would is refused: so are texts without STR where a language may be said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, NoReturn, TypeAlias
+
+from formats.graph.literal_forms import (
+    DIGITS_TOLD,
+    NO_VALUE,
+    derived_value,
+    is_seconds,
+    value_kind,
+)
+from formats.graph.rdf_schema import LANG_STRING, Property, RdfSchema, local_name
+from formats.graph.vocabulary import RDF_TYPE, XSD
+from registration.metadata.rules import (
+    ALTERNATIVES_MAX,
+    LIMITS,
+    LITERALS,
+    NEGATED,
+    RESOURCE,
+    RESOURCES,
+    TURNED,
+    VARIABLE,
+    VARIABLES_MAX,
+    Condition,
+    Conjunction,
+    Constant,
+    Draft,
+    Join,
+    Rule,
+    kinds_of,
+    parse_rule,
+    sparql_text,
+)
+from yfilter.errors import ProfileRefused
+from yfilter.graph import query_ast as sparql
+from yfilter.graph.graph_query import parse_anew
+from yfilter.language.comparison import GENERAL
+from yfilter.language.profile_limits import checked_text
+
+_SPARQL = re.compile(r"(?:\s+|#[^\n]*|(?:prefix|base)\b[^<]*<[^>]*>)*+select\b", re.IGNORECASE)
+_STRING = XSD + "string"
+_GUARDS = {"isliteral": LITERALS, "isnumeric": frozenset(("number",)), "isiri": RESOURCES}
+_OPERATORS = {
+    "": (),
+    "iri": ("=", "!="),
+    "text": ("=", "!=", "contains", "lacks"),
+    "number": tuple(TURNED),
+    "moment": tuple(TURNED),
+}
+
+
+class _Test(NamedTuple):
+    """``is_text``: of which sides STR is taken; ``operator``: also the name of a guard."""
+
+    left: sparql.Variable
+    operator: str
+    right: sparql.Term | None = None
+    is_text: tuple[bool, bool] = (False, False)
+
+
+_Parts: TypeAlias = tuple[sparql.TriplePattern | sparql.Values | _Test, ...]
+
+
+class _Value(NamedTuple):
+    """A property's value that a variable stands for; ``owner``: a variable of the rule."""
+
+    owner: str
+    property: Property
+    kinds: frozenset[str]
+
+
+def read_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str = "") -> Rule:
+    """The rule that a text says, in the rules' language or in SPARQL; as ``parse_rule``."""
+    if not _SPARQL.match(text):
+        return parse_rule(text, schema, rules, name)
+    found = _Reader(checked_text(text, LIMITS), schema).alternatives()
+    return Rule(text, found, sparql_text(found, schema))
+
+
+class _Reader:
+    """Of one query."""
+
+    def __init__(self, text: str, schema: RdfSchema) -> None:
+        self._text = text
+        self._schema = schema
+        self._query = parse_anew(text, LIMITS)
+
+    def alternatives(self) -> tuple[Conjunction, ...]:
+        query = self._query
+        if query.form is not sparql.QueryForm.SELECT or len(query.variables) != 1:
+            self._refuse("a rule registers one variable", "select", "SELECT ?v WHERE { … }")
+        if query.whole:
+            self._refuse_part("a query with this")
+        return tuple(
+            _Pattern(self._refuse, self._schema, parts).conjunction(query.variables[0])
+            for parts in self._group(query.where)
+        )
+
+    def _group(self, group: sparql.Group) -> list[_Parts]:
+        found: list[_Parts] = [()]
+        conditions: list[sparql.FilterExpression] = []
+        for element in group.elements:
+            match element:
+                case sparql.TriplePattern() | sparql.Values():
+                    found = [(*each, element) for each in found]
+                case sparql.Group():
+                    found = self._product(found, self._group(element))
+                case sparql.Alternatives(groups):
+                    others = [each for part in groups for each in self._group(part)]
+                    found = self._product(found, others)
+                case sparql.Filter(condition):
+                    conditions.append(condition)
+                case _:
+                    self._refuse_part(f"{type(element).__name__} of SPARQL")
+        for condition in conditions:
+            found = self._product(found, self._tests(condition, is_negated=False))
+        for parts in found:
+            self._check_bound(parts)
+        return found
+
+    def _product(self, left: list[_Parts], right: list[_Parts]) -> list[_Parts]:
+        if len(left) * len(right) > ALTERNATIVES_MAX:
+            reason = f"more than {ALTERNATIVES_MAX} alternatives without UNION and '||'"
+            self._refuse(reason, "", "several rules", "too-many-alternatives")
+        return [(*one, *other) for one in left for other in right]
+
+    def _check_bound(self, parts: _Parts) -> None:
+        """A filter looks at what its own group binds."""
+        bound = {term for each in parts if not isinstance(each, _Test) for term in _terms(each)}
+        for test in parts:
+            if isinstance(test, _Test):
+                for term in (test.left, test.right):
+                    if isinstance(term, sparql.Variable) and term not in bound:
+                        reason = f"a filter asks for ?{term.name}, which its group does not bind"
+                        self._refuse(reason, f"?{term.name}", "a triple with it beside the filter")
+
+    # -- filters
+
+    def _tests(self, asked: sparql.FilterExpression, *, is_negated: bool) -> list[_Parts]:
+        match asked:
+            case sparql.Not(operand):
+                return self._tests(operand, is_negated=not is_negated)
+            case sparql.AllOf(parts) | sparql.AnyOf(parts):
+                options = [self._tests(each, is_negated=is_negated) for each in parts]
+                if isinstance(asked, sparql.AnyOf) != is_negated:
+                    return [each for option in options for each in option]
+                found: list[_Parts] = [()]
+                for option in options:
+                    found = self._product(found, option)
+                return found
+            case sparql.Membership(operand, choices, is_without):
+                each_of = tuple(
+                    sparql.FilterComparison(operand, GENERAL["="], each) for each in choices
+                )
+                return self._tests(sparql.AnyOf(each_of), is_negated=is_negated != is_without)
+            case sparql.FilterComparison(left, operator, right):
+                return [(self._test(left, operator.value, right, is_negated),)]
+            case sparql.FilterCall("contains", (left, right)):
+                return [(self._test(left, "contains", right, is_negated),)]
+            case sparql.FilterCall(name, (sparql.Variable() as variable,)) if name in _GUARDS:
+                if not is_negated:
+                    return [(_Test(variable, name),)]
+        return self._refuse_part("this filter")
+
+    def _test(
+        self,
+        left: sparql.FilterExpression,
+        operator: str,
+        right: sparql.FilterExpression,
+        is_negated: bool,
+    ) -> _Test:
+        one, is_text = _without_str(left)
+        other, is_other_text = _without_str(right)
+        if not isinstance(one, sparql.Variable) and operator in TURNED:
+            one, other, operator = other, one, TURNED[operator]
+            is_text, is_other_text = is_other_text, is_text
+        if not isinstance(one, sparql.Variable) or not isinstance(
+            other, (sparql.Variable, sparql.Iri, sparql.LiteralTerm)
+        ):
+            self._refuse_part("a comparison of anything but a variable")
+        operator = NEGATED[operator] if is_negated else operator
+        return _Test(one, operator, other, (is_text, is_other_text))
+
+    # -- refusals
+
+    def _refuse(
+        self, reason: str, word: str, expected: str = "", code: str = "unsupported", hint: str = ""
+    ) -> NoReturn:
+        offset = max(self._text.lower().find(word.lower()), 0)
+        raise ProfileRefused(code, reason, self._text, offset, expected, hint)
+
+    def _refuse_part(self, what: str) -> NoReturn:
+        self._refuse(f"{what} says what no rule can say", "where", "triples, UNION and filters")
+
+
+class _Pattern:
+    """One alternative, without UNION and ``||``."""
+
+    def __init__(
+        self, refuse: Callable[..., NoReturn], schema: RdfSchema, parts: Iterable[object]
+    ) -> None:
+        self._refuse = refuse
+        self._schema = schema
+        parts = tuple(parts)
+        self._triples = [each for each in parts if isinstance(each, sparql.TriplePattern)]
+        self._tests = [each for each in parts if isinstance(each, _Test)]
+        self._listed: dict[sparql.Term, set[str]] = {
+            each.variables[0]: {cell.value for (cell,) in each.rows if isinstance(cell, sparql.Iri)}
+            for each in parts
+            if isinstance(each, sparql.Values) and len(each.variables) == 1
+        }
+        if sum(isinstance(each, sparql.Values) for each in parts) > len(self._listed):
+            self._refuse("VALUES of several variables", "values", "'||' in a filter")
+        self._names: dict[sparql.Variable, str] = {}
+        self._values: dict[sparql.Variable, list[_Value]] = {}
+
+    def conjunction(self, register: sparql.Variable) -> Conjunction:
+        self._draft = draft = Draft({}, "")
+        subjects = dict.fromkeys(each.subject for each in self._triples)
+        for subject in subjects:
+            if not isinstance(subject, sparql.Variable):
+                self._refuse("a triple about one resource", "{", "a variable, and FILTER(?v = …)")
+            name = subject.name if VARIABLE.fullmatch(subject.name) else "v"
+            self._names[subject] = draft.new(name, RESOURCE)
+        if register not in self._names:
+            reason = f"?{register.name} is the subject of no triple in each alternative"
+            self._refuse(reason, f"?{register.name}", f"?{register.name} a <class>")
+        for triple in self._triples:
+            self._add_triple(triple)
+        if self._listed.keys() - {each.object for each in self._triples if _is_type(each)}:
+            self._refuse("VALUES is taken of classes", "values", "'||' in a filter")
+        for test in self._tests:
+            if test.operator in _GUARDS:
+                self._narrow(test.left, test.operator)
+        uses = [
+            each
+            for test in self._tests
+            if test.operator not in _GUARDS
+            for each in self._add_test(test)
+        ]
+        self._add_values(uses)
+        draft.register = self._names[register]
+        if lonely := draft.unconnected():
+            reason = f"nothing connects ?{lonely} with ?{register.name}"
+            self._refuse(reason, f"?{lonely}", "a triple between", "not-connected")
+        if len(draft.classes) > VARIABLES_MAX:
+            reason = f"more than {VARIABLES_MAX} variables"
+            self._refuse(reason, "", "several rules", "too-many-variables")
+        return draft.conjunction()
+
+    # -- triples
+
+    def _add_triple(self, triple: sparql.TriplePattern) -> None:
+        assert isinstance(triple.subject, sparql.Variable)
+        owner = self._names[triple.subject]
+        if _is_type(triple):
+            return self._add_class(owner, triple.object)
+        if not isinstance(triple.property, sparql.Iri) or triple.closure:
+            self._refuse("a property that is not named", f"?{triple.subject.name}", "an IRI")
+        name = triple.property.value
+        property_ = self._schema.properties.get(name, Property(name))
+        if name not in self._schema.properties and not self._schema.is_open:
+            hint = self._schema.near("property", name)
+            reason = f"the schema has no property {name}"
+            self._refuse(reason, local_name(name), "", "unknown-property", hint)
+        value = _Value(owner, property_, kinds_of(property_.range, property_.is_reference))
+        match triple.object:
+            case sparql.Variable() as variable if variable in self._names:
+                self._join(value, "=", self._names[variable], "", "iri")
+            case sparql.Variable() as variable:
+                self._values.setdefault(variable, []).append(value)
+            case sparql.LiteralTerm(_, datatype) if datatype != _STRING:
+                self._rule_out("=", triple.subject)
+            case constant:
+                self._compare(value, "=", constant, is_text=False)
+        return None
+
+    def _add_class(self, owner: str, term: sparql.Term) -> None:
+        match term:
+            case sparql.Iri(iri):
+                names = {iri}
+            case _:
+                names = self._listed.get(term, set())
+        known = self._schema.classes
+        if len(names) > 1:  # as a rule says it: a class and all below it
+            names = {each for each in names if self._schema.below(each) == frozenset(names)}
+        if len(names) != 1:
+            self._refuse("a class that is not named", "rdf:type", "an IRI")
+        (name,) = names
+        if name not in known and not self._schema.is_open:
+            hint = self._schema.near("class", name)
+            reason = f"the schema has no class {name}"
+            self._refuse(reason, local_name(name), "", "unknown-class", hint)
+        draft = self._draft
+        if draft.classes[owner] not in (RESOURCE, name):
+            other = draft.new(owner, name)
+            draft.joins[Join(owner, "", "=", other, "")] = None
+        else:
+            draft.classes[owner] = name
+
+    # -- filters
+
+    def _narrow(self, variable: sparql.Variable, guard: str) -> None:
+        kinds = self._seen(variable).kinds & _GUARDS[guard]
+        if not kinds:
+            self._rule_out(guard, variable)
+        values = self._values.get(variable, [])
+        self._values[variable] = [each._replace(kinds=each.kinds & kinds) for each in values]
+        if variable in self._names:
+            del self._values[variable]
+
+    def _add_test(self, test: _Test) -> list[sparql.Variable]:
+        """The variables that are values and that it uses."""
+        left, operator, right, is_text = test
+        if left in self._names and right in self._values and operator in TURNED:
+            assert isinstance(right, sparql.Variable)
+            left, right, operator, is_text = right, left, TURNED[operator], is_text[::-1]
+        one = self._seen(left)
+        if not isinstance(right, sparql.Variable):
+            assert right is not None
+            self._compare(one, operator, right, is_text=is_text[0])
+            return [left] if left in self._values else []
+        other = self._seen(right)
+        kind = _kind(one, is_text[0], operator)
+        if kind != _kind(other, is_text[1], operator) or operator not in _OPERATORS[kind]:
+            self._rule_out(operator, left)
+        if kind == "moment" and one.property.range != other.property.range:
+            self._rule_out(operator, left)
+        self._join(one, operator, other.owner, other.property.name, kind)
+        return [each for each in (left, right) if each in self._values]
+
+    def _seen(self, variable: sparql.Variable) -> _Value:
+        if variable in self._values:
+            return self._values[variable][0]
+        return _Value(self._names[variable], Property(""), RESOURCES)
+
+    def _compare(self, value: _Value, operator: str, term: sparql.Term, *, is_text: bool) -> None:
+        """A value, or a resource itself, with a constant."""
+        constant = _constant(term)
+        kind = _kind(value, is_text, operator)
+        if constant is None:
+            self._rule_out(operator, sparql.Variable(value.owner))
+        # With what is of another kind these are false in both, unlike '!='.
+        alike = ("number", "iri") if operator == "=" else ("number",) if operator != "!=" else ()
+        if constant.kind in value.kinds.intersection(alike) and not is_text:
+            kind = constant.kind
+        datatype = term.datatype if isinstance(term, sparql.LiteralTerm) else ""
+        if (
+            constant.kind != kind
+            or operator not in _OPERATORS[kind]
+            or (kind == "moment" and datatype != value.property.range)
+        ):
+            self._rule_out(operator, sparql.Variable(value.owner))
+        condition = Condition(value.owner, value.property.name, operator, constant)
+        self._draft.conditions[condition] = None
+
+    def _rule_out(self, operator: str, variable: sparql.Variable) -> NoReturn:
+        reason = f"SPARQL and rules may answer '{operator}' here otherwise"
+        expected = "numbers, STR(?v) and a text, IRIs of references, times of the range's datatype"
+        self._refuse(reason, f"?{variable.name}", expected, "range")
+
+    def _join(self, value: _Value, operator: str, right: str, name: str, kind: str) -> None:
+        join = Join(value.owner, value.property.name, operator, right, name, kind)
+        self._draft.joins[join] = None
+
+    # -- values
+
+    def _add_values(self, uses: list[sparql.Variable]) -> None:
+        """What is said of variables that are values but by filters."""
+        for variable, (first, *others) in self._values.items():
+            for other in others:
+                if first.kinds != RESOURCES or other.kinds != RESOURCES:
+                    self._rule_out("=", variable)
+                self._join(first, "=", other.owner, other.property.name, "iri")
+            count = uses.count(variable) + len(others)
+            if count > 1 and not first.property.is_single:
+                reason = f"{local_name(first.property.name)} may have several values"
+                expected = f"?{variable.name} once, or a variable for each use"
+                self._refuse(reason, f"?{variable.name}", expected, "several-values")
+            if not count:  # there is one
+                if first.kinds != kinds_of(first.property.range, first.property.is_reference):
+                    self._rule_out("=", variable)
+                kind = next(iter(first.kinds)) if len(first.kinds) == 1 else ""
+                self._join(first, "=", first.owner, first.property.name, kind)
+
+
+def _is_type(triple: sparql.TriplePattern) -> bool:
+    """Whether it asks for a class."""
+    closures = (sparql.Closure.NONE, sparql.Closure.INSTANCE)
+    return triple.property == sparql.Iri(RDF_TYPE) and triple.closure in closures
+
+
+def _terms(element: sparql.TriplePattern | sparql.Values) -> Iterable[sparql.Term]:
+    if isinstance(element, sparql.Values):
+        return element.variables
+    return element.subject, element.property, element.object
+
+
+def _without_str(asked: sparql.FilterExpression) -> tuple[sparql.FilterExpression, bool]:
+    match asked:
+        case sparql.FilterCall("str", (inner,)):
+            return inner, True
+    return asked, False
+
+
+def _kind(value: _Value, is_text: bool, operator: str) -> str:
+    """As what SPARQL compares a value, if a rule does so too."""
+    range_ = value.property.range
+    if is_text:
+        return "text" if value.kinds <= LITERALS else ""
+    (kind, *more) = value.kinds
+    if more or (kind == "text" and range_ != _STRING):
+        is_contained = operator in ("contains", "lacks") and range_ == LANG_STRING
+        return "text" if is_contained else ""
+    return kind
+
+
+def _constant(term: sparql.Term) -> Constant | None:
+    match term:
+        case sparql.Iri(iri):
+            return Constant("iri", iri, f"<{iri}>")
+        case sparql.LiteralTerm(lexical, datatype, "") if datatype == _STRING:
+            return Constant("text", lexical, "'" + lexical.replace("'", "''") + "'")
+        case sparql.LiteralTerm(lexical, datatype):
+            kind = value_kind(datatype.encode())
+            derived = derived_value(lexical.encode(), kind) if kind != NO_VALUE else b""
+            if derived and is_seconds(kind):
+                return Constant("moment", float(derived), lexical)
+            if derived.strip(b"+-") not in (b"", b"NaN", b"INF"):
+                text = derived.decode()
+                digits = re.sub(r"[eE].*|[^0-9]", "", lexical).strip("0")
+                return Constant("number", float(text), text) if len(digits) <= DIGITS_TOLD else None
+    return None
