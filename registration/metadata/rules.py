@@ -717,23 +717,31 @@ class _Group:
         self._subjects: set[str] = set()
 
     def text(self) -> str:
-        classes, _, conditions, joins = self._conjunction
-        for variable, class_name in classes.items():
-            if class_name != RESOURCE:
-                self._subjects.add(variable)
-                below = [f"<{each}>" for each in sorted(self._below(class_name))]
-                wanted = below[0] if len(below) == 1 else self._new()
-                if len(below) > 1:
-                    self._said.append(f"VALUES {wanted} {{ {' '.join(below)} }}")
-                self._said.append(f"?{variable} a {wanted} .")
-        for variable, name, operator, constant in conditions:
-            self._compare(variable, name, operator, _constant(constant), constant.kind)
-        for left, left_name, operator, right, right_name, kind in joins:
-            self._compare(left, left_name, operator, self._value(right, right_name), kind)
-        for variable in classes:
+        classes, register, conditions, joins = self._conjunction
+        order, left = [register], [*joins]  # so that each part is connected with those before it
+        for variable in order:
+            self._add_class(variable, classes[variable])
+            for name, property_, operator, constant in conditions:
+                if name == variable:
+                    self._compare(name, property_, operator, _constant(constant), constant.kind)
+            for join in [each for each in left if variable in (each.left, each.right)]:
+                left.remove(join)
+                right = self._value(join.right, join.right_property)
+                self._compare(join.left, join.left_property, join.operator, right, join.kind)
+                order += {join.left, join.right} - {*order}
+        for variable in order:
             if variable not in self._subjects:
                 self._said.append(f"?{variable} {self._new()} {self._new()} .")
         return " ".join(self._said)
+
+    def _add_class(self, variable: str, class_name: str) -> None:
+        if class_name != RESOURCE:
+            self._subjects.add(variable)
+            below = [f"<{each}>" for each in sorted(self._below(class_name))]
+            wanted = below[0] if len(below) == 1 else self._new()
+            if len(below) > 1:
+                self._said.append(f"VALUES {wanted} {{ {' '.join(below)} }}")
+            self._said.append(f"?{variable} a {wanted} .")
 
     def _new(self) -> str:
         self._values += 1

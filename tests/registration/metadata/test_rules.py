@@ -104,10 +104,10 @@ def test_example_1_in_the_normal_form_of_the_paper(schema: RdfSchema) -> None:
     assert only(parse_rule(SECTION_3_3, schema, {})) == only(rule)
     assert rule.text == EXAMPLE_1
     assert rule.sparql == (
-        f"SELECT DISTINCT ?c WHERE {{ ?c a <{NS}CycleProvider> . ?s a <{NS}ServerInformation> . "
-        f"?c <{NS}serverHost> ?_1 . "
+        f"SELECT DISTINCT ?c WHERE {{ ?c a <{NS}CycleProvider> . ?c <{NS}serverHost> ?_1 . "
         'FILTER(ISLITERAL(?_1) && CONTAINS(STR(?_1), "uni-passau.de")) '
-        f"?s <{NS}memory> ?_2 . FILTER(?_2 > 64) ?c <{NS}serverInformation> ?s . }}"
+        f"?c <{NS}serverInformation> ?s . ?s a <{NS}ServerInformation> . "
+        f"?s <{NS}memory> ?_2 . FILTER(?_2 > 64) }}"
     )
 
 
