@@ -121,7 +121,7 @@ def parse_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: st
 
 # -- text -> comparisons
 
-LIMITS = ProfileLimits(length_max=65_536)
+LIMITS = ProfileLimits(length_max=32_768)
 _WORDS = ("prefix", "search", "register", "where", "and", "or", "not", "contains")
 _NAME = f"[{NAME_START}][{NAME_START}0-9\u00b7\\-]*"
 _DAY = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}"
@@ -610,11 +610,10 @@ class Draft:
 
     def unconnected(self) -> str:
         """A variable that no joins connect with the registered one, or nothing."""
-        found = {self.register}
-        left = list(self.joins)
-        while near := [each for each in left if each.left in found or each.right in found]:
-            found.update(*((each.left, each.right) for each in near))
-            left = [each for each in left if each not in near]
+        found, pairs = {self.register}, {(each.left, each.right) for each in self.joins}
+        while near := [pair for pair in pairs if not found.isdisjoint(pair)]:
+            found.update(*near)
+            pairs.difference_update(near)
         return next((each for each in self.classes if each not in found), "")
 
     def conjunction(self) -> Conjunction:
