@@ -102,9 +102,12 @@ class _Reader:
             self._refuse("a rule registers one variable", "select", "SELECT ?v WHERE { … }")
         if query.whole:
             self._refuse_part("a query with this")
+        found = self._group(query.where)
+        if not found:
+            self._refuse_part("a filter that never holds")
         return tuple(
             _Pattern(self._refuse, self._schema, parts).conjunction(query.variables[0])
-            for parts in self._group(query.where)
+            for parts in found
         )
 
     def _group(self, group: sparql.Group) -> list[_Parts]:
@@ -215,13 +218,10 @@ class _Pattern:
         parts = tuple(parts)
         self._triples = [each for each in parts if isinstance(each, sparql.TriplePattern)]
         self._tests = [each for each in parts if isinstance(each, _Test)]
-        self._listed: dict[sparql.Term, set[str]] = {
-            each.variables[0]: {cell.value for (cell,) in each.rows if isinstance(cell, sparql.Iri)}
-            for each in parts
-            if isinstance(each, sparql.Values) and len(each.variables) == 1
-        }
-        if sum(isinstance(each, sparql.Values) for each in parts) > len(self._listed):
-            self._refuse("VALUES of several variables", "values", "'||' in a filter")
+        self._listed: dict[sparql.Term, set[str]] = {}  # of VALUES, by the variable
+        for each in parts:
+            if isinstance(each, sparql.Values):
+                self._add_listed(each)
         self._names: dict[sparql.Variable, str] = {}
         self._values: dict[sparql.Variable, list[_Value]] = {}
 
@@ -238,8 +238,6 @@ class _Pattern:
             self._refuse(reason, f"?{register.name}", f"?{register.name} a <class>")
         for triple in self._triples:
             self._add_triple(triple)
-        if self._listed.keys() - {each.object for each in self._triples if _is_type(each)}:
-            self._refuse("VALUES is taken of classes", "values", "'||' in a filter")
         for test in self._tests:
             if test.operator in _GUARDS:
                 self._narrow(test.left, test.operator)
@@ -260,6 +258,22 @@ class _Pattern:
         return draft.conjunction()
 
     # -- triples
+
+    def _add_listed(self, values: sparql.Values) -> None:
+        """Classes, of which a resource has some."""
+        variable = values.variables[0]
+        terms = [term for each in self._triples for term in _terms(each)]
+        terms += [term for test in self._tests for term in (test.left, test.right) if term]
+        cells = {cell for row in values.rows for cell in row}
+        if (
+            not all(isinstance(cell, sparql.Iri) for cell in cells)
+            or variable not in {each.object for each in self._triples if _is_type(each)}
+            or terms.count(variable) > 1
+            or variable in self._listed
+            or len(values.variables) > 1
+        ):
+            self._refuse("VALUES is taken of classes", "values", "'||' in a filter")
+        self._listed[variable] = {cell.value for cell in cells if isinstance(cell, sparql.Iri)}
 
     def _add_triple(self, triple: sparql.TriplePattern) -> None:
         assert isinstance(triple.subject, sparql.Variable)
@@ -287,11 +301,7 @@ class _Pattern:
         return None
 
     def _add_class(self, owner: str, term: sparql.Term) -> None:
-        match term:
-            case sparql.Iri(iri):
-                names = {iri}
-            case _:
-                names = self._listed.get(term, set())
+        names = {term.value} if isinstance(term, sparql.Iri) else self._listed.get(term, set())
         known = self._schema.classes
         if len(names) > 1:  # as a rule says it: a class and all below it
             names = {each for each in names if self._schema.below(each) == frozenset(names)}

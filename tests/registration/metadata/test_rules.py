@@ -299,7 +299,10 @@ def test_named_rules_multiply_and_are_counted(schema: RdfSchema) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_random_rules_mean_what_loops_and_sparql_find(seed: int) -> None:
+def test_random_rules_mean_what_loops_and_sparql_find(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", False)  # which takes the zones off days
     random, schema = Random(seed), random_schema()
     documents = RandomDocuments(random)
     statements = [each for number in range(6) for each in documents.document(number)]
@@ -327,5 +330,5 @@ def test_random_rules_mean_what_loops_and_sparql_find(seed: int) -> None:
         for each in rule.alternatives:
             again = only(parse_rule(normal_text(each, schema), schema, {}))
             assert [set(part) for part in again[2:]] == [set(part) for part in each[2:]]
-        if number % 10 == 9:
+        if number % 5 == 4:
             assert {str(row[0]) for row in other_store.query(rule.sparql)} == expected, rule.sparql
