@@ -404,11 +404,16 @@ class TripleParser(FilterParser):
         if token.is_symbol("!"):
             self.take()
             return self._excluded()
+        verb = self._path_iri()
+        return _INSTANCE.get(verb) or verb
+
+    def _path_iri(self) -> Iri:
+        token = self.peek()
         if token.kind is TokenKind.VARIABLE:
             raise self.refusal("syntax", "a variable in a path", token.offset, "an IRI")
         verb = self._verb()
         assert isinstance(verb, Iri)
-        return _INSTANCE.get(verb) or verb
+        return verb
 
     def _excluded(self) -> Path:
         self.is_whole = True
@@ -417,9 +422,7 @@ class TripleParser(FilterParser):
         in_parentheses = self.takes("(")
         while True:
             is_backward = self.takes("^")
-            verb = self._verb()
-            assert isinstance(verb, Iri)
-            (backward if is_backward else forward).append(verb)
+            (backward if is_backward else forward).append(self._path_iri())
             if not in_parentheses or not self.takes("|"):
                 break
         if in_parentheses:

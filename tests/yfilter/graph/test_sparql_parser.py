@@ -402,6 +402,7 @@ def test_other_profiles_are_not_graph_queries(text: str) -> None:
             "PREFIX foaf: <http://xmlns.com/foaf/0.1/>",
         ),
         ("SELECT ?x { ?x xds:a 1 }", "undeclared-prefix", 16, "'xsd:'"),
+        ("SELECT ?x { ?x !(:a|?y) 1 }", "syntax", 21, "an IRI"),
         ("SELCT ?x { ?x :a 1 }", "syntax", 1, "SELECT"),
         ("SELECT ?x { ?x :a 1 OPTONAL { ?x :b 2 } }", "syntax", 21, "OPTIONAL"),
         ("SELECT x { ?x :a 1 }", "syntax", 8, "a variable: ?x"),
