@@ -13,13 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, NoReturn, TypeAlias
 
-from formats.graph.literal_forms import (
-    DIGITS_TOLD,
-    NO_VALUE,
-    derived_value,
-    is_seconds,
-    value_kind,
-)
+from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, value_kind
 from formats.graph.rdf_schema import LANG_STRING, Property, RdfSchema, local_name
 from formats.graph.vocabulary import RDF_TYPE, XSD
 from registration.metadata.rules import (
@@ -39,6 +33,8 @@ from registration.metadata.rules import (
     Join,
     Rule,
     kinds_of,
+    moment,
+    number,
     parse_rule,
     sparql_text,
 )
@@ -444,11 +440,6 @@ def _constant(term: sparql.Term) -> Constant | None:
             return Constant("text", lexical, "'" + lexical.replace("'", "''") + "'")
         case sparql.LiteralTerm(lexical, datatype):
             kind = value_kind(datatype.encode())
-            derived = derived_value(lexical.encode(), kind) if kind != NO_VALUE else b""
-            if derived and is_seconds(kind):
-                return Constant("moment", float(derived), lexical)
-            if derived.strip(b"+-") not in (b"", b"NaN", b"INF"):
-                text = derived.decode()
-                digits = re.sub(r"[eE].*|[^0-9]", "", lexical).strip("0")
-                return Constant("number", float(text), text) if len(digits) <= DIGITS_TOLD else None
+            if kind != NO_VALUE and derived_value(lexical.encode(), kind)[-1:].isdigit():
+                return moment(lexical) if is_seconds(kind) else number(lexical)
     return None

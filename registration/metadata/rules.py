@@ -137,15 +137,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_KINDS = (
-    TokenKind.END,
-    TokenKind.NAME,
-    TokenKind.STRING,
-    TokenKind.NUMBER,
-    TokenKind.IRI,
-    TokenKind.SYMBOL,
-    TokenKind.END,
-)
+_KINDS = [TokenKind[n] for n in ("END", "NAME", "STRING", "NUMBER", "IRI", "SYMBOL", "END")]
+_NAMES = (TokenKind.NAME, TokenKind.IRI)
 _MEANT = {"==": "'='", "<>": "'!='", "&&": "'and'", "||": "'or'", "!": "'not', or '!='"}
 _MEANT |= dict.fromkeys(("like", "matches", "in"), "'contains'")
 _MEANT |= {"select": "'search'", "from": "'search'", "return": "'register'"}
@@ -159,6 +152,7 @@ _IS_DAY = re.compile(_DAY)
 RESOURCES = frozenset(("iri",))
 LITERALS = frozenset(("text", "number", "moment"))
 _ALL = LITERALS | RESOURCES
+_FIT = {"=": _ALL, "!=": _ALL, "contains": frozenset(("text",))}  # others: ORDERED
 _SHOWN = {
     "text": "a text ('uni-passau.de')",
     "number": "a number (64)",
@@ -241,11 +235,13 @@ class _RuleParser(TokenParser):
 
     def rule(self, text: str) -> Rule:
         while self.takes_word("prefix"):
-            self._declare_prefix()
+            prefix = self._taken("a prefix", TokenKind.NAME).text
+            self.expect(":")
+            self._prefixes[prefix] = self._taken("an IRI in < >", TokenKind.IRI).text
         self.expect_word("search")
         self.listed(self._searched)
         self.expect_word("register")
-        register = self._known(self._name_token("a variable of the search part"))
+        register = self._known(self._taken("a variable of the search part", TokenKind.NAME))
         alternatives: _Alternatives = [()]
         if self.takes_word("where"):
             alternatives = self._any(is_negated=False)
@@ -265,17 +261,9 @@ class _RuleParser(TokenParser):
 
     # -- the search part
 
-    def _declare_prefix(self) -> None:
-        prefix = self._name_token("a prefix").text
-        self.expect(":")
-        if self.lexer.peek().kind is not TokenKind.IRI:
-            raise self.unexpected("an IRI in < >")
-        self._prefixes[prefix] = self.lexer.take().text
-
     def _searched(self) -> None:
-        extension = self._name_token("a class, or the name of a rule", TokenKind.IRI)
-        class_name, named = self._extension(extension)
-        token = self._name_token("a variable")
+        class_name, named = self._extension(self._taken("a class or a rule's name", *_NAMES))
+        token = self._taken("a variable", TokenKind.NAME)
         if token.text in _WORDS or not VARIABLE.fullmatch(token.text):
             reason = f"'{token.text}' cannot be the name of a variable"
             wanted = "letters, digits and '_', and no word of the language"
@@ -290,9 +278,10 @@ class _RuleParser(TokenParser):
 
     def _extension(self, token: Token) -> tuple[str, Rule | None]:
         name = token.text
-        named = self._rules.get(name) if token.kind is TokenKind.NAME else None
-        if token.kind is TokenKind.NAME and name == self._name and name:
-            self._refuse_circle(name, token)
+        named = None
+        if token.kind is TokenKind.NAME:
+            named = self._rules.get(name)
+            self._check_circle(name, named, token)
         try:
             class_name = self._find(self._schema.find_class, token)
         except UnknownName as unknown:
@@ -301,21 +290,23 @@ class _RuleParser(TokenParser):
                 if not hint and len(self._rules) < 1_000:
                     near = get_close_matches(name, self._rules, n=1)
                     hint = f"did you mean the rule {near[0]}?" if near else ""
-                reason = f"{unknown.reason}, and no rule is named so" if hint else unknown.reason
-                raise self._unknown("class", reason, token, hint) from None
+                raise self._unknown("class", unknown.reason, token, hint) from None
         else:
             if named is None:
                 return class_name, None
             reason = f"{name} is a class and a rule"
             raise self._unknown("class", reason, token, f"write <{class_name}> if you mean it")
-        if self._name and self._name in named.names:
-            self._refuse_circle(name, token)
         self._names |= {name, *named.names}
         first = named.alternatives[0]
         return first.classes[first.register], named
 
-    def _refuse_circle(self, name: str, token: Token) -> NoReturn:
-        how = "itself" if name == self._name else f"{name}, which is made of it"
+    def _check_circle(self, name: str, named: Rule | None, token: Token) -> None:
+        if self._name and name == self._name:
+            how = "itself"
+        elif named is not None and self._name in named.names:
+            how = f"{name}, which is made of it"
+        else:
+            return
         reason = f"the rule {self._name} names {how}"
         raise self.refusal("circle", reason, token.offset, "a class, or another rule")
 
@@ -328,8 +319,8 @@ class _RuleParser(TokenParser):
     def _unknown(self, what: str, reason: str, token: Token, hint: str) -> ProfileRefused:
         return ProfileRefused(f"unknown-{what}", reason, self.lexer.text, token.offset, hint=hint)
 
-    def _name_token(self, expected: str, *others: TokenKind) -> Token:
-        if self.lexer.peek().kind not in (TokenKind.NAME, *others):
+    def _taken(self, expected: str, *kinds: TokenKind) -> Token:
+        if self.lexer.peek().kind not in kinds:
             raise self.unexpected(expected)
         return self.lexer.take()
 
@@ -407,8 +398,7 @@ class _RuleParser(TokenParser):
 
     def _kind(self, left: _Path, operator: str, right: _Path | Constant, token: Token) -> str:
         """As what both are compared; "" where only the values tell."""
-        fit = _ALL if operator in ("=", "!=") else ORDERED
-        fit = frozenset(("text",)) if operator == "contains" else fit
+        fit = _FIT.get(operator, ORDERED)
         kinds = frozenset((right.kind,)) if isinstance(right, Constant) else right.kinds
         both = left.kinds & kinds & fit
         if not both:
@@ -444,27 +434,18 @@ class _RuleParser(TokenParser):
                 return Constant("text", text[1:-1].replace("''", "'"), text)
             case TokenKind.IRI:
                 return Constant("iri", text, f"<{text}>")
+            case TokenKind.NUMBER if _IS_DAY.match(text):
+                if constant := moment(text):
+                    return constant
+                wanted = "2024-02-29, or 2024-02-29T12:00:00Z"
+                raise self.refusal("moment", f"there is no {text}", token.offset, wanted)
             case TokenKind.NUMBER:
-                return self._moment(token) if _IS_DAY.match(text) else self._number(token)
+                if constant := number(text):
+                    return constant
+                reason = f"numbers are compared to {DIGITS_TOLD} digits"
+                raise self.refusal("number", reason, token.offset, f"at most {DIGITS_TOLD} digits")
         self.lexer.offset = token.offset
         raise self.unexpected("a path, a text in ' ', a number, a date or an IRI in < >")
-
-    def _number(self, token: Token) -> Constant:
-        digits = re.sub(r"[eE].*|[^0-9]", "", token.text).strip("0")
-        value = float(token.text)
-        if len(digits) > DIGITS_TOLD or isinf(value):
-            reason = f"numbers are compared to {DIGITS_TOLD} digits"
-            raise self.refusal("number", reason, token.offset, f"at most {DIGITS_TOLD} digits")
-        return Constant("number", value, repr(value or 0.0).removesuffix(".0"))
-
-    def _moment(self, token: Token) -> Constant:
-        text = token.text
-        seconds = derived_value(text.encode(), DATE_TIME if "T" in text else DATE)
-        if not seconds:
-            reason = f"there is no {'time' if 'T' in text else 'day'} {text}"
-            wanted = "2024-02-29, or 2024-02-29T12:00:00Z"
-            raise self.refusal("moment", reason, token.offset, wanted)
-        return Constant("moment", float(seconds), text)
 
     def _path(self, token: Token) -> _Path:
         variable = self._known(token)
@@ -472,7 +453,7 @@ class _RuleParser(TokenParser):
         kinds = RESOURCES
         steps: list[_Step] = []
         while self.takes("."):
-            name = self._name_token("a property", TokenKind.IRI)
+            name = self._taken("a property", *_NAMES)
             if "iri" not in kinds:
                 before = local_name(steps[-1].property)
                 reason = f"{before} is {_kinds_shown(kinds)}, which has no properties"
@@ -501,8 +482,8 @@ class _RuleParser(TokenParser):
         if domains and not any(self._may_share(class_name, each) for each in domains):
             reason = f"{local_name(name)} is no property of {local_name(class_name)}"
             raise self._unknown("property", reason, token, self._way(class_name, domains, token))
-        kinds = kinds_of(known.range, known.is_reference)
         behind = known.range if known.is_reference else ""
+        kinds = kinds_of(known.range, known.is_reference)
         return _Step(name, known.is_single, kinds, behind or RESOURCE)
 
     def _way(self, class_name: str, domains: tuple[str, ...], token: Token) -> str:
@@ -618,6 +599,21 @@ class Draft:
 
     def conjunction(self) -> Conjunction:
         return Conjunction(self.classes, self.register, tuple(self.conditions), tuple(self.joins))
+
+
+def number(text: str) -> Constant | None:
+    """None if it is not told from others."""
+    value = float(text)
+    digits = re.sub(r"[eE].*|[^0-9]", "", text).strip("0")
+    if len(digits) > DIGITS_TOLD or isinf(value):
+        return None
+    return Constant("number", value, repr(value or 0.0).removesuffix(".0"))
+
+
+def moment(text: str) -> Constant | None:
+    """None if there is no such date or time."""
+    seconds = derived_value(text.encode(), DATE_TIME if "T" in text else DATE)
+    return Constant("moment", float(seconds), text) if seconds else None
 
 
 @lru_cache(1_024)
