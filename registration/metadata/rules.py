@@ -33,7 +33,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import product
 from math import isinf
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from formats.characters import NAME_START
 from formats.graph.literal_forms import (
@@ -51,6 +51,7 @@ from yfilter.errors import ProfileRefused
 from yfilter.language.profile_limits import ProfileLimits, checked_text
 from yfilter.language.tokens import Token, TokenKind, TokenLexer, TokenParser
 
+V = TypeVar("V")  # what names a resource: a variable, or its place among others
 RESOURCE = RDFS + "Resource"
 """The class of all resources that a statement is about."""
 ALTERNATIVES_MAX = 32
@@ -80,17 +81,17 @@ class Condition(NamedTuple):
     constant: Constant
 
 
-class Join(NamedTuple):
+class Join(NamedTuple, Generic[V]):
     """Some value of one property compares so with some value of another; "": the resource itself.
 
     ``kind``: how values are compared, as that of a Constant; "" where no range tells: by the kind
     of both, a number, a moment, an IRI, or else a text; never if they are of two kinds.
     """
 
-    left: str
+    left: V
     left_property: str
     operator: str
-    right: str
+    right: V
     right_property: str
     kind: str = "iri"
 
@@ -101,7 +102,7 @@ class Conjunction(NamedTuple):
     classes: dict[str, str]
     register: str
     conditions: tuple[Condition, ...]
-    joins: tuple[Join, ...]
+    joins: tuple[Join[str], ...]
 
 
 class Rule(NamedTuple):
@@ -537,7 +538,7 @@ class Draft:
         self.classes = dict(classes)
         self.register = register
         self.conditions: dict[Condition, None] = {}
-        self.joins: dict[Join, None] = {}
+        self.joins: dict[Join[str], None] = {}
         self._shared: dict[tuple[str, str], str] = {}  # by the only value of what
 
     def copy(self) -> Draft:

@@ -63,7 +63,7 @@ def _holds(
     graph: Graph,
     variables: list[str],
     bound: int,
-    parts: list[Condition | Join],
+    parts: list[Condition | Join[str]],
     at: dict[str, str],
 ) -> bool:
     """Whether what is bound so far holds, and some resources for the variables that are left."""
@@ -84,7 +84,7 @@ def _holds(
     )
 
 
-def _part_holds(part: Condition | Join, graph: Graph, at: dict[str, str]) -> bool:
+def _part_holds(part: Condition | Join[str], graph: Graph, at: dict[str, str]) -> bool:
     if isinstance(part, Condition):
         values = graph.values_of(at[part.variable], part.property)
         return any(meets(each, part.operator, part.constant) for each in values)

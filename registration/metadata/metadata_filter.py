@@ -1,0 +1,552 @@
+"""MetadataFilter: which resources the rules match, kept right while documents and rules change.
+
+The publish & subscribe algorithm of MDV (section 3) over tables of SQLite.  A run takes a batch of
+documents: what was matched through their former versions is put in question, what still holds is
+put back, and what the new versions bring goes on through the joins, level by level, together with
+what is stored (section 3.5).  All atomic rules' matches are kept, of end rules too, so that no
+resource is told as new twice.
+
+Nothing here opens a transaction or a file; the caller does, and takes the run back by rolling back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from formats.graph.rdf_schema import RdfSchema
+from registration.metadata.atomic_rules import SAME, Form, Program, Trigger, decompose
+from registration.metadata.documents import Statement
+from registration.metadata.filter_tables import (
+    RESOURCE_ITSELF,
+    TABLE_OF,
+    TEST_OF,
+    Tables,
+    create,
+)
+from registration.metadata.join_sql import FEW, GroupSql
+from registration.metadata.rules import Conjunction
+from registration.metadata.statement_tables import StatementTables
+
+PIECE = 3  # letters; a pattern of ``contains`` is filed under the rarest piece of it
+Pair = tuple[int, int]
+
+
+class Effects(NamedTuple):
+    """Pairs (repository, resource) as numbers: matched now and not before, no longer, and before
+    and now though it, or what it strongly refers to, has changed."""
+
+    came: set[Pair]
+    left: set[Pair]
+    changed: set[Pair]
+
+
+class MetadataFilter:
+    """The rules and documents of one provider.  ``tables`` hold what was written before."""
+
+    def __init__(self, tables: Tables, schema: RdfSchema) -> None:
+        create(tables)
+        self._tables = tables
+        self.statements = StatementTables(tables, schema)
+        self._name = self.statements.name
+        self._groups: dict[str, int] = {}
+        self._sql: dict[int, GroupSql] = {}
+        for number, text in tables.execute("SELECT number, form FROM groups"):
+            self._groups[text] = number
+            self._sql[number] = self._group_sql(number, msgspec.json.decode(text, type=Form))
+        (last,) = tables.execute("SELECT max(number) FROM atomic_rules").fetchone()
+        self._last_rule: int = last or 0
+        self._in_use = [
+            name
+            for name in TEST_OF
+            if tables.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() is not None
+        ]
+
+    # --- rules ----------------------------------------------------------------------------
+
+    def add(
+        self, subscription: int, repository: int, alternatives: Iterable[Conjunction]
+    ) -> set[Pair]:
+        """A new rule; gives what its repository gets by it that it had not."""
+        ends = {self._intern(decompose(each)) for each in alternatives}
+        new = set()
+        for rule in ends:
+            for (resource,) in self._tables.execute(
+                "SELECT res FROM matches WHERE rule = ?", (rule,)
+            ).fetchall():
+                if not self._holds(repository, resource):
+                    new.add((repository, resource))
+        self._tables.executemany(
+            "INSERT OR IGNORE INTO ends VALUES (?, ?, ?)",
+            [(rule, repository, subscription) for rule in ends],
+        )
+        self._use(ends)
+        return new
+
+    def remove(
+        self, subscription: int, repository: int, alternatives: Iterable[Conjunction]
+    ) -> set[Pair]:
+        """A rule goes; gives what its repository loses by it."""
+        had = set(self.matches(subscription))
+        query = "DELETE FROM ends WHERE subscription = ?"
+        self._tables.execute(query, (subscription,))
+        programs = [decompose(each) for each in alternatives]
+        ends: dict[int, None] = {}
+        known: dict[int, Trigger] = {}
+        for program in programs:
+            ends[self._intern(program, known)] = None
+        left = {(repository, each) for each in had if not self._holds(repository, each)}
+        for rule in ends:
+            self._release(rule, known)
+        return left
+
+    def matches(self, subscription: int) -> list[int]:
+        """The resources that a rule matches."""
+        query = (
+            "SELECT DISTINCT m.res FROM ends e CROSS JOIN matches m INDEXED BY matches_rule"
+            " ON m.rule = e.rule WHERE e.subscription = ?"
+        )
+        return [number for (number,) in self._tables.execute(query, (subscription,))]
+
+    def held(self) -> list[Pair]:
+        """What each repository's rules match."""
+        query = (
+            "SELECT DISTINCT e.repository, m.res FROM ends e"
+            " CROSS JOIN matches m INDEXED BY matches_rule ON m.rule = e.rule"
+        )
+        return self._tables.execute(query).fetchall()
+
+    def _holds(self, repository: int, resource: int) -> bool:
+        query = (
+            "SELECT 1 FROM matches m CROSS JOIN ends e ON e.rule = m.rule AND e.repository = ?"
+            " WHERE m.res = ? LIMIT 1"
+        )
+        return self._tables.execute(query, (repository, resource)).fetchone() is not None
+
+    def _intern(self, program: Program, known: dict[int, Trigger] | None = None) -> int:
+        """The number of the end rule; each atomic rule is made once.  ``known`` is told the
+        triggers by their numbers."""
+        node: dict[str, int] = {}
+        for variable, triggers in program.triggers.items():
+            numbers = []
+            for trigger in triggers:
+                number = self._trigger(trigger)
+                numbers.append(number)
+                if known is not None:
+                    known[number] = trigger
+            node[variable] = numbers[0]
+            if len(numbers) > 1:
+                numbers.sort()
+                name = triggers[0].class_name
+                node[variable] = numbers[0]
+                for number in numbers[1:]:
+                    node[variable] = self._join(
+                        Form((name, name), (SAME,), 0), (node[variable], number)
+                    )
+        last = node[program.register]
+        for variables, form in program.joins:
+            last = self._join(form, tuple(node[each] for each in variables))
+            node[variables[form.output]] = last
+        return last
+
+    def _trigger(self, trigger: Trigger) -> int:
+        class_name, property_name, operator, constant = trigger
+        of_class = self._name(class_name)
+        if constant is None:
+            key: Sequence[object] = (of_class,)
+            table, where = "f_class", "class = ?"
+        else:
+            prop = self._name(property_name)
+            value: object = constant.value
+            if constant.kind == "iri":
+                value = self.statements.resources((str(value),))[str(value)]
+            key = (of_class, prop, value)
+            is_piece = operator == "contains"
+            table = "f_contains" if is_piece else TABLE_OF[operator, constant.kind]
+            where = "class = ? AND prop = ? AND value = ?"
+            if is_piece:
+                piece = self._piece(of_class, prop, str(value))
+                where += " AND piece = ?"
+                key = (*key, piece)
+        found = self._tables.execute(f"SELECT rule FROM {table} WHERE {where}", key).fetchone()
+        if found is not None:
+            number: int = found[0]
+            return number
+        number = self._new_rule(0)
+        if constant is None:
+            self._tables.execute("INSERT INTO f_class VALUES (?, ?)", (*key, number))
+        elif table == "f_contains":
+            row = (of_class, prop, piece, value, number)
+            self._tables.execute("INSERT INTO f_contains VALUES (?, ?, ?, ?, ?)", row)
+        else:
+            self._tables.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", (*key, number))
+            if table not in self._in_use:
+                self._in_use.append(table)
+        if constant is not None:
+            self._tables.execute(
+                "INSERT INTO asked VALUES (?1, ?2, ?3, 1) ON CONFLICT DO UPDATE"
+                " SET uses = uses + 1, pieces = pieces + ?3",
+                (of_class, prop, int(table == "f_contains")),
+            )
+        if self._has_data():
+            self._evaluate_trigger(number, trigger, key, table)
+        return number
+
+    def _piece(self, of_class: int, prop: int, pattern: str) -> str:
+        """The piece under which a pattern is filed: the first by the alphabet of the rarest."""
+        pieces = sorted(_pieces(pattern)) if len(pattern) >= PIECE else [pattern]
+        return min(pieces, key=_commonness)
+
+    def _new_rule(self, depth: int) -> int:
+        self._last_rule += 1
+        row = (self._last_rule, depth, 0)
+        self._tables.execute("INSERT INTO atomic_rules VALUES (?, ?, ?)", row)
+        return self._last_rule
+
+    def _use(self, rules: Iterable[int]) -> None:
+        query = "UPDATE atomic_rules SET uses = uses + 1 WHERE number = ?"
+        self._tables.executemany(query, [(each,) for each in rules])
+
+    def _group(self, form: Form) -> int:
+        text = msgspec.json.encode(form).decode()
+        number = self._groups.get(text)
+        if number is None:
+            number = self._groups[text] = len(self._groups) + 1
+            self._tables.execute("INSERT INTO groups VALUES (?, ?)", (number, text))
+            self._sql[number] = self._group_sql(number, form)
+        return number
+
+    def _group_sql(self, number: int, form: Form) -> GroupSql:
+        return GroupSql(number, form, self._name)
+
+    def _join(self, form: Form, rules: tuple[int, ...]) -> int:
+        group = self._group(form)
+        tables = self._tables
+        if len(rules) == 2:
+            query = "SELECT target FROM joins WHERE l = ? AND r = ? AND grp = ?"
+            found = tables.execute(query, (*rules, group)).fetchone()
+        else:
+            query = "SELECT target FROM inputs WHERE rule = ? AND grp = ? AND position = 0"
+            of_first = tables.execute(query, (rules[0], group)).fetchall()
+            found = next((each for each in of_first if self._inputs(each[0]) == rules), None)
+        if found is not None:
+            number: int = found[0]
+            return number
+        places = ",".join("?" * len(rules))
+        query = f"SELECT max(depth) FROM atomic_rules WHERE number IN ({places})"
+        number = self._new_rule(tables.execute(query, rules).fetchone()[0] + 1)
+        if len(rules) == 2:
+            tables.execute("INSERT INTO joins VALUES (?, ?, ?, ?)", (*rules, group, number))
+        else:
+            rows = [(rule, group, place, number) for place, rule in enumerate(rules)]
+            tables.executemany("INSERT INTO inputs VALUES (?, ?, ?, ?)", rows)
+        tables.executemany(
+            "INSERT INTO deps VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET fan = fan + 1",
+            [(rule, group, place) for place, rule in enumerate(rules)],
+        )
+        self._use(rules)
+        if self._has_data():
+            self._evaluate_join(number, group, rules)
+        return number
+
+    def _has_data(self) -> bool:
+        return self._tables.execute("SELECT 1 FROM subjects LIMIT 1").fetchone() is not None
+
+    def _inputs(self, target: int) -> tuple[int, ...]:
+        query = "SELECT rule FROM inputs WHERE target = ? ORDER BY position"
+        return tuple(rule for (rule,) in self._tables.execute(query, (target,)))
+
+    def _release(self, rule: int, known: Mapping[int, Trigger]) -> None:
+        """One thing less needs an atomic rule; without any it goes, and what it needed."""
+        tables = self._tables
+        tables.execute("UPDATE atomic_rules SET uses = uses - 1 WHERE number = ?", (rule,))
+        query = "SELECT 1 FROM atomic_rules WHERE number = ? AND uses > 0"
+        if tables.execute(query, (rule,)).fetchone() is not None:
+            return
+        tables.execute("DELETE FROM atomic_rules WHERE number = ?", (rule,))
+        tables.execute("DELETE FROM matches WHERE rule = ?", (rule,))
+        trigger = known.get(rule)
+        if trigger is not None:
+            self._remove_trigger(rule, trigger)
+            return
+        found = tables.execute("SELECT l, r, grp FROM joins WHERE target = ?", (rule,)).fetchone()
+        if found is not None:
+            *inputs, group = found
+            tables.execute("DELETE FROM joins WHERE target = ?", (rule,))
+        else:
+            query = "SELECT rule, grp FROM inputs WHERE target = ? ORDER BY position"
+            rows = tables.execute(query, (rule,)).fetchall()
+            inputs, group = [row[0] for row in rows], rows[0][1]
+            tables.execute("DELETE FROM inputs WHERE target = ?", (rule,))
+        for side, each in enumerate(inputs):
+            place = (each, group, side)
+            where = "WHERE rule = ? AND grp = ? AND side = ?"
+            tables.execute(f"UPDATE deps SET fan = fan - 1 {where}", place)
+            tables.execute(f"DELETE FROM deps {where} AND fan = 0", place)
+            self._release(each, known)
+
+    def _remove_trigger(self, rule: int, trigger: Trigger) -> None:
+        of_class, constant = self._name(trigger.class_name), trigger.constant
+        tables = self._tables
+        if constant is None:
+            query = "DELETE FROM f_class WHERE class = ? AND rule = ?"
+            tables.execute(query, (of_class, rule))
+            return
+        prop = self._name(trigger.property)
+        value: object = constant.value
+        if constant.kind == "iri":
+            value = self.statements.resources((str(value),))[str(value)]
+        is_piece = trigger.operator == "contains"
+        table = "f_contains" if is_piece else TABLE_OF[trigger.operator, constant.kind]
+        tables.execute(
+            f"DELETE FROM {table} WHERE class = ? AND prop = ? AND value = ? AND rule = ?",
+            (of_class, prop, value, rule),
+        )
+        where = "WHERE class = ? AND prop = ?"
+        tables.execute(
+            f"UPDATE asked SET uses = uses - 1, pieces = pieces - {int(is_piece)} {where}",
+            (of_class, prop),
+        )
+        tables.execute(f"DELETE FROM asked {where} AND uses = 0", (of_class, prop))
+
+    # --- a new rule on what is stored -----------------------------------------------------
+
+    def _evaluate_trigger(
+        self, rule: int, trigger: Trigger, key: Sequence[object], table: str
+    ) -> None:
+        insert = "INSERT OR IGNORE INTO matches SELECT"
+        of_class, *rest = key
+        if trigger.constant is None:
+            query = f"{insert} res, ? FROM types WHERE class = ?"
+            self._tables.execute(query, (rule, of_class))
+        elif not trigger.property:
+            query = (
+                f"{insert} t.res, ? FROM types t WHERE t.class = ? AND t.res {trigger.operator} ?"
+            )
+            self._tables.execute(query, (rule, of_class, rest[1]))
+        else:
+            is_piece = table == "f_contains"
+            test = "fd.ref = 0 AND instr(fd.value, ?) > 0"
+            if not is_piece:
+                test = TEST_OF[table].replace("f.value", "?")
+            self._tables.execute(
+                f"{insert} fd.res, ? FROM statements fd CROSS JOIN types t ON t.res = fd.res"
+                f" AND t.class = ? WHERE fd.prop = ? AND {test}",
+                (rule, of_class, *rest[:2]),
+            )
+
+    def _evaluate_join(self, target: int, group: int, rules: Sequence[int]) -> None:
+        query = "SELECT count(*) FROM (SELECT 1 FROM matches WHERE rule = ? LIMIT 10000)"
+        counts = [self._tables.execute(query, (each,)).fetchone()[0] for each in rules]
+        if all(counts):
+            start = counts.index(min(counts))
+            self._tables.execute(self._sql[group].late(start), (rules[start], target))
+
+    # --- documents ------------------------------------------------------------------------
+
+    def write(self, documents: Mapping[str, Sequence[Statement]]) -> Effects:
+        """Documents are as said, whatever they were before; one without statements is removed."""
+        tables = self._tables
+        for table in ("changed", "fd", "fp", "ro", "nx", "result", "cand", "fresh"):
+            tables.execute(f"DELETE FROM {table}")
+        changes = self.statements.replace(documents)
+        rows = [(each,) for each in changes.resources]
+        tables.executemany("INSERT INTO changed VALUES (?)", rows)
+        self._question()
+        changes.write(tables)
+        self._put_back()
+        self._bring()
+        return self._effects()
+
+    # --- the three passes -----------------------------------------------------------------
+
+    def _question(self) -> None:
+        """First pass: all that the former versions had a part in, at every depth, is taken out."""
+        tables = self._tables
+        query = (
+            "INSERT INTO ro SELECT m.res, m.rule FROM changed c CROSS JOIN matches m"
+            " ON m.res = c.res"
+        )
+        if tables.execute(query).rowcount > 0:
+            self._go_on(is_new=False)
+            tables.execute(
+                "INSERT INTO cand SELECT a.depth, q.res, q.rule FROM result q"
+                " CROSS JOIN atomic_rules a ON a.number = q.rule"
+            )
+            tables.execute("DELETE FROM matches WHERE (res, rule) IN (SELECT res, rule FROM cand)")
+            tables.execute("DELETE FROM result")
+            tables.execute("DELETE FROM ro")
+
+    def _put_back(self) -> None:
+        """Second pass: triggers of the new versions, and the joins in question that still hold."""
+        tables = self._tables
+        self._triggers()
+        tables.execute(
+            "INSERT INTO fresh SELECT ro.res, ro.rule FROM ro WHERE NOT EXISTS"
+            " (SELECT 1 FROM matches m WHERE m.res = ro.res AND m.rule = ro.rule)"
+        )
+        tables.execute("INSERT OR IGNORE INTO matches SELECT res, rule FROM ro")
+        query = "SELECT DISTINCT depth, rule FROM cand WHERE depth > 0"
+        in_question: dict[tuple[int, int], None] = {}
+        for depth, rule in sorted(tables.execute(query).fetchall()):
+            in_question[depth, self._group_of(rule)] = None
+        for depth, group in in_question:
+            tables.execute(self._sql[group].kept(), (depth,))
+
+    def _group_of(self, rule: int) -> int:
+        query = (
+            "SELECT grp FROM joins WHERE target = ?1 UNION SELECT grp FROM inputs WHERE target = ?1"
+        )
+        (group,) = self._tables.execute(query, (rule,)).fetchone()
+        return int(group)
+
+    def _bring(self) -> None:
+        """Third pass: all that the new versions have a part in."""
+        self._tables.execute(
+            "INSERT OR IGNORE INTO ro SELECT m.res, m.rule FROM changed c CROSS JOIN matches m"
+            " ON m.res = c.res"
+        )
+        self._go_on(is_new=True)
+
+    def _go_on(self, *, is_new: bool) -> None:
+        """From ``ro`` through the joins, until nothing is new of it.
+
+        ``is_new``: what is found is stored, and goes on if it was not there or is of a resource
+        that has changed; a match that was there, of one that has not, brings nothing.
+        """
+        tables = self._tables
+        todo = (
+            "SELECT DISTINCT d.grp, d.side, d.fan <= ? FROM (SELECT DISTINCT rule FROM ro) q"
+            " CROSS JOIN deps d ON d.rule = q.rule"
+        )
+        while True:
+            groups = tables.execute(todo, (FEW,)).fetchall() if self._sql else []
+            if groups or not is_new:
+                tables.execute("INSERT OR IGNORE INTO result SELECT res, rule FROM ro")
+            if not groups:
+                return
+            tables.execute("DELETE FROM nx")
+            for group, side, is_few in groups:
+                tables.execute(self._sql[group].new(side, is_few=bool(is_few)))
+            tables.execute("DELETE FROM ro")
+            unseen = "NOT EXISTS (SELECT 1 FROM result q WHERE q.res = nx.res AND q.rule = nx.rule)"
+            insert = "SELECT nx.res, nx.rule FROM nx WHERE"
+            if is_new:
+                stored = "(SELECT 1 FROM matches m WHERE m.res = nx.res AND m.rule = nx.rule)"
+                tables.execute(f"INSERT INTO ro {insert} NOT EXISTS {stored}")
+                tables.execute("INSERT OR IGNORE INTO fresh SELECT res, rule FROM ro")
+                tables.execute(
+                    f"INSERT OR IGNORE INTO ro {insert} {unseen} AND EXISTS"
+                    " (SELECT 1 FROM changed c WHERE c.res = nx.res)"
+                )
+                tables.execute("INSERT OR IGNORE INTO matches SELECT res, rule FROM nx")
+            else:
+                tables.execute(f"INSERT INTO ro {insert} {unseen}")
+
+    def _triggers(self) -> None:
+        """The triggers that what has changed affects, into ``ro``."""
+        tables = self._tables
+        tables.execute(
+            "INSERT INTO fd SELECT s.res, a.class, s.prop, s.ref, s.value, s.num, s.sec, a.pieces"
+            " FROM changed c CROSS JOIN types t ON t.res = c.res"
+            " CROSS JOIN asked a ON a.class = t.class"
+            " CROSS JOIN statements s ON s.res = c.res AND s.prop = a.prop"
+        )
+        tables.execute(
+            "INSERT INTO fd SELECT c.res, a.class, a.prop, c.res, '', NULL, NULL, 0"
+            " FROM changed c CROSS JOIN types t ON t.res = c.res"
+            f" CROSS JOIN asked a ON a.class = t.class AND a.prop = {RESOURCE_ITSELF}"
+        )
+        insert = "INSERT OR IGNORE INTO ro SELECT"
+        tables.execute(
+            f"{insert} t.res, f.rule FROM changed c CROSS JOIN types t ON t.res = c.res"
+            " CROSS JOIN f_class f ON f.class = t.class"
+        )
+        for table in self._in_use:
+            tables.execute(
+                f"{insert} fd.res, f.rule FROM fd CROSS JOIN {table} f"
+                f" ON f.class = fd.class AND f.prop = fd.prop AND {TEST_OF[table]}"
+            )
+        query = "SELECT res, class, prop, value FROM fd WHERE pieces > 0 AND ref = 0"
+        searched = tables.execute(query).fetchall()
+        if searched:
+            tables.executemany(
+                "INSERT INTO fp VALUES (?, ?, ?, ?, ?)",
+                (
+                    (res, of_class, prop, piece, value)
+                    for res, of_class, prop, value in searched
+                    for piece in _pieces_of_value(value)
+                ),
+            )
+            tables.execute(
+                f"{insert} fp.res, f.rule FROM fp CROSS JOIN f_contains f ON f.class = fp.class"
+                " AND f.prop = fp.prop AND f.piece = fp.piece AND instr(fp.value, f.value) > 0"
+            )
+
+    # --- effects --------------------------------------------------------------------------
+
+    def _effects(self) -> Effects:
+        tables = self._tables
+        pairs = (
+            "SELECT DISTINCT e.repository, {0}.res FROM {0} CROSS JOIN ends e ON e.rule = {0}.rule"
+        )
+        before = set(tables.execute(pairs.format("cand")).fetchall())
+        after = set(tables.execute(pairs.format("fresh")).fetchall())
+        came, left = set(), set()
+        for pair in after - before:
+            if not self._held_all_along(*pair):
+                came.add(pair)
+        for pair in before - after:
+            if not self._holds(*pair):
+                left.add(pair)
+        return Effects(came, left, self._changed() - came)
+
+    def _held_all_along(self, repository: int, resource: int) -> bool:
+        """Whether something matches that was neither in question nor is new."""
+        query = (
+            "SELECT 1 FROM matches m CROSS JOIN ends e ON e.rule = m.rule AND e.repository = ?"
+            " WHERE m.res = ? AND NOT EXISTS (SELECT 1 FROM changed c WHERE c.res = m.res)"
+            " AND NOT EXISTS (SELECT 1 FROM fresh f WHERE f.res = m.res AND f.rule = m.rule)"
+            " LIMIT 1"
+        )
+        return self._tables.execute(query, (repository, resource)).fetchone() is not None
+
+    def _changed(self) -> set[Pair]:
+        """Who holds something that has changed, or what strongly refers to it."""
+        up = "SELECT res FROM changed"
+        if self.statements.strong:
+            strong = ",".join(map(str, self.statements.strong))
+            up += (
+                " UNION SELECT s.res FROM up CROSS JOIN statements s"
+                f" ON s.prop IN ({strong}) AND s.ref = up.res AND s.ref != 0"
+            )
+        query = (
+            f"WITH RECURSIVE up(res) AS ({up})"
+            " SELECT DISTINCT e.repository, m.res FROM up CROSS JOIN matches m ON m.res = up.res"
+            " CROSS JOIN ends e ON e.rule = m.rule"
+            " WHERE NOT EXISTS (SELECT 1 FROM changed c WHERE c.res = up.res)"
+            " OR EXISTS (SELECT 1 FROM cand c WHERE c.res = up.res)"  # else all of it came
+        )
+        return set(self._tables.execute(query).fetchall())
+
+
+def _pieces(text: str) -> set[str]:
+    return {text[at : at + PIECE] for at in range(len(text) - PIECE + 1)}
+
+
+def _pieces_of_value(value: str) -> Iterator[str]:
+    """All pieces under which a pattern may be filed that the value contains."""
+    yield ""
+    for length in range(1, PIECE + 1):
+        yield from {value[at : at + length] for at in range(len(value) - length + 1)}
+
+
+def _commonness(piece: str) -> tuple[float, str]:
+    """Letters that texts are full of last: how a piece is chosen does not depend on what other
+    rules there are, so that it is found again."""
+    return sum(_FREQUENT.get(letter, 0) for letter in piece.lower()), piece
+
+
+_FREQUENT = {letter: 30 - at for at, letter in enumerate("etaoinsrhldcumfpgwybvkxjqz./-:0123")}

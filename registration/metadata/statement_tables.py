@@ -1,0 +1,307 @@
+"""StatementTables: what documents say of resources, as rows (MDV, section 3.2).
+
+The filter of a provider and the cache of a repository have them.  A resource is the union of what
+all documents say of it; a document that goes takes its own statements along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+from formats.graph.literal_forms import derived_value, is_seconds, value_kind
+from formats.graph.rdf_schema import RdfSchema
+from formats.graph.vocabulary import RDF, RDF_TYPE
+from registration.metadata.documents import Statement
+from registration.metadata.filter_tables import RESOURCE_ITSELF, Tables
+from registration.metadata.rules import RESOURCE
+
+_AT_ONCE = 500  # values in one statement
+_key_of = itemgetter(slice(6))
+_LANGUAGE_STRING = RDF + "langString"
+
+
+class Row(NamedTuple):
+    """A statement as the tables have it; ``ref`` 0: a literal, of which ``kind`` is the datatype,
+    or the language with @ before it."""
+
+    prop: int
+    ref: int
+    kind: int
+    value: str
+
+
+Rows: TypeAlias = dict[int, dict[Row | int, int]]
+"""By resource: its statements and its classes, each with 1 if it is said, 0 if it follows."""
+
+
+class StatementTables:
+    """``tables`` have been created, and hold what was written before."""
+
+    def __init__(self, tables: Tables, schema: RdfSchema) -> None:
+        self._tables = tables
+        self._schema = schema
+        self._names: dict[str, int] = {}
+        self._by_number: dict[int, str] = {}
+        for number, name in tables.execute("SELECT number, name FROM names"):
+            self._names[name], self._by_number[number] = number, name
+        (last,) = tables.execute("SELECT max(number) FROM resources").fetchone()
+        self._last_resource: int = last or 0
+        self.strong = [
+            self.name(each.name) for each in schema.properties.values() if each.is_strong
+        ]
+
+    def name(self, name: str) -> int:
+        """The number of a property, class, datatype or language."""
+        if not name:
+            return RESOURCE_ITSELF
+        number = self._names.get(name)
+        if number is None:
+            number = self._names[name] = len(self._names) + 1
+            self._by_number[number] = name
+            self._tables.execute("INSERT INTO names VALUES (?, ?)", (number, name))
+        return number
+
+    def text(self, number: int) -> str:
+        """The property, class, datatype or language of a number."""
+        return self._by_number[number]
+
+    def resources(self, uris: Iterable[str]) -> dict[str, int]:
+        """The numbers of resources; new ones get one."""
+        wanted = list(dict.fromkeys(uris))
+        found = self.known(wanted)
+        new = [uri for uri in wanted if uri not in found]
+        found.update((uri, number) for number, uri in enumerate(new, self._last_resource + 1))
+        self._last_resource += len(new)
+        self._tables.executemany(
+            "INSERT INTO resources VALUES (?, ?)", [(found[uri], uri) for uri in new]
+        )
+        return found
+
+    def known(self, uris: Sequence[str]) -> dict[str, int]:
+        """The numbers of those resources that have one."""
+        found: dict[str, int] = {}
+        for some, places in _portions(uris):
+            query = f"SELECT uri, number FROM resources WHERE uri IN ({places})"
+            found.update(self._tables.execute(query, some).fetchall())
+        return found
+
+    def uris(self, numbers: Iterable[int]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for some, places in _portions(list(numbers)):
+            query = f"SELECT number, uri FROM resources WHERE number IN ({places})"
+            found.update(self._tables.execute(query, some).fetchall())
+        return found
+
+    # --- documents ------------------------------------------------------------------------
+
+    def of_document(self, doc: int) -> Rows:
+        """The rows of a document."""
+        found: Rows = {}
+        query = (
+            "SELECT s.res, s.prop, s.ref, s.kind, s.value, s.own FROM subjects d"
+            " CROSS JOIN statements s ON s.res = d.res AND s.doc = d.doc WHERE d.doc = ?"
+        )
+        for resource, prop, ref, kind, value, own in self._tables.execute(query, (doc,)):
+            found.setdefault(resource, {})[Row(prop, ref, kind, value)] = own
+        query = (
+            "SELECT t.res, t.class, t.own FROM subjects d"
+            " CROSS JOIN types t ON t.res = d.res AND t.doc = d.doc WHERE d.doc = ?"
+        )
+        for resource, of_class, own in self._tables.execute(query, (doc,)):
+            found.setdefault(resource, {})[of_class] = own
+        return found
+
+    def of_resources(self, doc: int, resources: Sequence[int]) -> Rows:
+        """The rows of a document about some resources."""
+        found: Rows = {}
+        for some, places in _portions(resources):
+            where = f"WHERE res IN ({places}) AND doc = {doc}"
+            query = f"SELECT res, prop, ref, kind, value, own FROM statements {where}"
+            for resource, prop, ref, kind, value, own in self._tables.execute(query, some):
+                found.setdefault(resource, {})[Row(prop, ref, kind, value)] = own
+            query = f"SELECT res, class, own FROM types {where}"
+            for resource, of_class, own in self._tables.execute(query, some):
+                found.setdefault(resource, {})[of_class] = own
+        return found
+
+    def rows(self, statements: Iterable[Statement], numbers: Mapping[str, int]) -> Rows:
+        """The rows of some statements; ``numbers``: of all resources in them."""
+        rows: Rows = {}
+        classes, above = self._schema.classes, self._schema.properties_above
+        name = self.name
+        for subject, prop, value, datatype, language in statements:
+            resource = numbers[subject]
+            of_subject = rows.get(resource)
+            if of_subject is None:
+                of_subject = rows[resource] = {name(RESOURCE): 0}
+            if prop == RDF_TYPE and not datatype:
+                of_subject[name(value)] = 1
+                for each in classes.get(value, ()):
+                    of_subject.setdefault(name(each), 0)
+                continue
+            if datatype:
+                key = (0, name(f"@{language}" if language else datatype), value)
+            else:
+                key = (numbers[value], 0, "")
+            of_subject[Row(name(prop), *key)] = 1
+            for each in above.get(prop, ()):
+                of_subject.setdefault(Row(name(each), *key), 0)
+        return rows
+
+    def numbers(self, uris: Iterable[str], *said: Iterable[Statement]) -> dict[str, int]:
+        """The numbers of resources and of all in some statements; new ones get one."""
+        wanted = set(uris)
+        for statements in said:
+            for each in statements:
+                wanted.add(each.subject)
+                if not each.datatype and each.property != RDF_TYPE:
+                    wanted.add(each.value)
+        return self.resources(wanted)
+
+    def replace(self, documents: Mapping[str, Sequence[Statement]]) -> Changes:
+        """What has to be written for documents to be as given; nothing is yet."""
+        numbers = self.numbers(documents, *documents.values())
+        changes = Changes(self)
+        for uri, statements in documents.items():
+            doc = numbers[uri]
+            changes.add(doc, self.of_document(doc), self.rows(statements, numbers))
+        return changes
+
+    # --- resources ------------------------------------------------------------------------
+
+    def reached(self, resources: Collection[int], *, up: bool = False) -> set[int]:
+        """Resources with all that they strongly refer to, and so on; ``up``: with all that refer
+        to them."""
+        found = set(resources)
+        if not self.strong:
+            return found
+        strong = f"prop IN ({','.join(map(str, self.strong))}) AND ref != 0"
+        select = (
+            "SELECT res FROM statements WHERE ref" if up else "SELECT ref FROM statements WHERE res"
+        )
+        new = list(found)
+        while new:
+            on: set[int] = set()
+            for some, places in _portions(new):
+                query = f"{select} IN ({places}) AND {strong}"
+                on.update(number for (number,) in self._tables.execute(query, some))
+            new = list(on - found)
+            found |= on
+        return found
+
+    def statements(
+        self, resources: Collection[int], doc: int | None = None
+    ) -> dict[int, list[Statement]]:
+        """All that is said of resources, or one document says, each statement once, in order."""
+        of = "" if doc is None else f" AND doc = {doc}"
+        said: dict[int, dict[Statement, None]] = {number: {} for number in resources}
+        uris = self.uris(resources)
+        rows: list[tuple[int, int, int, int, str]] = []
+        for some, places in _portions(list(resources)):
+            query = (
+                f"SELECT res, prop, ref, kind, value FROM statements WHERE res IN ({places})"
+                f" AND own = 1{of}"
+            )
+            rows += self._tables.execute(query, some)
+            query = f"SELECT res, class FROM types WHERE res IN ({places}) AND own = 1{of}"
+            for resource, of_class in self._tables.execute(query, some):
+                each = Statement(uris[resource], RDF_TYPE, self._by_number[of_class], "", "")
+                said[resource][each] = None
+        objects = self.uris({row[2] for row in rows if row[2]})
+        for resource, prop, ref, kind, value in rows:
+            datatype = self._by_number[kind] if kind else ""
+            language = ""
+            if datatype.startswith("@"):
+                datatype, language = _LANGUAGE_STRING, datatype[1:]
+            about = (uris[resource], self._by_number[prop], objects[ref] if ref else value)
+            said[resource][Statement(*about, datatype, language)] = None
+        return {number: sorted(found) for number, found in said.items()}
+
+    def values(self, resources: Sequence[int], prop: str) -> Iterator[tuple[int, str]]:
+        """The values of a property as texts; a reference as its URI."""
+        for some, places in _portions(resources):
+            query = (
+                "SELECT DISTINCT s.res, ifnull(r.uri, s.value) FROM statements s"
+                f" LEFT JOIN resources r ON r.number = s.ref WHERE s.res IN ({places})"
+                f" AND s.prop = {self.name(prop)} ORDER BY 1, 2"
+            )
+            yield from self._tables.execute(query, some)
+
+    def derived(self, row: Row) -> tuple[float | None, float | None]:
+        """The number and the seconds of a literal."""
+        if row.ref:
+            return None, None
+        return _derived(self._by_number[row.kind], row.value)
+
+
+class Changes:
+    """Rows that go and rows that come, of several documents; ``resources``: those concerned."""
+
+    def __init__(self, tables: StatementTables) -> None:
+        self._of = tables
+        self.resources: set[int] = set()
+        self._gone: list[tuple[object, ...]] = []
+        self._gone_types: list[tuple[int, int, int]] = []
+        self._new: list[tuple[Any, ...]] = []
+        self._new_types: list[tuple[int, int, int, int]] = []
+        self._subjects: list[tuple[int, int]] = []
+        self._gone_subjects: list[tuple[int, int]] = []
+
+    def add(self, doc: int, had: Rows, now: Rows) -> None:
+        """A document that said one thing is to say another."""
+        for resource in had.keys() | now.keys():
+            before, after = had.get(resource, {}), now.get(resource, {})
+            if before == after:
+                continue
+            self.resources.add(resource)
+            if not before:
+                self._subjects.append((doc, resource))
+            elif not after:
+                self._gone_subjects.append((doc, resource))
+            for row in before.keys() - after.keys():
+                if isinstance(row, Row):
+                    self._gone.append((resource, *row, doc))
+                else:
+                    self._gone_types.append((resource, row, doc))
+            for row, own in after.items():
+                if before.get(row) == own:
+                    continue
+                if isinstance(row, Row):
+                    self._new.append((resource, *row, doc, own, *self._of.derived(row)))
+                else:
+                    self._new_types.append((resource, row, doc, own))
+
+    def write(self, tables: Tables) -> None:
+        many = tables.executemany
+        many(
+            "DELETE FROM statements WHERE res = ? AND prop = ? AND ref = ? AND kind = ?"
+            " AND value = ? AND doc = ?",
+            self._gone,
+        )
+        many("DELETE FROM types WHERE res = ? AND class = ? AND doc = ?", self._gone_types)
+        many("DELETE FROM subjects WHERE doc = ? AND res = ?", self._gone_subjects)
+        many("INSERT INTO subjects VALUES (?, ?)", self._subjects)
+        many("INSERT OR REPLACE INTO types VALUES (?, ?, ?, ?)", self._new_types)
+        many(
+            "INSERT OR REPLACE INTO statements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            sorted(self._new, key=_key_of),
+        )
+
+
+@lru_cache(maxsize=10_000)
+def _derived(datatype: str, lexical: str) -> tuple[float | None, float | None]:
+    kind = value_kind(datatype.encode())
+    value = derived_value(lexical.encode(), kind) if kind else b""
+    if not value:
+        return None, None
+    return (None, float(value)) if is_seconds(kind) else (float(value), None)
+
+
+def _portions(values: Sequence[object]) -> Iterator[tuple[Sequence[object], str]]:
+    """Values for one statement at a time, with as many places."""
+    for at in range(0, len(values), _AT_ONCE):
+        some = values[at : at + _AT_ONCE]
+        yield some, ",".join("?" * len(some))
