@@ -1,0 +1,166 @@
+"""The messages from a provider to the repositories (MDV, sections 2.2 and 3.4).
+
+::
+
+    <change xmlns="urn:onyx:metadata:1" provider="mdv" number="17" revision="12" time="1732.5">
+      <to repository="L1" after="12" last="true"/>       its message before this one
+      <schema type="text/turtle">...</schema>            first of all, and when it changes
+      <rule id="3" name="fast">search ...</rule>         without a text: the rule is gone
+      <match resource="http://e/doc.rdf#host"/>          matched: new, or changed
+      <drop resource="http://e/doc.rdf#old"/>            no longer matched
+      <about resource="http://e/doc.rdf#info"/>          given whole, as each that is matched is
+      <triples>...</triples>                             N-Triples: all that is said of both
+    </change>
+
+A message goes to all repositories for which the same resources have changed in the same way.  All
+messages of a revision are applied together: the last one for a repository says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from formats.element_stream import ElementStream
+from formats.errors import MessageRefused
+from formats.names import QualifiedName
+from formats.text import parse_text
+from formats.xml_writer import XmlWriter
+
+NAMESPACE = "urn:onyx:metadata:1"
+
+
+class To(NamedTuple):
+    """``after``: the number of the message before it for this repository, 0 for none; ``is_last``:
+    the revision has no more for it."""
+
+    after: int
+    is_last: bool
+
+
+class RuleSaid(NamedTuple):
+    """``text`` "": it is gone."""
+
+    id: str
+    name: str
+    text: str
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """``number`` counts the provider's messages, ``revision`` what it has been told;
+    ``time``: seconds since 1970.  ``schema``: (media type, text), "" for none; ``about``: the
+    resources of which ``triples`` say all, those that are matched among them."""
+
+    provider: str
+    number: int
+    revision: int
+    time: float
+    to: Mapping[str, To]
+    schema: tuple[str, str] = ("", "")
+    rules: tuple[RuleSaid, ...] = ()
+    matched: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    triples: str = ""
+
+    def to_bytes(self) -> bytes:
+        out = XmlWriter()
+        said = {
+            "provider": self.provider,
+            "number": str(self.number),
+            "revision": str(self.revision),
+            "time": repr(self.time),
+        }
+        out.start_element(_NAMES["change"], _attributes(said), [("", NAMESPACE)])
+        for repository, (after, is_last) in self.to.items():
+            last = {"last": "true"} if is_last else {}
+            _write(out, "to", {"repository": repository, "after": str(after), **last})
+        media_type, text = self.schema
+        if media_type:
+            _write(out, "schema", {"type": media_type}, text)
+        for rule in self.rules:
+            name = {"name": rule.name} if rule.name else {}
+            _write(out, "rule", {"id": rule.id, **name}, rule.text)
+        for word, resources in (("match", self.matched), ("drop", self.dropped)):
+            for resource in resources:
+                _write(out, word, {"resource": resource})
+        matched = set(self.matched)
+        for resource in self.about:
+            if resource not in matched:
+                _write(out, "about", {"resource": resource})
+        if self.triples:
+            _write(out, "triples", {}, self.triples)
+        out.end_element()
+        return out.getvalue()
+
+
+_WORDS = ("change", "to", "schema", "rule", "match", "drop", "about", "triples")
+_NAMES = {word: QualifiedName("", NAMESPACE, word) for word in _WORDS}
+
+
+def _attributes(said: Mapping[str, str]) -> list[tuple[QualifiedName, str]]:
+    return [(QualifiedName("", "", name), value) for name, value in said.items()]
+
+
+def _write(out: XmlWriter, word: str, said: Mapping[str, str], text: str = "") -> None:
+    out.start_element(_NAMES[word], _attributes(said))
+    if text:
+        out.text(text)
+    out.end_element()
+
+
+def read_change(data: bytes) -> Change:
+    """MessageRefused ``not-a-change``: no message of a metadata provider."""
+    stream = parse_text(data)
+    try:
+        return _change(stream)
+    except (KeyError, ValueError) as error:
+        raise MessageRefused(
+            "not-a-change", f"no message of a metadata provider: {type(error).__name__} {error}"
+        ) from None
+
+
+def _change(stream: ElementStream) -> Change:
+    if stream.name_of(0)[1:] != (NAMESPACE, "change"):
+        raise ValueError("the root element is another")
+    said = _values(stream, 0)
+    to: dict[str, To] = {}
+    schema = ("", "")
+    rules: list[RuleSaid] = []
+    named: dict[str, list[str]] = {"match": [], "drop": [], "about": []}
+    triples = ""
+    for child in stream.children_of(0):
+        word = stream.name_of(child).local
+        values = _values(stream, child)
+        if word == "to":
+            to[values["repository"]] = To(int(values["after"]), values.get("last") == "true")
+        elif word == "schema":
+            schema = values["type"], stream.string_value(child)
+        elif word == "rule":
+            rules.append(RuleSaid(values["id"], values.get("name", ""), stream.string_value(child)))
+        elif word in named:
+            named[word].append(values["resource"])
+        elif word == "triples":
+            triples = stream.string_value(child)
+    return Change(
+        provider=said["provider"],
+        number=int(said["number"]),
+        revision=int(said["revision"]),
+        time=float(said["time"]),
+        to=to,
+        schema=schema,
+        rules=tuple(rules),
+        matched=tuple(named["match"]),
+        dropped=tuple(named["drop"]),
+        about=(*named["match"], *named["about"]),
+        triples=triples,
+    )
+
+
+def _values(stream: ElementStream, element: int) -> dict[str, str]:
+    return {
+        stream.names[stream.attribute_name[each]].local: stream.attribute_value(each)
+        for each in stream.attributes_of(element)
+    }

@@ -1,0 +1,154 @@
+"""Whether a repository has all that a query can ask for (MDV, section 2.2).
+
+A repository holds what its rules match, with all that this strongly refers to.  So an answer is
+complete when each variable of the query is implied by a rule (the rule's conjunction can be laid
+over the query's, its registered variable on this one, so that each of its conditions follows from
+one of the query's) or is reached over a strong reference from a variable that is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from formats.graph.rdf_schema import RdfSchema
+from registration.metadata.atomic_rules import turned
+from registration.metadata.rules import Condition, Conjunction, Constant, Join
+
+
+def missing(query: Conjunction, rules: Iterable[Conjunction], schema: RdfSchema) -> list[str]:
+    """The variables of a query of which nobody knows that all of them are held; none: its answer
+    is complete."""
+    held = {
+        variable
+        for rule in rules
+        for variable in query.classes
+        if implies(query, variable, rule, schema)
+    }
+    while True:
+        more = {
+            target
+            for join in query.joins
+            for source, prop, target in _references(join)
+            if source in held and target not in held and _is_strong(prop, schema)
+        }
+        if not more:
+            return [variable for variable in query.classes if variable not in held]
+        held |= more
+
+
+def _references(join: Join[str]) -> Iterator[tuple[str, str, str]]:
+    if join.operator == "=":
+        if join.left_property and not join.right_property:
+            yield join.left, join.left_property, join.right
+        if join.right_property and not join.left_property:
+            yield join.right, join.right_property, join.left
+        if not join.left_property and not join.right_property:
+            yield join.left, "", join.right
+            yield join.right, "", join.left
+
+
+def _is_strong(prop: str, schema: RdfSchema) -> bool:
+    """Whether a property, or one above it, is a strong reference; "" is the resource itself."""
+    names = (prop, *schema.properties_above.get(prop, ()))
+    return not prop or any(
+        name in schema.properties and schema.properties[name].is_strong for name in names
+    )
+
+
+def implies(query: Conjunction, variable: str, rule: Conjunction, schema: RdfSchema) -> bool:
+    """Whether all that a query's variable can be is registered by a rule."""
+    return any(_laid(query, rule, schema, {rule.register: variable}, list(rule.classes)))
+
+
+def _laid(
+    query: Conjunction,
+    rule: Conjunction,
+    schema: RdfSchema,
+    at: Mapping[str, str],
+    left: list[str],
+) -> Iterator[bool]:
+    """The ways to lay a rule's variables on the query's."""
+    for name, variable in at.items():
+        of_class, needed = query.classes[variable], rule.classes[name]
+        if needed not in (of_class, *schema.classes.get(of_class, ())):
+            return
+    for condition in rule.conditions:
+        if condition.variable in at:
+            wanted = condition._replace(variable=at[condition.variable])
+            if not any(_follows(each, wanted, schema) for each in query.conditions):
+                return
+    for join in rule.joins:
+        if join.left in at and join.right in at:
+            wanted_join = join._replace(left=at[join.left], right=at[join.right])
+            if not any(_is_join(each, wanted_join, schema) for each in query.joins):
+                return
+    rest = [name for name in left if name not in at]
+    if not rest:
+        yield True
+        return
+    for variable in query.classes:
+        yield from _laid(query, rule, schema, {**at, rest[0]: variable}, rest[1:])
+
+
+def _is_property(said: str, wanted: str, schema: RdfSchema) -> bool:
+    return wanted in (said, *schema.properties_above.get(said, ()))
+
+
+def _is_join(said: Join[str], wanted: Join[str], schema: RdfSchema) -> bool:
+    return any(
+        (each.left, each.operator, each.right, each.kind)
+        == (wanted.left, wanted.operator, wanted.right, wanted.kind)
+        and _is_property(each.left_property, wanted.left_property, schema)
+        and _is_property(each.right_property, wanted.right_property, schema)
+        for each in (said, turned(said))
+    )
+
+
+def _follows(said: Condition, wanted: Condition, schema: RdfSchema) -> bool:
+    """Whether one condition makes sure of another."""
+    if said.variable != wanted.variable:
+        return False
+    if not _is_property(said.property, wanted.property, schema):
+        return False
+    if said.constant.kind != wanted.constant.kind:
+        return False
+    if (said.operator, said.constant.value) == (wanted.operator, wanted.constant.value):
+        return True
+    return _value_follows(said.operator, said.constant, wanted.operator, wanted.constant)
+
+
+def _value_follows(said: str, value: Constant, wanted: str, other: Constant) -> bool:
+    one, two = value.value, other.value
+    if isinstance(one, str) or isinstance(two, str):
+        one, two = str(one), str(two)
+        if said == "=":
+            return {
+                "=": one == two,
+                "!=": one != two,
+                "contains": two in one,
+                "lacks": two not in one,
+            }.get(wanted, False)
+        return said == wanted == "contains" and two in one
+    if said == "=":
+        return {
+            "=": one == two,
+            "!=": one != two,
+            "<": one < two,
+            "<=": one <= two,
+            ">": one > two,
+            ">=": one >= two,
+        }[wanted]
+    if wanted in ("<", "<="):
+        return said in ("<", "<=") and (
+            one < two or (one == two and (said == "<" or wanted == "<="))
+        )
+    if wanted in (">", ">="):
+        return said in (">", ">=") and (
+            one > two or (one == two and (said == ">" or wanted == ">="))
+        )
+    if wanted == "!=":
+        if said in ("<", "<="):
+            return one < two or (one == two and said == "<")
+        if said in (">", ">="):
+            return one > two or (one == two and said == ">")
+    return False

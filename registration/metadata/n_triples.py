@@ -1,0 +1,56 @@
+"""Statements as N-Triples within XML, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyoxigraph
+
+from formats.errors import MessageRefused
+from formats.graph.oxigraph_faults import refusal_of
+from formats.graph.vocabulary import XSD
+from registration.metadata.documents import Statement
+
+_STRING = XSD + "string"
+# Characters that the syntax escapes, and those that XML cannot carry.
+_ESCAPED = {
+    **{code: f"\\u{code:04X}" for code in (*range(32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF)},
+    ord("\\"): "\\\\",
+    ord('"'): '\\"',
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+}
+
+
+def n_triples(statements: Iterable[Statement]) -> Iterator[str]:
+    """Statements as lines of N-Triples."""
+    for subject, prop, value, datatype, language in statements:
+        if not datatype:
+            shown = f"<{value}>"
+        else:
+            shown = f'"{value.translate(_ESCAPED)}"'
+            if language:
+                shown += f"@{language}"
+            elif datatype != _STRING:
+                shown += f"^^<{datatype}>"
+        yield f"<{subject}> <{prop}> {shown} .\n"
+
+
+def read_n_triples(text: str) -> list[Statement]:
+    """MessageRefused where it is none, or has a blank node."""
+    found = []
+    try:
+        for quad in pyoxigraph.parse(text.encode(), pyoxigraph.RdfFormat.N_TRIPLES):
+            value = quad.object
+            if isinstance(value, pyoxigraph.Literal):
+                said = (value.value, value.datatype.value, value.language or "")
+            elif isinstance(value, pyoxigraph.NamedNode):
+                said = (value.value, "", "")
+            else:
+                raise MessageRefused("blank-node", "a blank node without a name")
+            if not isinstance(quad.subject, pyoxigraph.NamedNode):
+                raise MessageRefused("blank-node", "a blank node without a name")
+            found.append(Statement(quad.subject.value, quad.predicate.value, *said))
+    except SyntaxError as error:
+        raise refusal_of(error) from None
+    return found

@@ -1,0 +1,741 @@
+"""Provider: the documents and rules of a metadata provider (MDP), and the messages for the
+repositories that follow it (MDV, sections 2.2 to 3.5).
+
+Rows of a store are the truth: schema, documents, rules, repositories, messages that have not been
+published.  The filter's tables are derived, and say which revision they reflect::
+
+    request -> BEGIN, the filter's passes, messages -> commit of rows -> COMMIT -> answer
+                       crash here: nothing was       crash here: the filter is a revision behind
+
+A filter that is behind catches up when it is opened, on what the last revisions touched; one that
+is further behind, ahead, or empty is made anew.  Matches are a function of documents and rules, so
+both come to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import zstandard
+
+from formats.errors import Fault, Refusal
+from formats.errors import about as _about
+from formats.graph.rdf_schema import RdfSchema, read_schema
+from formats.graph.syntaxes import GraphSyntax, by_media_type
+from overlay.link.durable import StoredMap, StoredValue
+from overlay.link.events import Delete, Put
+from overlay.link.row_log import RowLog, number_key, numbered_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Row, Table
+from registration.metadata.change_messages import Change, RuleSaid, To
+from registration.metadata.documents import Statement, read_document
+from registration.metadata.filter_tables import Tables, clear, create
+from registration.metadata.metadata_filter import Effects, MetadataFilter
+from registration.metadata.n_triples import n_triples
+from registration.metadata.rules import Rule, parse_rule
+from registration.metadata.schema_conformance import check_conformance, note_schema
+
+BATCH_MAX = 10_000  # documents
+NAME_LENGTH_MAX = 256
+CATCH_UP_MAX = 1_000  # revisions
+MESSAGE_LENGTH = 256 * 1024  # of triples; a resource with all that it refers to is not divided
+_CURRENT = "current"
+_LAST = number_key(10**16 - 1)
+
+
+class SchemaRow(Row, frozen=True):
+    data: bytes
+    media_type: str
+    is_open: bool
+    revision: int
+
+
+class DocumentRow(Row, frozen=True):
+    """``text`` is compressed."""
+
+    revision: int
+    media_type: str
+    text: bytes
+
+
+class RuleRow(Row, frozen=True):
+    """``names``: the rules of the same repository that its text names."""
+
+    number: int
+    name: str
+    text: str
+    names: tuple[str, ...] = ()
+
+
+class NameRow(Row, frozen=True):
+    """``users``: the rules whose texts have this name."""
+
+    rule: int
+    users: tuple[int, ...] = ()
+
+
+class RepositoryRow(Row, frozen=True):
+    """``last``: the number of the last message for it."""
+
+    number: int
+    last: int = 0
+
+
+class MessageRow(Row, frozen=True):
+    to: tuple[str, ...]
+    body: bytes
+
+
+class TouchedRow(Row, frozen=True):
+    """What a revision wrote.  ``is_all``: the filter cannot catch up on it."""
+
+    documents: tuple[str, ...] = ()
+    rules: tuple[tuple[str, int], ...] = ()
+    is_all: bool = False
+
+
+class CountsRow(Row, frozen=True):
+    """The last number of each that was given out."""
+
+    revision: int = 0
+    message: int = 0
+    rule: int = 0
+    repository: int = 0
+
+
+SCHEMA = Table("metadata-schema", SchemaRow)
+DOCUMENTS = Table("metadata-document", DocumentRow)
+RULES = Table("metadata-rule", RuleRow)
+NAMES = Table("metadata-name", NameRow)
+REPOSITORIES = Table("metadata-repository", RepositoryRow)
+MESSAGES = Table("metadata-message", MessageRow)
+TOUCHED = Table("metadata-touched", TouchedRow)
+COUNTS = Table("metadata-counts", CountsRow)
+IN_MEMORY = (SCHEMA, REPOSITORIES, COUNTS)
+
+
+class Rows(Protocol):
+    """A store of rows: overlay/link/row_store.py."""
+
+    def commit(self, changes: Iterable[Put | Delete]) -> None: ...
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]: ...
+
+    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]: ...
+
+
+class MetadataRefused(Refusal):
+    """A request that a provider does not take; nothing is changed."""
+
+    kind = "metadata-refused"
+
+
+class RepositoryEffects(NamedTuple):
+    """URIs of resources that a repository's rules match now, match no longer, and match still
+    though they or what they strongly refer to have changed; each in order."""
+
+    came: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """``revision``: the one from which on it holds; of a rehearsal the one that it would be."""
+
+    revision: int
+    effects: dict[str, RepositoryEffects]
+
+
+class RuleInfo(NamedTuple):
+    """``sparql``: a query that says the same."""
+
+    id: str
+    name: str
+    text: str
+    sparql: str
+    outcome: Outcome
+
+
+class Provider:
+    """One at a time has the rows and the tables.  All methods that change something are all or
+    nothing; with ``dry_run`` they are rolled back and tell what would be."""
+
+    def __init__(self, name: str, rows: Rows, tables: Tables, wall: Callable[[], float]) -> None:
+        """``wall``: the time in seconds since 1970."""
+        self.name = name
+        self._store = rows
+        self._tables = tables
+        self._wall = wall
+        self._load()
+        reflected = self._reflected()
+        if reflected != self.revision:
+            self._catch_up(reflected)
+
+    def _load(self) -> None:
+        """What is in memory, from the store; anew after what was not carried out."""
+        self._log = log = RowLog()
+        # Of the turn that is under way.
+        self._effects: dict[str, RepositoryEffects] = {}
+        self._new_rules: dict[str, RuleRow | None] = {}
+        self._new_names: dict[str, NameRow | None] = {}
+        self._schema_row: StoredValue[SchemaRow | None] = StoredValue(log, SCHEMA, None)
+        self._counts = StoredValue(log, COUNTS, CountsRow())
+        self._repositories = StoredMap(log, REPOSITORIES)
+        stored = StoredRows(self._store.load([table.space for table in IN_MEMORY]))
+        for state in log.stored:
+            state.restore(stored)
+        self._repository_of = {row.number: name for name, row in self._repositories.items()}
+        row = self._schema_row.now
+        self.schema = _NO_SCHEMA if row is None else _schema(row)
+        create(self._tables)
+        self._filter = MetadataFilter(self._tables, self.schema)
+        note_schema(self._filter.statements, self._tables, self.schema)
+
+    @property
+    def revision(self) -> int:
+        return self._counts.now.revision
+
+    # --- schema, documents ----------------------------------------------------------------
+
+    def put_schema(
+        self, data: bytes, media_type: str, *, is_open: bool = False, dry_run: bool = False
+    ) -> Outcome:
+        """Put a schema in force, which all documents and rules have to conform to."""
+        row = SchemaRow(data, media_type, is_open, self.revision + 1)
+        _schema(row)
+        with self._turn(dry_run):
+            before = self._snapshot()
+            self._schema_row.put(row)
+            self._touch(TouchedRow(is_all=True))
+            self.schema = _schema(row)
+            self._make_anew()
+            self._tell_snapshot(before)
+            return self._said()
+
+    def register(
+        self, documents: Mapping[str, bytes], media_type: str, *, dry_run: bool = False
+    ) -> Outcome:
+        """Register documents by their URIs, or update those that are registered already.
+
+        MessageRefused at one that cannot be read or does not conform to the schema;
+        MetadataRefused.
+        """
+        syntax = _syntax(media_type)
+        _check_batch(documents)
+        statements = {}
+        for uri, data in documents.items():
+            statements[uri] = read_document(uri, data, syntax, self.schema)
+        with self._turn(dry_run):
+            for uri, data in documents.items():
+                text = zstandard.compress(data)
+                DOCUMENTS.put(self._log, uri, DocumentRow(self.revision + 1, media_type, text))
+            self._touch(TouchedRow(documents=tuple(documents)))
+            self._write(statements)
+            return self._said()
+
+    def remove(self, uris: Collection[str], *, dry_run: bool = False) -> Outcome:
+        """Documents go with all that they alone say; MetadataRefused at one that is not there."""
+        _check_batch(uris)
+        for uri in uris:
+            if self.document(uri) is None:
+                raise _refused("no-such-document", f"there is no document {uri}")
+        with self._turn(dry_run):
+            for uri in uris:
+                DOCUMENTS.delete(self._log, uri)
+            self._touch(TouchedRow(documents=tuple(uris)))
+            self._write(dict.fromkeys(uris, ()))
+            return self._said()
+
+    def document(self, uri: str) -> tuple[str, bytes] | None:
+        """Media type and text of a registered document."""
+        for _, value in self._store.read(DOCUMENTS.space, uri, uri):
+            row = DOCUMENTS.read(uri, value)
+            return row.media_type, zstandard.decompress(row.text)
+        return None
+
+    def _write(self, documents: Mapping[str, Sequence[Statement]]) -> None:
+        effects = self._filter.write(documents)
+        check_conformance(self._filter.statements, self._tables, self.schema)
+        self._tell(effects)
+
+    # --- rules ----------------------------------------------------------------------------
+
+    def add_rule(
+        self, repository: str, text: str, name: str = "", *, dry_run: bool = False
+    ) -> RuleInfo:
+        """Add a rule to those of a repository; one of the same name is replaced, and those that
+        name it follow.  ProfileRefused; MetadataRefused."""
+        (info,) = self.add_rules(repository, ((text, name),), dry_run=dry_run)
+        return info
+
+    def add_rules(
+        self, repository: str, rules: Iterable[tuple[str, str]], *, dry_run: bool = False
+    ) -> list[RuleInfo]:
+        """The same of several, as texts with names (or ""), in one revision."""
+        if not repository or len(repository) > NAME_LENGTH_MAX:
+            raise _refused("bad-name", f"repository {repository!r}; expected 1 to 256 characters")
+        came: set[tuple[int, int]] = set()
+        left: set[tuple[int, int]] = set()
+        said: list[RuleSaid] = []
+        sparql: list[str] = []
+        touched: list[tuple[str, int]] = []
+        is_all = False
+        with self._turn(dry_run):
+            number = self._repository(repository)
+            for text, name in rules:
+                names = _Named(self, repository)
+                rule = parse_rule(text, self.schema, names, name)
+                if name and name in names.all_used:
+                    raise _refused("circle", f"rule {name!r} would name itself")
+                rows = self._with_users(repository, name)
+                is_all = is_all or bool(rows)
+                for each in rows:
+                    parsed = self._parsed(repository, each)
+                    left |= self._filter.remove(each.number, number, parsed.alternatives)
+                row = self._put_rule(repository, rows, RuleRow(0, name, text, tuple(names.used)))
+                for each in (row, *rows[1:]):
+                    parsed = rule if each is row else self._parsed(repository, each)
+                    came |= self._filter.add(each.number, number, parsed.alternatives)
+                touched.append((repository, row.number))
+                said.append(RuleSaid(f"r{row.number}", name, text))
+                sparql.append(rule.sparql)
+            self._touch(TouchedRow(rules=tuple(touched), is_all=is_all))
+            self._tell(Effects(came - left, left - came, set()), {repository: said})
+            outcome = self._said()
+        return [RuleInfo(*each, query, outcome) for each, query in zip(said, sparql, strict=True)]
+
+    def _put_rule(self, repository: str, former: Sequence[RuleRow], row: RuleRow) -> RuleRow:
+        """A new rule, or another for the first of the ``former``."""
+        if former:
+            row = msgspec.structs.replace(row, number=former[0].number)
+            self._name_users(repository, former[0], -1)
+        else:
+            counts = self._counts.now
+            row = msgspec.structs.replace(row, number=counts.rule + 1)
+            self._counts.put(msgspec.structs.replace(counts, rule=row.number))
+            if row.name:
+                self._new_names[_name_key(repository, row.name)] = NameRow(row.number)
+        self._new_rules[numbered_key(repository, row.number)] = row
+        self._name_users(repository, row, 1)
+        return row
+
+    def remove_rule(self, repository: str, rule: str, *, dry_run: bool = False) -> Outcome:
+        """A rule goes, by its id; MetadataRefused where there is none, or another names it."""
+        row = self._rule_of_id(repository, rule)
+        if row is None:
+            raise _refused("no-such-rule", f"repository {repository!r} has no rule {rule!r}")
+        users = self._with_users(repository, row.name)[1:]
+        if users:
+            raise _refused("rule-in-use", f"rule r{users[0].number} names rule {row.name!r}")
+        parsed = self._parsed(repository, row)
+        with self._turn(dry_run):
+            number = self._repositories[repository].number
+            self._new_rules[numbered_key(repository, row.number)] = None
+            self._name_users(repository, row, -1)
+            if row.name:
+                self._new_names[_name_key(repository, row.name)] = None
+            self._touch(TouchedRow(is_all=True))
+            left = self._filter.remove(row.number, number, parsed.alternatives)
+            said = RuleSaid(rule, row.name, "")
+            self._tell(Effects(set(), left, set()), {repository: [said]})
+            return self._said()
+
+    def rules(self, repository: str) -> list[RuleRow]:
+        """Of a repository, in the order in which they came."""
+        first, last = numbered_key(repository, 0), f"{repository}|{_LAST}"
+        found = self._store.read(RULES.space, first, last)
+        return [RULES.read(key, value) for key, value in found]
+
+    def matches(self, rule: str) -> list[str]:
+        """The URIs that a rule matches, in order; none of a rule that is not there."""
+        number = _number_of(rule)
+        found = self._filter.matches(number) if number else ()
+        return sorted(self._filter.statements.uris(found).values())
+
+    def repositories(self) -> dict[str, RepositoryRow]:
+        return dict(self._repositories)
+
+    def changes(self, repository: str, after: int = 0) -> list[bytes]:
+        """The messages for a repository with greater numbers, until they are published."""
+        found = self._store.read(MESSAGES.space, number_key(after + 1), _LAST)
+        rows = (MESSAGES.read(key, value) for key, value in found)
+        return [zstandard.decompress(row.body) for row in rows if repository in row.to]
+
+    def _repository(self, name: str) -> int:
+        row = self._repositories.get(name)
+        if row is None:
+            counts = self._counts.now
+            row = RepositoryRow(counts.repository + 1)
+            self._counts.put(msgspec.structs.replace(counts, repository=row.number))
+            self._repositories[name] = row
+            self._repository_of[row.number] = name
+        return row.number
+
+    def _rule_row(self, repository: str, number: int) -> RuleRow | None:
+        key = numbered_key(repository, number)
+        if key in self._new_rules:
+            return self._new_rules[key]
+        found = self._store.read(RULES.space, key, key)
+        return RULES.read(*found[0]) if found else None
+
+    def _rule_of_id(self, repository: str, rule: str) -> RuleRow | None:
+        number = _number_of(rule)
+        return self._rule_row(repository, number) if number else None
+
+    def _name_row(self, repository: str, name: str) -> NameRow | None:
+        key = _name_key(repository, name)
+        if key in self._new_names:
+            return self._new_names[key]
+        found = self._store.read(NAMES.space, key, key) if name else ()
+        return NAMES.read(*found[0]) if found else None
+
+    def _named(self, repository: str, name: str) -> RuleRow | None:
+        row = self._name_row(repository, name)
+        return None if row is None else self._rule_row(repository, row.rule)
+
+    def _with_users(self, repository: str, name: str) -> list[RuleRow]:
+        """The rule of a name, then those that name it, and so on; [] if there is none."""
+        found: dict[int, RuleRow] = {}
+        todo = [name]
+        while todo:
+            entry = self._name_row(repository, todo.pop())
+            for number in () if entry is None else (entry.rule, *entry.users):
+                row = self._rule_row(repository, number)
+                if row is not None and number not in found:
+                    found[number] = row
+                    todo.append(row.name)
+        return list(found.values())
+
+    def _name_users(self, repository: str, row: RuleRow, step: int) -> None:
+        """A rule begins (1) or ends (-1) to name others."""
+        for name in row.names:
+            entry = self._name_row(repository, name)
+            if entry is not None:
+                users = set(entry.users) - {row.number} | ({row.number} if step > 0 else set())
+                entry = msgspec.structs.replace(entry, users=tuple(sorted(users)))
+                self._new_names[_name_key(repository, name)] = entry
+
+    def _parsed(self, repository: str, row: RuleRow) -> Rule:
+        return parse_rule(row.text, self.schema, _Named(self, repository), row.name)
+
+    # --- messages -------------------------------------------------------------------------
+
+    def _tell(
+        self,
+        effects: Effects,
+        rules: Mapping[str, Sequence[RuleSaid]] | None = None,
+        schema_to: Collection[str] = (),
+    ) -> None:
+        """Write the messages of a revision, and note its effects for the answer."""
+        self._note(effects)
+        parts: list[tuple[frozenset[str], dict[str, object]]] = []
+        of = self._repository_of
+        to: dict[tuple[int, bool], list[str]] = {}  # by resource, and whether it is matched
+        for pairs, is_matched in ((effects.came | effects.changed, True), (effects.left, False)):
+            for repository, resource in pairs:
+                to.setdefault((resource, is_matched), []).append(of[repository])
+        groups: dict[frozenset[str], tuple[list[int], list[int]]] = {}
+        for (resource, is_matched), receivers in sorted(to.items()):
+            group = groups.setdefault(frozenset(receivers), ([], []))
+            group[0 if is_matched else 1].append(resource)
+        told = {name for names in groups for name in names} | (rules or {}).keys()
+        new = {name for name in told if not self._repositories[name].last} | {*schema_to}
+        row = self._schema_row.now
+        if new and row is not None:
+            media_type = f"{row.media_type}{'; open=true' if row.is_open else ''}"
+            parts.append((frozenset(new), {"schema": (media_type, row.data.decode())}))
+        for name, said in (rules or {}).items():
+            parts.append((frozenset((name,)), {"rules": tuple(said)}))
+        for group_of, (matched, dropped) in groups.items():
+            parts += [(group_of, part) for part in self._parts(matched, dropped)]
+        self._send(parts)
+
+    def _parts(self, matched: Sequence[int], dropped: Sequence[int]) -> Iterator[dict[str, object]]:
+        """What is said of resources, in messages that are not too long if they can be divided."""
+        tables = self._filter.statements
+        reached = sorted(tables.reached(matched))
+        said = tables.statements(reached)
+        triples = "".join(line for each in reached for line in n_triples(said[each]))
+        if len(triples) > MESSAGE_LENGTH and len(matched) > 1:
+            half = len(matched) // 2
+            yield from self._parts(matched[:half], dropped)
+            yield from self._parts(matched[half:], ())
+            return
+        uris = tables.uris((*reached, *dropped))
+        yield {
+            "matched": tuple(uris[each] for each in matched),
+            "dropped": tuple(uris[each] for each in dropped),
+            "about": tuple(uris[each] for each in reached),
+            "triples": triples,
+        }
+
+    def _send(self, parts: Sequence[tuple[frozenset[str], dict[str, object]]]) -> None:
+        last = {name: at for at, (names, _) in enumerate(parts) for name in names}
+        counts = self._counts.now
+        number = counts.message
+        for at, (names, part) in enumerate(parts):
+            number += 1
+            to = {}
+            for name in sorted(names):
+                row = self._repositories[name]
+                to[name] = To(row.last, last[name] == at)
+                self._repositories[name] = msgspec.structs.replace(row, last=number)
+            change = Change(
+                provider=self.name,
+                number=number,
+                revision=self.revision,
+                time=self._wall(),
+                to=to,
+                **part,  # type: ignore[arg-type]
+            )
+            body = zstandard.compress(change.to_bytes())
+            MESSAGES.put(self._log, number_key(number), MessageRow(tuple(to), body))
+        self._counts.put(msgspec.structs.replace(self._counts.now, message=number))
+
+    def _note(self, effects: Effects) -> None:
+        uris = self._filter.statements.uris({each for part in effects for _, each in part})
+        found: dict[str, list[set[str]]] = {}
+        for at, part in enumerate(effects):
+            for repository, resource in part:
+                name = self._repository_of[repository]
+                sets = found.setdefault(name, [set(), set(), set()])
+                sets[at].add(uris[resource])
+        self._effects = {
+            name: RepositoryEffects(*(tuple(sorted(each)) for each in sets))
+            for name, sets in found.items()
+        }
+
+    def _said(self) -> Outcome:
+        return Outcome(self.revision, self._effects)
+
+    # --- turns ----------------------------------------------------------------------------
+
+    @contextmanager
+    def _turn(self, dry_run: bool = False) -> Iterator[None]:
+        """All of it, or nothing."""
+        self._effects = {}
+        self._tables.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            if not dry_run:
+                self._note_reflected()
+                for key, rule in self._new_rules.items():
+                    _put_or_delete(RULES, self._log, key, rule)
+                for key, name in self._new_names.items():
+                    _put_or_delete(NAMES, self._log, key, name)
+                self._store.commit(self._log.drain())
+                self._new_rules, self._new_names = {}, {}
+                self._tables.execute("COMMIT")
+        except BaseException:
+            self._back()
+            raise
+        if dry_run:
+            self._back()
+
+    def _back(self) -> None:
+        self._tables.execute("ROLLBACK")
+        self._load()
+
+    def _touch(self, row: TouchedRow) -> None:
+        counts = self._counts.now
+        revision = counts.revision + 1
+        self._counts.put(msgspec.structs.replace(counts, revision=revision))
+        TOUCHED.put(self._log, number_key(revision), row)
+        if revision > CATCH_UP_MAX:
+            TOUCHED.delete(self._log, number_key(revision - CATCH_UP_MAX))
+
+    # --- the filter follows the rows ------------------------------------------------------
+
+    def _reflected(self) -> int:
+        """The revision that the filter's tables have; -1: none."""
+        row = self._tables.execute("SELECT value FROM reflected").fetchone()
+        return -1 if row is None else int(row[0])
+
+    def _note_reflected(self) -> None:
+        self._tables.execute("DELETE FROM reflected")
+        self._tables.execute("INSERT INTO reflected VALUES (?)", (self.revision,))
+
+    def _catch_up(self, reflected: int) -> None:
+        first, last = number_key(reflected + 1), number_key(self.revision)
+        rows = [TOUCHED.read(*each) for each in self._store.read(TOUCHED.space, first, last)]
+        is_known = reflected >= 0 and len(rows) == self.revision - reflected
+        self._tables.execute("BEGIN IMMEDIATE")
+        try:
+            if not is_known or any(row.is_all for row in rows):
+                self._make_anew()
+            else:
+                for row in rows:
+                    self._repeat(row)
+            self._note_reflected()
+            self._tables.execute("COMMIT")
+        except BaseException:
+            self._tables.execute("ROLLBACK")
+            raise
+
+    def _repeat(self, row: TouchedRow) -> None:
+        """What a revision did to the filter, from what the rows say now."""
+        documents: dict[str, Sequence[Statement]] = {}
+        for uri in row.documents:
+            found = self.document(uri)
+            documents[uri] = () if found is None else self._read(uri, *found)
+        if documents:
+            self._filter.write(documents)
+        for repository, number in row.rules:
+            rule = self._rule_row(repository, number)
+            if rule is not None:
+                of = self._repositories[repository].number
+                self._filter.add(number, of, self._parsed(repository, rule).alternatives)
+
+    def _make_anew(self) -> None:
+        """The filter's tables from documents and rules alone."""
+        clear(self._tables)
+        self._filter = MetadataFilter(self._tables, self.schema)
+        note_schema(self._filter.statements, self._tables, self.schema)
+        self._fill(self._filter)
+        check_conformance(self._filter.statements, self._tables, self.schema, is_whole=True)
+
+    def _fill(self, filter_: MetadataFilter) -> None:
+        for _, key, value in self._store.load((RULES.space,)):
+            row = RULES.read(key, value)
+            repository = key.rpartition("|")[0]
+            number = self._repositories[repository].number
+            with _about(f"rule r{row.number} of repository {repository!r}"):
+                rule = self._parsed(repository, row)
+            filter_.add(row.number, number, rule.alternatives)
+        batch: dict[str, Sequence[Statement]] = {}
+        for _, uri, value in self._store.load((DOCUMENTS.space,)):
+            document = DOCUMENTS.read(uri, value)
+            text = zstandard.decompress(document.text)
+            with _about(f"document {uri}"):
+                batch[uri] = self._read(uri, document.media_type, text)
+            if len(batch) == _BATCH:
+                filter_.write(batch)
+                batch = {}
+        filter_.write(batch)
+
+    def _read(self, uri: str, media_type: str, data: bytes) -> list[Statement]:
+        return read_document(uri, data, _syntax(media_type), self.schema)
+
+    def verify(self, tables: Tables) -> list[str]:
+        """Evaluate all rules on all documents anew, in empty tables; what differs, in words."""
+        create(tables)
+        anew = MetadataFilter(tables, self.schema)
+        self._fill(anew)
+        differences = []
+        for _, key, value in self._store.load((RULES.space,)):
+            number = RULES.read(key, value).number
+            kept = set(self.matches(f"r{number}"))
+            right = set(anew.statements.uris(anew.matches(number)).values())
+            for words, found in (("not kept", right - kept), ("kept and wrong", kept - right)):
+                differences += [f"rule r{number}: {uri} is {words}" for uri in sorted(found)]
+        return differences
+
+    # --- a new schema ---------------------------------------------------------------------
+
+    def _snapshot(self) -> dict[tuple[str, str], int]:
+        """By (repository, matched resource): the hash of what it is sent of it."""
+        tables = self._filter.statements
+        hashes: dict[int, int] = {}
+        found = {}
+        for repository, resource in self._filter.held():
+            if resource not in hashes:
+                said = tables.statements(tables.reached((resource,)))
+                hashes[resource] = hash(tuple(each for some in said.values() for each in some))
+            (uri,) = tables.uris((resource,)).values()
+            found[self._repository_of[repository], uri] = hashes[resource]
+        return found
+
+    def _tell_snapshot(self, before: Mapping[tuple[str, str], int]) -> None:
+        after = self._snapshot()
+        numbers = self._filter.statements.resources({uri for _, uri in (*before, *after)})
+
+        def pairs(of: Iterable[tuple[str, str]]) -> set[tuple[int, int]]:
+            return {(self._repositories[name].number, numbers[uri]) for name, uri in of}
+
+        changed = [each for each in after.keys() & before.keys() if after[each] != before[each]]
+        effects = Effects(
+            pairs(after.keys() - before.keys()),
+            pairs(before.keys() - after.keys()),
+            pairs(changed),
+        )
+        self._tell(
+            effects, schema_to=[name for name, row in self._repositories.items() if row.last]
+        )
+
+
+_BATCH = 1_000  # documents written at once, where all are
+_NO_SCHEMA = read_schema(b"", GraphSyntax.N_TRIPLES)
+
+
+class _Named(dict[str, Rule]):
+    """The rules of a repository by their names, parsed when they are asked for; ``used``: those
+    that were, and ``all_used`` with all that they name."""
+
+    def __init__(self, provider: Provider, repository: str) -> None:
+        super().__init__()
+        self._provider = provider
+        self._repository = repository
+        self.used: dict[str, None] = {}
+        self.all_used: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        return self.get(name) is not None
+
+    def get(self, name: object, default: object = None) -> Rule | None:  # type: ignore[override]
+        if not isinstance(name, str):
+            return None
+        if not super().__contains__(name):
+            row = self._provider._named(self._repository, name)
+            if row is None:
+                return None
+            names = _Named(self._provider, self._repository)
+            self[name] = parse_rule(row.text, self._provider.schema, names, name)
+            self.all_used |= names.all_used
+        self.used[name] = None
+        self.all_used.add(name)
+        return super().__getitem__(name)
+
+    def __getitem__(self, name: str) -> Rule:
+        found = self.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+
+def _put_or_delete(table: Table[Any], log: RowLog, key: str, row: Any) -> None:
+    if row is None:
+        table.delete(log, key)
+    else:
+        table.put(log, key, row)
+
+
+def _refused(code: str, reason: str) -> MetadataRefused:
+    return MetadataRefused(Fault(code, reason))
+
+
+def _schema(row: SchemaRow) -> RdfSchema:
+    return read_schema(row.data, _syntax(row.media_type), row.is_open)
+
+
+def _syntax(media_type: str) -> GraphSyntax:
+    syntax = by_media_type(media_type)
+    if syntax is None:
+        known = ", ".join(GraphSyntax)
+        raise _refused("unknown-media-type", f"{media_type!r} is no syntax of RDF: {known}")
+    return syntax
+
+
+def _check_batch(batch: Collection[str]) -> None:
+    if len(batch) > BATCH_MAX:
+        raise _refused("too-many", f"{len(batch)} documents at once; at most {BATCH_MAX}")
+
+
+def _number_of(rule: str) -> int:
+    return int(rule[1:]) if rule[:1] == "r" and rule[1:].isdecimal() else 0
+
+
+def _name_key(repository: str, name: str) -> str:
+    return f"{repository}|{name}"

@@ -1,0 +1,320 @@
+"""RepositoryCache: a local metadata repository (LMR), and the queries that it answers alone
+(MDV, sections 2.2 and 2.4).
+
+The cache holds what its rules match at the provider, with all that this strongly refers to, and
+local metadata, which nobody else ever sees.  A message of the provider names the one before it, so
+that a gap shows; the messages of a revision are applied together.  Garbage is what no matched
+resource reaches over strong references, circles of them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from formats.errors import Fault, Refusal
+from formats.graph.rdf_schema import RdfSchema, read_schema
+from formats.graph.syntaxes import GraphSyntax, by_media_type
+from registration.metadata.change_messages import Change, RuleSaid, read_change
+from registration.metadata.documents import Statement, read_document
+from registration.metadata.filter_tables import Tables, clear, create
+from registration.metadata.implied import missing
+from registration.metadata.n_triples import n_triples, read_n_triples
+from registration.metadata.query_sql import query_sql
+from registration.metadata.rules import Rule, parse_rule
+from registration.metadata.schema_conformance import check_conformance, note_schema
+from registration.metadata.statement_tables import Changes, StatementTables
+
+GLOBAL = 0  # the document of all that the provider says
+_OWN = """
+state(word TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
+matched(res INTEGER PRIMARY KEY)
+own_rules(id TEXT PRIMARY KEY, name TEXT, text TEXT) WITHOUT ROWID
+pending(number INTEGER PRIMARY KEY, message BLOB)
+"""
+
+
+class MessageMissing(Refusal):
+    """A message of the provider has not come; nothing is changed."""
+
+    kind = "message-missing"
+
+
+class Answer(NamedTuple):
+    """``rows`` of texts, in order.  ``revision`` of the provider that it shows, ``time``: seconds
+    since 1970 when the provider had it.  ``is_complete``: no row is missing that the provider would
+    find; else ``rule`` would make it so."""
+
+    rows: list[tuple[str, ...]]
+    revision: int
+    time: float
+    is_complete: bool
+    rule: str = ""
+
+
+class RepositoryCache:
+    """Of one repository; ``tables`` hold what was written before."""
+
+    def __init__(self, repository: str, tables: Tables) -> None:
+        """Refusal ``other-repository`` where the tables are another repository's."""
+        self.repository = repository
+        self._tables = tables
+        with _turn(tables):
+            create(tables)
+            for text in _OWN.strip().splitlines():
+                tables.execute(f"CREATE TABLE IF NOT EXISTS {text}")
+            whose = self._state("repository") or repository
+            if whose != repository:
+                raise Refusal(
+                    Fault("other-repository", f"it is of repository {whose!r}, not {repository!r}")
+                )
+            self._note("repository", repository)
+            self._load()
+
+    def _load(self) -> None:
+        media_type = self._state("schema type")
+        self.schema = _schema(media_type, self._state("schema").encode())
+        self._statements = StatementTables(self._tables, self.schema)
+        note_schema(self._statements, self._tables, self.schema)
+        self._parsed: dict[str, Rule] | None = None
+
+    # --- what the provider says -----------------------------------------------------------
+
+    @property
+    def number(self) -> int:
+        """Of the last message that has come."""
+        return int(self._state("number") or 0)
+
+    @property
+    def revision(self) -> int:
+        """Of the provider, whose state it shows."""
+        return int(self._state("revision") or 0)
+
+    @property
+    def time(self) -> float:
+        """When the provider had that revision, in seconds since 1970; 0: never heard of."""
+        return float(self._state("time") or 0)
+
+    def apply(self, message: bytes) -> bool:
+        """Take a message; False if it was taken before.
+
+        MessageRefused if it is none for this repository; MessageMissing if one before it has not
+        come.
+        """
+        change = read_change(message)
+        to = change.to.get(self.repository)
+        if to is None:
+            raise Refusal(
+                Fault("other-repository", f"message {change.number} is not for {self.repository!r}")
+            )
+        last = self.number
+        if change.number <= last:
+            return False
+        if to.after != last:
+            raise MessageMissing(
+                Fault("message-missing", f"message {to.after} has not come; the last was {last}")
+            )
+        with _turn(self._tables):
+            try:
+                self._note("number", str(change.number))
+                if not to.is_last:
+                    self._tables.execute(
+                        "INSERT INTO pending VALUES (?, ?)", (change.number, message)
+                    )
+                    return True
+                query = "SELECT message FROM pending ORDER BY number"
+                pending = [read_change(each) for (each,) in self._tables.execute(query).fetchall()]
+                self._tables.execute("DELETE FROM pending")
+                for each in (*pending, change):
+                    self._collect(self._carry_out(each))
+                self._note("revision", str(change.revision))
+                self._note("time", repr(change.time))
+            except BaseException:
+                self._tables.execute("ROLLBACK")
+                self._tables.execute("BEGIN")
+                self._load()
+                raise
+        return True
+
+    def _carry_out(self, change: Change) -> set[int]:
+        """Gives what may be garbage: all that what has changed strongly referred to."""
+        tables = self._tables
+        if change.schema[0]:
+            self._put_schema(*change.schema)
+        for rule in change.rules:
+            tables.execute("DELETE FROM own_rules WHERE id = ?", (rule.id,))
+            if rule.text:
+                tables.execute("INSERT INTO own_rules VALUES (?, ?, ?)", rule)
+            self._parsed = None
+        said = read_n_triples(change.triples)
+        numbers = self._statements.numbers((*change.about, *change.matched, *change.dropped), said)
+        about = [numbers[uri] for uri in change.about]
+        dropped = [numbers[uri] for uri in change.dropped]
+        before = self._statements.reached((*about, *dropped))
+        changes = Changes(self._statements)
+        had = self._statements.of_resources(GLOBAL, about)
+        changes.add(GLOBAL, had, self._statements.rows(said, numbers))
+        changes.write(tables)
+        matched = [(numbers[uri],) for uri in change.matched]
+        tables.executemany("INSERT OR IGNORE INTO matched VALUES (?)", matched)
+        tables.executemany("DELETE FROM matched WHERE res = ?", [(each,) for each in dropped])
+        return before
+
+    def _collect(self, suspects: set[int]) -> None:
+        """Throw away those that no matched resource reaches."""
+        above = self._statements.reached(suspects, up=True)
+        query = "SELECT 1 FROM matched WHERE res = ?"
+        execute = self._tables.execute
+        roots = [each for each in above if execute(query, (each,)).fetchone() is not None]
+        gone = list(suspects - self._statements.reached(roots))
+        changes = Changes(self._statements)
+        changes.add(GLOBAL, self._statements.of_resources(GLOBAL, gone), {})
+        changes.write(self._tables)
+
+    def _put_schema(self, media_type: str, text: str) -> None:
+        """All that is there is held by the new schema."""
+        documents = {GLOBAL: self._said(GLOBAL)}
+        query = "SELECT DISTINCT doc FROM subjects WHERE doc > 0"
+        for (doc,) in self._tables.execute(query).fetchall():
+            documents[doc] = self._said(doc)
+        matched = self._matched()
+        uris = self._statements.uris((*documents.keys() - {GLOBAL}, *matched))
+        self._note("schema type", media_type)
+        self._note("schema", text)
+        clear(self._tables)
+        self._tables.execute("DELETE FROM matched")
+        self._load()
+        numbers = self._statements.numbers(uris.values(), *documents.values())
+        changes = Changes(self._statements)
+        for doc, said in documents.items():
+            number = GLOBAL if doc == GLOBAL else numbers[uris[doc]]
+            changes.add(number, {}, self._statements.rows(said, numbers))
+        changes.write(self._tables)
+        rows = [(numbers[uris[each]],) for each in matched]
+        self._tables.executemany("INSERT INTO matched VALUES (?)", rows)
+
+    def _said(self, doc: int) -> list[Statement]:
+        query = "SELECT res FROM subjects WHERE doc = ?"
+        resources = [number for (number,) in self._tables.execute(query, (doc,))]
+        found = self._statements.statements(resources, doc)
+        return [each for some in found.values() for each in some]
+
+    def _matched(self) -> list[int]:
+        return [number for (number,) in self._tables.execute("SELECT res FROM matched")]
+
+    # --- what it holds --------------------------------------------------------------------
+
+    def resources(self) -> dict[str, str]:
+        """What the provider said, by resource: URI -> N-Triples in order."""
+        query = f"SELECT res FROM subjects WHERE doc = {GLOBAL}"
+        numbers = [number for (number,) in self._tables.execute(query)]
+        found = self._statements.statements(numbers, GLOBAL)
+        uris = self._statements.uris(numbers)
+        return {uris[number]: "".join(n_triples(found[number])) for number in sorted(numbers)}
+
+    def rules(self) -> list[RuleSaid]:
+        """The rules of the repository at the provider."""
+        query = "SELECT id, name, text FROM own_rules ORDER BY length(id), id"
+        return [RuleSaid(*row) for row in self._tables.execute(query)]
+
+    def register_local(self, documents: Mapping[str, bytes], media_type: str) -> None:
+        """Local metadata: kept and asked here, and never sent anywhere.  A document of the same URI
+        is replaced, by one without statements removed.  MessageRefused."""
+        syntax = by_media_type(media_type)
+        if syntax is None:
+            known = ", ".join(GraphSyntax)
+            what = f"{media_type!r} is no syntax of RDF: {known}"
+            raise Refusal(Fault("unknown-media-type", what))
+        said = {
+            uri: read_document(uri, data, syntax, self.schema) for uri, data in documents.items()
+        }
+        with _turn(self._tables):
+            changes = self._statements.replace(said)
+            changes.write(self._tables)
+            self._tables.execute("DELETE FROM changed")
+            rows = [(each,) for each in changes.resources]
+            self._tables.executemany("INSERT INTO changed VALUES (?)", rows)
+            check_conformance(self._statements, self._tables, self.schema)
+
+    # --- queries --------------------------------------------------------------------------
+
+    def query(self, text: str) -> Answer:
+        """Ask in the rules' language; ProfileRefused."""
+        query = self._read(text)
+        made = query_sql(query.alternatives, (), self._statements)
+        found = self._tables.execute(made.sql, made.arguments).fetchall()
+        uris = self._statements.uris({number for row in found for number in row})
+        rows = sorted(tuple(uris[number] for number in row) for row in found)
+        rule = self._rule_for(query, text)
+        return Answer(rows, self.revision, self.time, not rule, rule)
+
+    def explain(self, text: str) -> str:
+        """The SQL of a query."""
+        query = self._read(text)
+        return query_sql(query.alternatives, (), self._statements).sql
+
+    def _read(self, text: str) -> Rule:
+        if not self._state("schema type"):
+            raise Refusal(Fault("no-schema", "the provider has not sent its schema yet"))
+        return parse_rule(text, self.schema, self._rules())
+
+    def _rule_for(self, query: Rule, text: str) -> str:
+        """A rule with which the answer would be complete; "" where it is."""
+        rules = [each for rule in self._all_rules().values() for each in rule.alternatives]
+        lacking = [each for each in query.alternatives if missing(each, rules, self.schema)]
+        return text if lacking else ""
+
+    def _all_rules(self) -> dict[str, Rule]:
+        if self._parsed is None:
+            names: dict[str, Rule] = {}
+            left = self.rules()
+            parsed: dict[str, Rule] = {}
+            while left:  # those that others name first
+                later = []
+                for rule in left:
+                    try:
+                        found = parse_rule(rule.text, self.schema, names, rule.name)
+                    except Refusal:
+                        later.append(rule)
+                        continue
+                    parsed[rule.id] = found
+                    if rule.name:
+                        names[rule.name] = found
+                if len(later) == len(left):
+                    break
+                left = later
+            self._parsed, self._names = parsed, names
+        return self._parsed
+
+    def _rules(self) -> dict[str, Rule]:
+        self._all_rules()
+        return self._names
+
+    # --- state ----------------------------------------------------------------------------
+
+    def _state(self, word: str) -> str:
+        query = "SELECT value FROM state WHERE word = ?"
+        row = self._tables.execute(query, (word,)).fetchone()
+        return "" if row is None else str(row[0])
+
+    def _note(self, word: str, value: str) -> None:
+        self._tables.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (word, value))
+
+
+@contextmanager
+def _turn(tables: Tables) -> Iterator[None]:
+    tables.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        tables.execute("COMMIT")
+    except BaseException:
+        tables.execute("ROLLBACK")
+        raise
+
+
+def _schema(media_type: str, data: bytes) -> RdfSchema:
+    name, _, parameters = media_type.partition(";")
+    syntax = by_media_type(name) if name else GraphSyntax.N_TRIPLES
+    assert syntax is not None
+    return read_schema(data, syntax, "open=true" in parameters)
