@@ -29,7 +29,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from onyx.errors import DataDirectoryError, DataDirectoryInUse, UnwritableOutput
+from onyx.errors import DataDirectoryError, DataDirectoryInUse, file_errors
 from overlay.link.store_head import sync_directory
 from overlay.topology import Topology, TopologyError, load_topology, to_toml
 
@@ -113,7 +113,7 @@ class DataDirectory:
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a whole file, durably: others see all of it or nothing.  UnwritableOutput."""
-    try:
+    with file_errors(path):
         handle, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
         temporary = Path(name)
         try:
@@ -127,18 +127,14 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
             temporary.unlink(missing_ok=True)
             raise
         sync_directory(path.parent)
-    except OSError as error:
-        raise UnwritableOutput(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @contextmanager
 def directory_locked(directory: Path) -> Iterator[None]:
     """Hold a directory; DataDirectoryInUse when a process has it."""
-    try:
+    with file_errors(directory):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise UnwritableOutput(f"{directory}: cannot be written: {error.strerror}") from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

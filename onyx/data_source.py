@@ -27,7 +27,7 @@ from onyx.registration_client import (
     addresses_of,
     call,
     open_connection,
-    request_failed,
+    refusals,
 )
 from onyx.results import LOST_SECONDS
 from overlay.answers import SourceInfo
@@ -303,11 +303,10 @@ class DataSource:
         known_by = digest(key) if key else b""
         try:
             data, form = as_published(data, media_type)
-            return await self._open_connection().publish(data, form, known_by, headers)
+            with refusals():
+                return await self._open_connection().publish(data, form, known_by, headers)
         except (MessageRefused, ProtocolError) as error:
             return Outcome.refused(error.fault)
-        except RemoteError as error:
-            raise request_failed(error) from None
 
     async def _resume(self) -> None:
         """Publish what a crash has left in the journal."""
@@ -337,10 +336,8 @@ class DataSource:
     async def _outcome(self, pending: int | Outcome) -> Outcome:
         if isinstance(pending, Outcome):
             return pending
-        try:
+        with refusals():
             told = await self._open_connection().outcome(pending)
-        except RemoteError as error:
-            raise request_failed(error) from None
         self._settle(pending)
         if told is None:
             return Outcome(pending, True)

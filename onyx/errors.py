@@ -8,7 +8,8 @@ network that is down, and with which status HTTP answers.  ``str()`` is what a p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -103,6 +104,16 @@ class UnreadableInput(UserError, code="unreadable-input"):
 
 class UnwritableOutput(UserError, code="unwritable-output"):
     """A file that cannot be written."""
+
+
+@contextmanager
+def file_errors(path: object, done: str = "written") -> Iterator[None]:
+    """UnreadableInput ("read") or UnwritableOutput where the system refuses what is done here."""
+    try:
+        yield
+    except OSError as error:
+        kind = UnreadableInput if done == "read" else UnwritableOutput
+        raise kind(f"{path} cannot be {done}: {error.strerror}") from None
 
 
 class CommandFailed(UserError, code="command-failed"):

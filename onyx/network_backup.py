@@ -30,7 +30,13 @@ import msgspec
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
 from onyx.data_directory import STORE_FILE, TOPOLOGY_FILE, DataDirectory
-from onyx.errors import DataDirectoryError, StoreUnusable, UnreadableInput, UnwritableOutput
+from onyx.errors import (
+    DataDirectoryError,
+    StoreUnusable,
+    UnreadableInput,
+    UnwritableOutput,
+    file_errors,
+)
 from onyx.release import version
 from overlay.link.errors import StoreError
 from overlay.link.store_head import head_file, sync_directory, sync_file
@@ -303,8 +309,7 @@ def _check_stores(file: Path, work: Path, manifest: Manifest) -> None:
 @contextmanager
 def _errors(place: Path) -> Iterator[None]:
     try:
-        yield
+        with file_errors(place):
+            yield
     except (StoreError, sqlite3.Error) as error:
         raise StoreUnusable(str(error)) from None
-    except OSError as error:
-        raise UnwritableOutput(f"{place}: cannot be written: {error.strerror}") from None

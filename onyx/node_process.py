@@ -168,7 +168,7 @@ def watched_deaths(directory: Path) -> Iterator[tuple[WorkMark, Death | None]]:
                     (directory / "work").unlink(missing_ok=True)
                     (directory / "fault").unlink(missing_ok=True)
     except OSError as error:
-        raise UnwritableOutput(f"{directory}: cannot be written: {error.strerror}") from None
+        raise UnwritableOutput(f"{directory} cannot be written: {error.strerror}") from None
 
 
 def _take_death(memory: mmap.mmap, fault: str) -> Death | None:

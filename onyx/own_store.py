@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from onyx.errors import StoreUnusable
 from onyx.store_errors import store_errors
 from overlay.link.errors import StoreError
 from overlay.link.store import Store
@@ -22,12 +22,11 @@ def open_own(path: Path | str, table: Table[R]) -> tuple[Store, dict[str, R]]:
     with store_errors():
         store = Store(path)
     found = {}
-    try:
+    with ExitStack() as stack, store_errors(f"{path} is of something else: "):
+        stack.callback(store.close)
         for space, key, value in store.rows():
             if space != table.space:
                 raise StoreError(f"rows of {space!r}; expected {table.space!r} only")
             found[key] = table.read(key, value)
-    except StoreError as error:
-        store.close()
-        raise StoreUnusable(f"{path} is of something else: {error}") from None
+        stack.pop_all()
     return store, found

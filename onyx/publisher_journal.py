@@ -20,7 +20,7 @@ import msgspec
 
 from onyx.errors import JournalFull, StoreUnusable
 from onyx.own_store import open_own
-from overlay.link.errors import StoreError
+from onyx.store_errors import store_errors
 from overlay.link.events import Delete, Put
 from overlay.link.message_headers import Headers
 from overlay.link.row_log import RowLog, number_key
@@ -131,10 +131,8 @@ class PublisherJournal:
             self._committed = through
 
     def _write(self, changes: list[Put | Delete]) -> None:
-        try:
+        with store_errors(f"{self.path} cannot be written: "):
             self._store.commit(changes)
-        except StoreError as error:
-            raise StoreUnusable(f"{self.path} cannot be written: {error}") from None
 
 
 def _size(entry: Entry) -> int:

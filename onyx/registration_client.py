@@ -25,6 +25,7 @@ from onyx.errors import (
     ProfileNotAccepted,
     RequestFailed,
     UnreadableInput,
+    file_errors,
 )
 from onyx.identity.known_networks import credentials_for
 from overlay import verbs
@@ -153,10 +154,8 @@ class NetworkClient:
             with suppress(ConnectionFailed):
                 async for event in connection.observed():
                     take(event)
-            try:
+            with refusals():
                 await connection.wait_connected()
-            except RemoteError as error:
-                raise request_failed(error) from None
 
     def _open(self) -> ClientConnection:
         if self._connection is None:
@@ -441,21 +440,19 @@ async def open_connection(
         raise _unreachable(where) from None
     if credentials is not None:
         identity = credentials.principal.id_for(role, identity)
+    opened = open_client(
+        *(host, port),
+        role=role,
+        identity=identity,
+        limits=CLIENT_LIMITS,
+        credentials=credentials,
+        others=tuple(others),
+    )
     try:
-        connection = await stack.enter_async_context(
-            open_client(
-                *(host, port),
-                role=role,
-                identity=identity,
-                limits=CLIENT_LIMITS,
-                credentials=credentials,
-                others=tuple(others),
-            )
-        )
+        with refusals():
+            connection = await stack.enter_async_context(opened)
     except ConnectionFailed as error:
         raise _unreachable(where) from error
-    except RemoteError as error:
-        raise request_failed(error) from None
     async with stack, background_tasks(anyio.create_task_group()) as tasks:
         if patience_seconds is not None:
             tasks.start_soon(_give_up, connection, where, patience_seconds)
@@ -473,7 +470,7 @@ async def call(
     request = request or uuid.uuid4().hex
     give_up_at = anyio.current_time() + patience_seconds
     while True:
-        try:
+        with refusals():  # also while the connection is away, for good
             try:
                 return await connection.call(verb, arguments, request=request)
             except ConnectionFailed as error:
@@ -482,8 +479,6 @@ async def call(
                     raise NetworkUnreachable(late) from None
             with anyio.CancelScope(deadline=give_up_at):
                 await connection.wait_connected()
-        except RemoteError as error:  # also while the connection is away, for good
-            raise request_failed(error) from None
 
 
 async def _give_up(connection: ClientConnection, where: str, patience_seconds: float) -> None:
@@ -526,6 +521,15 @@ def bad_answers(verb: str) -> Iterator[None]:
         raise RequestFailed("bad-answer", f"{verb}: {error}") from None
 
 
+@contextmanager
+def refusals() -> Iterator[None]:
+    """RequestFailed where the other side refuses what is asked in here."""
+    try:
+        yield
+    except RemoteError as error:
+        raise request_failed(error) from None
+
+
 def request_failed(error: RemoteError) -> RequestFailed:
     """A refusal of the other side as an error of this package."""
     if error.code == "not-authenticated":
@@ -545,7 +549,5 @@ async def _read_schema(path: Path) -> tuple[str | UnsetType, bytes]:
 
 
 async def _read_file(path: Path) -> bytes:
-    try:
+    with file_errors(path, "read"):
         return await anyio.Path(path).read_bytes()
-    except OSError as error:
-        raise UnreadableInput(f"{path} cannot be read: {error.strerror}") from None

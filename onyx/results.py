@@ -20,7 +20,7 @@ from formats.media_types import XML
 from onyx.client_values import Delivery
 from onyx.errors import NetworkUnreachable, RequestFailed, UsageError, UserError
 from onyx.positions import PositionOf, Positions, load_and_save
-from onyx.registration_client import RegistrationClient, call, request_failed
+from onyx.registration_client import RegistrationClient, call, refusals
 from overlay import verbs
 from overlay.answers import ProfileInfo
 from overlay.backoff import Backoff
@@ -171,10 +171,8 @@ class Results:
         current, self._current = self._current, None
         place = self._places[current.inbox.profile]
         if place.connection is not None and place.inbox is current.inbox:
-            try:
+            with refusals():
                 place.connection.reject(current, reason)
-            except RemoteError as error:
-                raise request_failed(error) from None
 
     async def reject(self, reason: str = "") -> None:
         """``reject_nowait``, to be awaited."""

@@ -15,7 +15,7 @@ from os.path import relpath
 from pathlib import Path
 
 from onyx.clients import User
-from onyx.errors import UnreadableInput
+from onyx.errors import file_errors
 from yfilter.schematron import RuleSet, SchematronRefused, compile_schematron
 
 _MARK = re.compile(r"\(: schematron ([\w.-]+)#([\w./-]+) :\)\n")
@@ -54,10 +54,8 @@ def read_rule_set(
 
 
 def _bytes(file: Path) -> bytes:
-    try:
+    with file_errors(file, "read"):
         return file.read_bytes()
-    except OSError as error:
-        raise UnreadableInput(f"{file} cannot be read: {error.strerror}") from None
 
 
 def folder_reader(folder: Path, top: Path) -> Callable[[str], bytes]:

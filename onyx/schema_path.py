@@ -26,7 +26,7 @@ from formats.errors import SchemaRefused
 from formats.schema import Schema, kind_of, read_roots, read_schema
 from formats.schema_catalog import CATALOG
 from formats.schema_files import FILE_BYTES_MAX, SchemaFiles, pack
-from onyx.errors import UnreadableInput
+from onyx.errors import file_errors
 
 _LOOKED_AT_MAX = 10_000  # files of a folder or zip file
 _ZIP_BYTES_MAX = 256 * 1024 * 1024
@@ -42,11 +42,9 @@ def read_schema_path(path: str | Path) -> tuple[str, bytes]:
 
     SchemaRefused; UnreadableInput.
     """
-    try:
+    with file_errors(path, "read"):
         files = _files_of(str(path))
         _reach(files)
-    except OSError as error:
-        raise UnreadableInput(f"{path} cannot be read: {error.strerror}") from None
     return files.main, pack(files)
 
 

@@ -10,9 +10,9 @@ from overlay.link.errors import Fenced, StoreDamaged, StoreError, StoreLost
 
 
 @contextmanager
-def store_errors() -> Iterator[None]:
-    """Around its opening, reading and writing: LeaseLost, StoreGone, StoreUnusable.  Several
-    tasks may find out the same at once."""
+def store_errors(about: str = "") -> Iterator[None]:
+    """Around its opening, reading and writing: LeaseLost, StoreGone, StoreUnusable, with words
+    ``about`` it first.  Several tasks may find out the same at once."""
     try:
         yield
     except Exception as error:
@@ -20,8 +20,8 @@ def store_errors() -> Iterator[None]:
         if not all(isinstance(each, StoreError) for each in found):
             raise
         if all(isinstance(each, Fenced) for each in found):
-            raise LeaseLost(str(found[0])) from error
+            raise LeaseLost(f"{about}{found[0]}") from error
         for each in found:
             if isinstance(each, StoreLost | StoreDamaged):
-                raise StoreGone(str(each)) from error
-        raise StoreUnusable(str(found[0])) from error
+                raise StoreGone(f"{about}{each}") from error
+        raise StoreUnusable(f"{about}{found[0]}") from error

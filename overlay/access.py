@@ -25,8 +25,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from overlay.errors import TopologyError
 from overlay.link.principal import NOBODY, Principal
-from overlay.toml_table import Misfit
 
 ANYTHING, OWN = "*", "own"
 
@@ -101,13 +101,13 @@ class AccessOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """who may register sources, and publish as these"""
 
     def check(self) -> None:
-        """Misfit where somebody is no principal."""
+        """TopologyError where somebody is no principal."""
         for name, principals in asdict(self).items():
             for principal in principals:
                 try:
                     check_rule(Rule(principal, name, ANYTHING))
                 except ValueError as error:
-                    raise Misfit(name, str(error)) from None
+                    raise TopologyError("", name, str(error)) from None
 
     def rules(self) -> tuple[Rule, ...]:
         return (

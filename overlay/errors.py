@@ -5,8 +5,9 @@ from __future__ import annotations
 from formats.errors import Fault, Refusal
 
 
-class TopologyError(Refusal):
-    """A topology file that cannot be used; the first problem found in it.
+class TopologyError(Refusal, ValueError):
+    """A topology file that cannot be used; the first problem found in it.  A record that it is read
+    into raises it about a field of its own.
 
     ``file`` names the file, ``key`` the place in it (``broker[2].listen``, counting from 0; "" for
     the file as a whole), ``reason`` says what is wrong and what was expected.  ``str()`` is one

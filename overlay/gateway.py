@@ -6,8 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from overlay.errors import TopologyError
 from overlay.nodes import Address
-from overlay.toml_table import Misfit
 
 DEFAULT_LISTEN = Address("127.0.0.1", 7300)
 
@@ -25,7 +25,7 @@ class GatewayTable(Struct, frozen=True, forbid_unknown_fields=True):
     """by which browsers know it, beside that of its address"""
 
     def check(self) -> None:
-        """Misfit where one does not go with another."""
+        """TopologyError where one does not go with another."""
         if (self.tls_certificate is None) != (self.tls_key is None):
             key = "tls_key" if self.tls_certificate is None else "tls_certificate"
-            raise Misfit(key, "tls_certificate and tls_key go together")
+            raise TopologyError("", key, "tls_certificate and tls_key go together")

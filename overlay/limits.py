@@ -22,8 +22,8 @@ from msgspec.structs import asdict
 
 from formats.compression_dictionary import COMPRESSION_DICTIONARY_BYTES_MAX, SAMPLES_LEAST
 from formats.limits import INTEGER_MAX, Count, MessageLimits
+from overlay.errors import TopologyError
 from overlay.link.limits import LinkLimits
-from overlay.toml_table import Misfit
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -156,13 +156,13 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     `dropped_for_users` in `onyx status --json` counts it"""
 
     def check(self) -> None:
-        """Misfit where one does not go with another."""
+        """TopologyError where one does not go with another."""
         if self.link.frame_bytes_max < self.message.bytes_max:
             reason = f"must be at least limits.message.bytes_max, {self.message.bytes_max}"
-            raise Misfit("link.frame_bytes_max", reason)
+            raise TopologyError("", "link.frame_bytes_max", reason)
         if self.training.dictionary_bytes_max > self.link.frame_bytes_max - KIB:
             reason = f"must leave {KIB} bytes of limits.link.frame_bytes_max"
-            raise Misfit("training.dictionary_bytes_max", reason)
+            raise TopologyError("", "training.dictionary_bytes_max", reason)
 
 
 def taken_limits(limits: Limits) -> MessageLimits:

@@ -12,8 +12,9 @@ from msgspec.structs import force_setattr, replace
 
 from formats import LEVELS, Compression
 from formats.codec import WireFormat
+from overlay.errors import TopologyError
 from overlay.stores import SQLITE, check_store
-from overlay.toml_table import Misfit, Text, quote
+from overlay.toml_table import Text, quote
 
 DEFAULT_LATENCY_MS = 1.0
 DEFAULT_BANDWIDTH_KBPS = 1_000_000.0
@@ -146,13 +147,15 @@ class _Node(Struct, frozen=True, forbid_unknown_fields=True):
             force_setattr(self, "standby_links", links_address(self.standby))
 
     def check(self) -> None:
-        """Misfit where one does not go with another."""
+        """TopologyError where one does not go with another."""
         check_store("store", self.store)
         if self.has_standby and self.store == SQLITE:
             reason = 'has nothing to go on with: store is a file, expected "postgresql://..."'
-            raise Misfit("standby", reason)
+            raise TopologyError("", "standby", reason)
         if self.standby_links and not self.has_standby:
-            raise Misfit("standby_links", "there is no standby, expected standby as well")
+            raise TopologyError(
+                "", "standby_links", "there is no standby, expected standby as well"
+            )
 
     @property
     def has_standby(self) -> bool:
@@ -194,10 +197,10 @@ class BrokerNode(_Node, frozen=True):
     """profiles that the broker may host; 0: it only routes"""
 
     def check(self) -> None:
-        """Misfit where one does not go with another."""
+        """TopologyError where one does not go with another."""
         super().check()
         if len(self.label) > 64 or not self.label.isprintable():
-            raise Misfit("label", "must be at most 64 printable characters")
+            raise TopologyError("", "label", "must be at most 64 printable characters")
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True):
@@ -238,7 +241,7 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
         if self.given_mbps is not None:
             if self.given_kbps is not None:
                 reason = "bandwidth_kbps is given as well, expected one of both"
-                raise Misfit("bandwidth_mbps", reason)
+                raise TopologyError("", "bandwidth_mbps", reason)
             force_setattr(self, "given_kbps", self.given_mbps * 1000)
             force_setattr(self, "given_mbps", None)
 
@@ -252,12 +255,14 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
         return DEFAULT_BANDWIDTH_KBPS if self.given_kbps is None else self.given_kbps
 
     def check(self) -> None:
-        """Misfit where the level is not one of the format."""
+        """TopologyError where the level is not one of the format."""
         if self.level is None or self.level in (levels := levels_of(self.format)):
             return
         if not levels:
-            raise Misfit("level", f"the format {quote(self.format)} is not compressed")
-        raise Misfit("level", f"{self.level} is out of range, expected {levels[0]} to {levels[-1]}")
+            raise TopologyError("", "level", f"the format {quote(self.format)} is not compressed")
+        raise TopologyError(
+            "", "level", f"{self.level} is out of range, expected {levels[0]} to {levels[-1]}"
+        )
 
 
 def levels_of(form: str) -> Sequence[int]:

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from overlay.toml_table import Misfit, Text, quote
+from overlay.errors import TopologyError
+from overlay.toml_table import Text, quote
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -31,9 +32,9 @@ class OidcOptions(Struct, frozen=True, forbid_unknown_fields=True):
         return "://" in self.jwks
 
     def check(self) -> None:
-        """Misfit where the keys are nowhere safe."""
+        """TopologyError where the keys are nowhere safe."""
         if "\0" in self.jwks or (self.is_url and not _is_safe(self.jwks)):
-            raise Misfit("jwks", f"{quote(self.jwks)} is no https:// URL, and no file")
+            raise TopologyError("", "jwks", f"{quote(self.jwks)} is no https:// URL, and no file")
 
 
 def _is_safe(url: str) -> bool:

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Meta, Struct
 
-from overlay.toml_table import Misfit, Text, quote
+from overlay.errors import TopologyError
+from overlay.toml_table import Text, quote
 
 SQLITE: Final = "sqlite"
 TRIAL: Final = "trial"
@@ -31,12 +32,12 @@ class StoreOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """how long a process may be silent before its standby takes its place"""
 
     def check(self) -> None:
-        """Misfit where there is no such place."""
+        """TopologyError where there is no such place."""
         check_store("url", self.url)
 
 
 def check_store(key: str, value: str) -> None:
-    """Misfit for what is no place for rows, or has a password in it."""
+    """TopologyError for what is no place for rows, or has a password in it."""
     if value in (SQLITE, TRIAL):
         return
     try:
@@ -44,12 +45,12 @@ def check_store(key: str, value: str) -> None:
         secrets = [name for name in parse_qs(url.query) if name in _SECRETS]
         is_secret = url.password is not None or bool(secrets)
     except ValueError:
-        raise Misfit(key, f"is no URL, expected {_EXPECTED}") from None
+        raise TopologyError("", key, f"is no URL, expected {_EXPECTED}") from None
     if url.scheme not in ("postgresql", "postgres"):
-        raise Misfit(key, f"{quote(value)} is no store, expected {_EXPECTED}")
+        raise TopologyError("", key, f"{quote(value)} is no store, expected {_EXPECTED}")
     if is_secret:
-        raise Misfit(
-            key,
+        raise TopologyError(
+            *("", key),
             "has a password in it, expected none: name it in the file that PGPASSFILE names, in a "
             "service file, or in PGPASSWORD",
         )

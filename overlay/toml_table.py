@@ -37,14 +37,6 @@ S = TypeVar("S", bound=Struct)
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
-class Misfit(ValueError):
-    """Raised by a record about its field ``key``."""
-
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__(reason)
-        self.key = key
-
-
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """The entries of a file; TopologyError when it is not TOML, or nested more deeply than any
     topology: a key of very many parts takes time by their square."""
@@ -170,8 +162,8 @@ def _refusal(error: ValidationError, given: Any, hint: Any, file: str, key: str)
             key, hint = f"{key}[{step}]", hints[0 if ... in hints else step]
     kind, says = taken_apart(hint)
     cause = error.__cause__
-    if isinstance(cause, Misfit):
-        return TopologyError(file, _below(key, cause.key), str(cause))
+    if isinstance(cause, TopologyError):
+        return TopologyError(file, _below(key, cause.key), cause.reason)
     if why.startswith("Object contains"):
         known = [*kind.__struct_encode_fields__, *getattr(kind, "OTHER_KEYS", ())]
         unknown = next(each for each in value if each not in known)

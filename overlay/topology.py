@@ -59,7 +59,6 @@ from overlay.planning import PlanningOptions
 from overlay.state_directory import KNOWN_NETWORKS, state_directory
 from overlay.stores import TRIAL, StoreOptions
 from overlay.toml_table import (
-    Misfit,
     Text,
     did_you_mean,
     quote,
@@ -362,8 +361,8 @@ def _check(topology: Topology) -> None:
         try:
             if hasattr(part, "check"):
                 part.check()
-        except Misfit as error:
-            raise TopologyError("", f"{key}.{error.key}", str(error)) from None
+        except TopologyError as error:
+            raise TopologyError("", f"{key}.{error.key}", error.reason) from None
     _check_nodes(nodes)
     _check_links(links, topology.broker_ids)
     _check_connected(topology)

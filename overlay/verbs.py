@@ -135,7 +135,7 @@ class SourceSaid(_SourceSettings, frozen=True, kw_only=True):  # type: ignore[ca
 
 
 class SourceRegister(SourceSaid, frozen=True, kw_only=True):  # type: ignore[call-arg]
-    """Register a source, or find it by ``key``, or by its name with ``ensure``."""
+    """Register a data source, or find it; by ``key``, or by its name with ``ensure``."""
 
     right = Right.PUBLISH
     adds = True
@@ -157,13 +157,13 @@ class SourceNamed(Asked, frozen=True, kw_only=True):
 
 
 class SourceUpdate(SourceSaid, frozen=True, kw_only=True):  # type: ignore[call-arg]
-    """Change the settings that are given; ``schema_name`` "": it has no schema from now on."""
+    """Change the settings of a source; ``schema_name`` "": it has no schema from now on."""
 
     right = Right.PUBLISH
     effect = Effect.SHARED
     answer: ClassVar = answers.SourceInfo
 
-    source: Name
+    source: SourceRef
 
 
 class SourceRemove(SourceNamed, frozen=True, kw_only=True):
@@ -221,7 +221,7 @@ class ProfileSaid(ProfileSettings, OfUser, frozen=True, kw_only=True):
 
 
 class ProfileAdd(ProfileSaid, frozen=True, kw_only=True):
-    """Register a profile, or find it by ``key``."""
+    """Register a profile, or find it; by ``key``."""
 
     answer: ClassVar = answers.ProfileInfo
 
@@ -279,7 +279,7 @@ class ProfileShow(ProfileNamed, frozen=True, kw_only=True):
 
 
 class ProfileList(OfUser, frozen=True, kw_only=True):
-    """A page of profiles in order of registration, behind the id ``after``."""
+    """List profiles in order of registration; a page, behind the id ``after``."""
 
     answer: ClassVar = answers.Profiles
 
@@ -458,13 +458,14 @@ class TraceCarried(MessageTried, frozen=True, kw_only=True):
 
 
 class TransformShow(Asked, frozen=True, kw_only=True):
-    """The transformation for ``link``, a neighbour; ``root``: of this broker's tree only."""
+    """Print the transformation query of a link, for whom it is and what it saves; ``link``: a
+    neighbour."""
 
     asked_of = "a broker"
     answer: ClassVar = answers.LinkTransformation
 
     link: Name
-    root: Name | UnsetType = UNSET
+    root: Annotated[Name, Meta(description="only the tree of this root broker")] | UnsetType = UNSET
 
 
 class Observe(Asked, frozen=True, kw_only=True):
@@ -484,14 +485,14 @@ class Observe(Asked, frozen=True, kw_only=True):
 
 
 class ArchiveRead(Asked, frozen=True, kw_only=True):
-    """A page of a source's archive, ``since`` to ``until`` in seconds of the epoch, behind
-    ``after``, which is ``next`` of the page before."""
+    """Print messages of a source; a page of its archive, ``since`` to ``until`` in seconds of the
+    epoch, behind ``after``, which is ``next`` of the page before."""
 
     asked_of = "its root broker"
     right = Right.READ_ARCHIVE
     answer: ClassVar = answers.ArchivePage
 
-    source: Name
+    source: SourceRef
     since: Number = 0
     until: Number = FOREVER
     after: Name = ""
@@ -516,13 +517,13 @@ class Statistics(Asked, frozen=True, kw_only=True):
 
 
 class DeadList(Asked, frozen=True, kw_only=True):
-    """The dead letters of a user, or of all."""
+    """List dead letters; of a user, or of all."""
 
     asked_of = "any process"
     right = Right.OWN
     answer: ClassVar = answers.Letters
 
-    user: Name = ""
+    user: Annotated[Name, Meta(description="only those of this user's profiles")] = ""
 
 
 class DeadLetterNamed(Asked, frozen=True, kw_only=True):
@@ -530,11 +531,11 @@ class DeadLetterNamed(Asked, frozen=True, kw_only=True):
     asked_of = "any process"
     right = Right.OWN
 
-    id: Name
+    id: Annotated[Name, Meta(description="as onyx dead list prints it")]
 
 
 class DeadShow(DeadLetterNamed, frozen=True, kw_only=True):
-    """A dead letter with its data."""
+    """Show a dead letter with its data."""
 
     answer: ClassVar = answers.LetterShown
 
@@ -580,11 +581,11 @@ class ProcessesReport(Asked, frozen=True, kw_only=True):
 class BrokerNamed(Asked, frozen=True, kw_only=True):
     verb = ""
 
-    broker: Name
+    broker: Annotated[Name, Meta(description="the broker, as the topology has it")]
 
 
 class BrokerDrain(BrokerNamed, frozen=True, kw_only=True):
-    """Move all away from a broker, which is to leave; ``stop``: let it stay.
+    """Move all away from a broker, which is to leave.
 
     Refused as "network-cut", "network-full" or "too-late".
     """
@@ -593,7 +594,7 @@ class BrokerDrain(BrokerNamed, frozen=True, kw_only=True):
     answer: ClassVar = answers.BrokerLeaving
     route = "POST /v1/brokers/{broker}/drain"
 
-    stop: bool = False
+    stop: Annotated[bool, Meta(description="let it stay, if it is not too late")] = False
     dry_run: bool = False
 
 
@@ -614,7 +615,7 @@ class BrokerLost(BrokerNamed, frozen=True, kw_only=True):
     answer: ClassVar = answers.BrokerLoss
     route = "POST /v1/brokers/{broker}/lost"
 
-    dry_run: bool = False
+    dry_run: Annotated[bool, Meta(description="only say what would be")] = False
 
 
 class TopologyApply(Asked, frozen=True, kw_only=True):
@@ -757,7 +758,7 @@ class TaxonomyNamed(Asked, frozen=True, kw_only=True):
 
 
 class TaxonomyPut(TaxonomyNamed, frozen=True, kw_only=True):
-    """Register a taxonomy, a graph of the media type ``syntax``."""
+    """Put a taxonomy, or replace it; a graph of the media type ``syntax``."""
 
     adds = True
     effect = Effect.SHARED
@@ -777,7 +778,7 @@ class TaxonomyList(Asked, frozen=True, kw_only=True):
 
 
 class TaxonomyShow(TaxonomyNamed, frozen=True, kw_only=True):
-    """A taxonomy as it was put."""
+    """Print a taxonomy as it was put."""
 
     right = Right.KNOWN
     answer: ClassVar = answers.TaxonomyText

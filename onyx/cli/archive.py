@@ -6,17 +6,20 @@ import argparse
 import json
 import sys
 from datetime import UTC, datetime
+from functools import partial
 
-import trio
 from msgspec.structs import replace
 
 from formats import FormatError, parse_text
 from formats.graph.striped import GRAPH_NAMESPACE
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import has_named_graphs, is_graph, write_graph
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.verb import Subparsers, add_noun, add_verb
-from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.cli.asking import add_command, asked, network
+from onyx.cli.network_option import NETWORK_HELP
+from onyx.cli.taxonomy import SYNTAXES
+from onyx.cli.values import say
+from onyx.cli.verb import Subparsers, add_noun
+from onyx.registration_client import NetworkClient
 from overlay import verbs
 
 # -------------------------------------------------------------------------------------------------
@@ -43,7 +46,7 @@ def with_graphs_as(line: bytes, syntax: GraphSyntax) -> bytes:
     try:
         record["message"] = write_graph(stream, syntax).decode()
     except FormatError as error:
-        print(f"onyx: {record['name']}: {error}", file=sys.stderr)
+        say(f"{record['name']}: {error}")
         return line
     record["media_type"] = syntax.value
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
@@ -67,54 +70,31 @@ EXAMPLES = """\
 """
 
 
-_SYNTAXES = {
-    "n-triples": GraphSyntax.N_TRIPLES,
-    "n-quads": GraphSyntax.N_QUADS,
-    "turtle": GraphSyntax.TURTLE,
-    "trig": GraphSyntax.TRIG,
-    "json-ld": GraphSyntax.JSON_LD,
-    "rdf-xml": GraphSyntax.RDF_XML,
-    "striped": None,
-}
-_SYNTAX_HELP = f"of graphs: {', '.join(_SYNTAXES)} (default: n-triples)"
+_SYNTAXES = {**SYNTAXES, "striped": None}
 
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "archive", details=DETAILS, examples=EXAMPLES)
-    read = add_verb(
-        subverbs,
-        "read",
-        "print messages of a source",
-        details=DETAILS,
-        examples=EXAMPLES,
-        run=run_read,
-    )
-    read.add_argument("source", metavar="SOURCE", help="its id or its name")
-    for name, what in (("from", "published then or later"), ("to", "published before")):
-        text = f"{what}: as 2026-11-21T17:30Z"
-        read.add_argument(f"--{name}", dest=f"time_{name}", metavar="TIME", type=_time, help=text)
-    read.add_argument(
-        "--graphs", metavar="SYNTAX", choices=_SYNTAXES, default="n-triples", help=_SYNTAX_HELP
-    )
-    add_client_arguments(read)
+    takes = {
+        "--from TIME": "published then or later: as 2026-11-21T17:30Z",
+        "--to TIME": "published before: as 2026-11-21T17:30Z",
+        f"--graphs SYNTAX{{{','.join(_SYNTAXES)}}} = n-triples": "of graphs: "
+        f"{', '.join(_SYNTAXES)} (default: n-triples)",
+    }
+    add = partial(add_command, subverbs, verbs.ArchiveRead, run=run_read, takes=takes)
+    but = ("since", "until", "after")
+    add(but=but, details=DETAILS, examples=EXAMPLES, kinds={"from": _time, "to": _time})
 
 
-def run_read(arguments: argparse.Namespace) -> None:
-    trio.run(_read, arguments)
-
-
-async def _read(arguments: argparse.Namespace) -> None:
+async def run_read(arguments: argparse.Namespace) -> None:
     syntax = _SYNTAXES[arguments.graphs]
-    async with RegistrationClient(registration_address(arguments)) as registration:
+    async with network(arguments) as registration:
         source = await registration.source(arguments.source)
-    asked = verbs.ArchiveRead(
-        source=source.id,
-        since=arguments.time_from or 0,
-        until=verbs.FOREVER if arguments.time_to is None else arguments.time_to,
-    )
+    since, until = getattr(arguments, "from"), arguments.to
+    wanted = asked(arguments, source=source.id, since=since, until=until)
     async with NetworkClient(source.address) as root:
         while True:
-            page = await root.ask(asked)
+            page = await root.ask(wanted)
             lines = page.lines
             if syntax is not None:
                 lines = b"".join(
@@ -122,7 +102,7 @@ async def _read(arguments: argparse.Namespace) -> None:
                 )
             sys.stdout.write(lines.decode())
             sys.stdout.flush()
-            asked = replace(asked, after=page.next)
+            wanted = replace(wanted, after=page.next)
             if not page.next:
                 return
 

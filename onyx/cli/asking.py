@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -19,9 +20,21 @@ import msgspec
 import trio
 
 from onyx.cli.network_option import add_client_arguments, registration_address
-from onyx.cli.values import LOCATION_HELP, location, print_json, table
-from onyx.cli.verb import Subparsers, add_verb
-from onyx.registration_client import RegistrationClient
+from onyx.cli.values import LOCATION_HELP, print_json, table
+from onyx.cli.verb import (
+    NO_KINDS,
+    NOTHING,
+    Kind,
+    Run,
+    Subparsers,
+    Takes,
+    add_arguments,
+    add_verb,
+    field_of,
+    location,
+)
+from onyx.errors import NetworkUnreachable, UserError
+from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.answers import Answer, Listing, Moment
 from overlay.settings import Settings
@@ -55,55 +68,103 @@ def add_commands(
     """All commands ``onyx NOUN VERB`` of the table; ``told`` by verb, of those that tell more."""
     for kind in verbs.TABLE:
         if kind.is_command and kind.verb.partition(".")[0] == noun:
-            add_command(subverbs, kind, (told or {}).get(kind, FIELDS), details, examples)
+            add_command(
+                subverbs, kind, (told or {}).get(kind, FIELDS), details=details, examples=examples
+            )
 
 
 def add_command(
     subverbs: Subparsers,
     kind: type[verbs.Asked],
     told: Told = FIELDS,
+    run: Run | None = None,
+    takes: Takes = NOTHING,
+    *,
+    but: Collection[str] = (),
     details: str = "",
     examples: str = "",
+    kinds: Mapping[str, Kind] = NO_KINDS,
+    usual: Settings | None = None,
 ) -> argparse.ArgumentParser:
-    name = kind.verb.partition(".")[2].replace("_", "-")
+    """The command of a verb: its arguments are the fields of the record, without bytes and
+    ``but`` these, and what it ``takes`` beside them, or in their place.
+
+    ``run``: a function of its own instead of asking and telling the answer; ``asked`` is what the
+    command line asks then.  ``usual``: the settings that the help names as defaults.
+    """
+    noun, _, name = kind.verb.partition(".")
     summary = kind.summary()
-    shown = summary[:1].lower() + summary[1:]
-    run = partial(_run, kind, told)
-    parser = add_verb(subverbs, name, shown, details=details, examples=examples, run=run)
+    parser = add_verb(
+        *(subverbs, name.replace("_", "-") or noun, summary[:1].lower() + summary[1:]),
+        run or partial(_run, told),
+        details=details,
+        examples=examples,
+    )
+    parser.set_defaults(asks=kind)
+    own = {*but, *map(field_of, takes)}
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
-        _add_argument(parser, field.name, hints[field.name], is_needed=field.required)
+        if field.name not in own and taken_apart(hints[field.name])[0] is not bytes:
+            said = getattr(usual, field.name, None)
+            _add_argument(parser, field, hints[field.name], said)
+    add_arguments(parser, takes, kinds)
     add_client_arguments(parser)
     return parser
 
 
-def ask(arguments: argparse.Namespace, asked: verbs.Asks[T]) -> T:
+def asked(arguments: argparse.Namespace, **more: object) -> Any:
+    """The request of a command line, with the fields that it has not said itself."""
+    kind = arguments.asks
+    said = {name: getattr(arguments, name, None) for name in kind.__struct_fields__} | more
+    return kind(**{name: value for name, value in said.items() if value is not None})
+
+
+def network(arguments: argparse.Namespace) -> RegistrationClient:
+    """The registration service of the network that is meant, to be entered."""
+    return RegistrationClient(registration_address(arguments))
+
+
+async def ask(arguments: argparse.Namespace, wanted: verbs.Asks[T]) -> T:
     """The answer of the registration service."""
-
-    async def answer() -> T:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            return await registration.ask(asked)
-
-    return trio.run(answer)
+    async with network(arguments) as registration:
+        return await registration.ask(wanted)
 
 
-def ask_all(arguments: argparse.Namespace, asked: verbs.Asked) -> list[Any]:
+async def ask_all(arguments: argparse.Namespace, wanted: verbs.Asked) -> list[Any]:
     """All entries of a list."""
-
-    async def listed() -> list[Any]:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            return await registration.listed(asked)
-
-    return trio.run(listed)
+    async with network(arguments) as registration:
+        return await registration.listed(wanted)
 
 
-def _run(kind: type[verbs.Asked], told: Told, arguments: argparse.Namespace) -> None:
-    given = {name: getattr(arguments, name) for name in kind.__struct_fields__}
-    asked = kind(**{name: value for name, value in given.items() if value is not None})
-    if issubclass(kind.answer, Listing):
-        tell_all(arguments, ask_all(arguments, asked), told)
+async def ask_brokers(
+    brokers: Mapping[str, str],
+    ask: Callable[[NetworkClient], Awaitable[T]],
+    but: Collection[str] = (),
+    seconds: float = float("inf"),
+    silent: type[UserError] = NetworkUnreachable,
+) -> dict[str, T | None]:
+    """What each answers, all asked at the same time, ``but`` those that do not run; None of one
+    that does not answer, within ``seconds`` or but for a ``silent`` error."""
+    found: dict[str, T | None] = dict.fromkeys(brokers)
+
+    async def hear(broker: str, address: str) -> None:
+        with suppress(silent), trio.move_on_after(seconds):
+            async with NetworkClient(address) as client:
+                found[broker] = await ask(client)
+
+    async with trio.open_nursery() as nursery:
+        for broker, address in brokers.items():
+            if broker not in but:
+                nursery.start_soon(hear, broker, address)
+    return found
+
+
+async def _run(told: Told, arguments: argparse.Namespace) -> None:
+    wanted = asked(arguments)
+    if issubclass(wanted.answer, Listing):
+        tell_all(arguments, await ask_all(arguments, wanted), told)
     else:
-        tell(arguments, _completed(ask(arguments, asked), asked), told)
+        tell(arguments, _completed(await ask(arguments, wanted), wanted), told)
 
 
 def _completed(answer: Answer, asked: verbs.Asked) -> Answer:
@@ -170,15 +231,6 @@ def moment(second: float) -> str:
 # --- arguments out of a record ------------------------------------------------------------------
 
 
-def add_settings(
-    parser: argparse.ArgumentParser, kind: type[Settings], usual: Settings | None = None
-) -> None:
-    """An option for each setting; ``usual``: those that are told as defaults."""
-    hints = get_type_hints(kind, include_extras=True)
-    for name in kind.__struct_fields__:
-        _add_argument(parser, name, hints[name], usual=getattr(usual, name, None))
-
-
 def settings_said(arguments: argparse.Namespace, kind: type[Settings]) -> dict[str, Any]:
     """The settings that the options give."""
     said = {name: getattr(arguments, name) for name in kind.__struct_fields__}
@@ -202,22 +254,20 @@ def cells(record: Answer, names: Sequence[str]) -> tuple[object, ...]:
 
 def _add_argument(
     parser: argparse.ArgumentParser,
-    field: str,
+    field: msgspec.structs.FieldInfo,
     hint: Any,
-    *,
-    is_needed: bool = False,
     usual: object = None,
 ) -> None:
-    """Positional where it is needed, else an option."""
+    """Positional where it has no default, else an option."""
     kind, says = taken_apart(hint)
     said: dict[str, Any] = {"help": says.get("help", says.get("description"))}
     if usual:
         said["help"] += f" (default {_cell(usual)})"
-    name = field.replace("_", "-")
+    name = str(says.get("option", field.name.replace("_", "-")))
     if kind is bool:
-        parser.add_argument(f"--{name}", action="store_true", default=None, **said)
+        parser.add_argument(f"--{name}", action="store_true", default=None, dest=field.name, **said)
         return
-    said["metavar"] = says.get("metavar", name.upper())
+    said["metavar"] = str(says.get("metavar", name.upper()))
     if get_origin(kind) is Literal:
         said["choices"] = get_args(kind)
     elif get_origin(kind) is tuple:
@@ -226,12 +276,12 @@ def _add_argument(
         said |= {"nargs": "+"}
     elif kind in (int, float):
         said["type"] = partial(_number, hint)
-    if is_needed:
-        parser.add_argument(field, **said)
+    if field.required:
+        parser.add_argument(field.name, **said)
     elif says.get("positional"):
-        parser.add_argument(field, nargs="?", **said)
+        parser.add_argument(field.name, nargs="?", **said)
     else:
-        parser.add_argument(f"--{name}", dest=field, **said)
+        parser.add_argument(f"--{name}", dest=field.name, **said)
 
 
 def _number(hint: Any, text: str) -> Any:

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from onyx.cli.plan_files import load_plan
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
-from onyx.cli.values import not_negative, positive, print_json, table
-from onyx.cli.verb import Subparsers, add_verb
+from onyx.cli.values import check_known, print_json, table, tell_of
+from onyx.cli.verb import Subparsers, add_verb, not_negative
 from onyx.errors import EXIT_DATA, EXIT_OK, UsageError, UserError
 from overlay.routing.broadcast_tree import broadcast_tree, broadcast_trees
-from overlay.toml_table import did_you_mean, quote
 from overlay.topology import load_topology
 from registration.spark.backtest_job import (
     PROFILES_MAX,
@@ -54,34 +53,26 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "backtest", details=DETAILS, examples=EXAMPLES, run=run)
-    add = parser.add_argument
-    add("profiles", metavar="PROFILE|FILE", nargs="+", help="as for onyx plan make; or a profile")
-    add("--format", choices=FORMATS, default="", help="default: by the suffix")
-    add("--archive", metavar="DIR|PARQUET", action="append", required=True, help="may be repeated")
-    add("--results", metavar="N", type=positive, default=SAMPLES, help="shown of each profile")
-    add(
-        "--messages-per-day",
-        metavar="N",
-        type=not_negative,
-        help="for an archive that does not say when its messages were published",
+    takes = {
+        "profiles PROFILE|FILE...": "as for onyx plan make; or a profile",
+        f"--format {{{','.join(FORMATS)}}} =": "default: by the suffix",
+        "--archive DIR|PARQUET...!": "may be repeated",
+        f"--results N = {SAMPLES}": "shown of each profile",
+        "--messages-per-day N": "for an archive that does not say when its messages were published",
+        "--plan PLAN": "where the other profiles are",
+        "--topology FILE": "the network of --plan",
+        "--root ID": "the root broker of the messages (default: the one whose farthest broker is "
+        "nearest)",
+        "--weights PARQUET": "replay a population, and write its loads",
+        "--samples N = 1000": "with --weights: messages that are replayed (default: 1000)",
+        "--json": "print an object a profile",
+    }
+    parser = add_verb(
+        *(subparsers, "backtest", "", run, takes),
+        details=DETAILS,
+        examples=EXAMPLES,
+        kinds={"messages_per_day": not_negative},
     )
-    add("--plan", metavar="PLAN", help="where the other profiles are")
-    add("--topology", metavar="FILE", type=Path, help="the network of --plan")
-    add(
-        "--root",
-        metavar="ID",
-        help="the root broker of the messages (default: the one whose farthest broker is nearest)",
-    )
-    add("--weights", metavar="PARQUET", help="replay a population, and write its loads")
-    add(
-        "--samples",
-        metavar="N",
-        type=positive,
-        default=1_000,
-        help="with --weights: messages that are replayed (default: 1000)",
-    )
-    add("--json", action="store_true", help="print an object a profile")
     add_spark_arguments(parser)
 
 
@@ -112,11 +103,9 @@ def _run_population(session: Session, arguments: argparse.Namespace) -> int:
         arguments.samples,
         arguments.weights,
     )
-    if arguments.json:
-        facts = {"messages": messages, "profiles_matching": matching, "weights": arguments.weights}
-        print_json(facts)
-    else:
-        print(f"{matching:,} profiles match some of {messages:,} messages: {arguments.weights}")
+    facts = {"messages": messages, "profiles_matching": matching, "weights": arguments.weights}
+    text = f"{matching:,} profiles match some of {messages:,} messages: {arguments.weights}"
+    tell_of(arguments, facts, text)
     return EXIT_OK
 
 
@@ -152,11 +141,9 @@ def _routing(arguments: argparse.Namespace) -> RoutingBefore | None:
     if arguments.root is None:
         trees = broadcast_trees(topology).values()
         tree = min(trees, key=lambda tree: (max(tree.latency_by_broker_ms.values()), tree.root))
-    elif arguments.root in topology.broker_ids:
-        tree = broadcast_tree(topology, arguments.root)
     else:
-        hint = did_you_mean(arguments.root, topology.broker_ids)
-        raise UsageError(f"--root {quote(arguments.root)} is no broker there{hint}")
+        root = check_known(arguments.root, topology.broker_ids, "--root")
+        tree = broadcast_tree(topology, root)
     return RoutingBefore(plan, tree)
 
 
@@ -164,9 +151,10 @@ def _print(result: BacktestResult, arguments: argparse.Namespace) -> None:
     per_day = arguments.messages_per_day
     if per_day is None and result.days:
         per_day = result.messages / result.days
+    facts = {name: _facts(record, result, per_day) for name, record in result.records.items()}
     if arguments.json:
         for name, record in result.records.items():
-            print_json({"id": name, **_facts(record, result, per_day), "samples": record.samples})
+            print_json({"id": name, **facts[name], "samples": record.samples})
         return
     print(f"{result.messages:,} messages, {result.refused:,} of them could not be read")
     heading = (
@@ -174,24 +162,16 @@ def _print(result: BacktestResult, arguments: argparse.Namespace) -> None:
         *("ROUTED", "HOST", "NEW VISITS", "CROSSINGS"),
     )
     rows = [
-        (
-            name,
-            record.matches,
-            f"{record.matches / result.messages if result.messages else 0:.2%}",
-            record.results,
-            record.bytes,
-            _bytes_a_day(record, result, per_day),
-            record.routed,
-            record.host or None,
-            record.new_visits if record.host else None,
-            record.crossings if record.host else None,
-        )
-        for name, record in result.records.items()
+        (name, of["matches"], f"{of['match_rate']:.2%}", *(of[column] for column in _COLUMNS))
+        for name, of in facts.items()
     ]
     print(table(heading, rows))
     for name, record in result.records.items():
         for message, text in record.samples:
             print(f"\n{name} from {message or 'a message'}:\n{text}")
+
+
+_COLUMNS = ("results", "bytes", "bytes_a_day", "routed", "host", "new_visits", "crossings")
 
 
 def _facts(

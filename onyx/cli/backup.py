@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from onyx.cli.network_option import add_data_options, data_directory_of
-from onyx.cli.values import counted, print_json
-from onyx.cli.verb import Subparsers, add_verb
+from onyx.cli.values import counted, tell_of
+from onyx.cli.verb import Subparsers, add_arguments, add_verb
 
 DETAILS = """\
 All processes of the network have their data on this machine. Their stores are copied as
@@ -34,12 +33,10 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(subparsers, "backup", details=DETAILS, examples=EXAMPLES, run=run)
-    verb.add_argument(
-        "target", metavar="FILE", type=Path, help="must not be there; or a directory for it"
-    )
+    takes = {"target FILE": "must not be there; or a directory for it"}
+    verb = add_verb(subparsers, "backup", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_data_options(verb)
-    verb.add_argument("--json", action="store_true", help="print JSON, one object")
+    add_arguments(verb, {"--json": "print JSON, one object"})
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -48,13 +45,11 @@ def run(arguments: argparse.Namespace) -> None:
 
     made = back_up(data_directory_of(arguments), arguments.target)
     size = made.path.stat().st_size
-    if arguments.json:
-        more = {"bytes": size, "held_ms": round(made.held_seconds * 1000, 3)}
-        print_json({"file": str(made.path), **described(made.manifest), **more})
-    else:
-        manifest = made.manifest
-        print(
-            f"{made.path}: network {manifest.network} at {manifest.when}, "
-            f"{counted(len(manifest.stores), 'store')}, {size:,} bytes, read again and good; "
-            f"commits waited {made.held_seconds * 1000:.1f} ms"
-        )
+    held_ms, manifest = made.held_seconds * 1000, made.manifest
+    facts = {**described(manifest), "bytes": size, "held_ms": round(held_ms, 3)}
+    text = (
+        f"{made.path}: network {manifest.network} at {manifest.when}, "
+        f"{counted(len(manifest.stores), 'store')}, {size:,} bytes, read again and good; "
+        f"commits waited {held_ms:.1f} ms"
+    )
+    tell_of(arguments, {"file": str(made.path), **facts}, text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
@@ -12,10 +11,11 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
 
+import msgspec
 import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import not_negative, positive, print_json, read_text, table
+from onyx.cli.values import print_json, read_text, say, table
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.clients import User
 from onyx.data_directory import write_atomically
@@ -209,15 +209,19 @@ def regressions(
     return slower
 
 
-def checked_baseline(found: object, name: str) -> dict[str, dict[str, float]]:
-    """Of a file that ``--save`` has written; UnreadableInput."""
-    measures = found.get("measures") if isinstance(found, dict) else None
-    if not isinstance(measures, dict) or not all(
-        isinstance(each, dict) and all(isinstance(value, int | float) for value in each.values())
-        for each in measures.values()
-    ):
-        raise UnreadableInput(f"{name} is no baseline, expected what onyx bench --save wrote")
-    return measures
+class Baseline(msgspec.Struct):
+    """What ``--save`` writes."""
+
+    measures: dict[str, dict[str, float]]
+
+
+def read_baseline(text: str, name: str) -> dict[str, dict[str, float]]:
+    """UnreadableInput."""
+    try:
+        return msgspec.json.decode(text, type=Baseline).measures
+    except msgspec.DecodeError as error:
+        expected = "expected what onyx bench --save wrote"
+        raise UnreadableInput(f"{name} is no baseline, {expected}: {error}") from None
 
 
 EXIT_SLOWER = 1
@@ -243,33 +247,40 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "bench", details=DETAILS, examples=EXAMPLES, run=run)
     usual = Sizes()
-    for name, what in (
-        ("messages", "for each measure"),
-        ("bytes", "of a message, about"),
-        ("profiles", "that get the same message in fan_out"),
-        ("changes", "profiles that are added and removed"),
-    ):
-        value = getattr(usual, name)
-        text = f"{what} (default: {value})"
-        parser.add_argument(f"--{name}", metavar="N", type=positive, default=value, help=text)
-    parser.add_argument("--save", metavar="FILE", type=Path, help="write a baseline")
-    parser.add_argument("--baseline", metavar="FILE", help="compare with this one")
-    parser.add_argument(
-        "--tolerance",
-        metavar="SHARE",
-        type=not_negative,
-        default=0.5,
-        help="how much slower is as fast (default: 0.5, as networks are noisy)",
+    takes = {
+        f"--{name} N = {getattr(usual, name)}": f"{what} (default: {getattr(usual, name)})"
+        for name, what in (
+            ("messages", "for each measure"),
+            ("bytes", "of a message, about"),
+            ("profiles", "that get the same message in fan_out"),
+            ("changes", "profiles that are added and removed"),
+        )
+    } | {
+        "--save FILE": "write a baseline",
+        "--baseline FILE": "compare with this one",
+        "--tolerance SHARE = 0.5": "how much slower is as fast (default: 0.5, as networks are "
+        "noisy)",
+    }
+    parser = add_verb(
+        subparsers,
+        "bench",
+        "",
+        run,
+        takes,
+        details=DETAILS,
+        examples=EXAMPLES,
+        kinds={"baseline": str},
     )
     add_client_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    baseline = None if arguments.baseline is None else _baseline(arguments.baseline)
+async def run(arguments: argparse.Namespace) -> int:
+    baseline = None
+    if arguments.baseline is not None:
+        baseline = read_baseline(read_text(arguments.baseline), arguments.baseline)
     sizes = Sizes(arguments.messages, arguments.bytes, arguments.profiles, arguments.changes)
-    found = trio.run(run_bench, registration_address(arguments), sizes)
+    found = await run_bench(registration_address(arguments), sizes)
     if arguments.json:
         for measure in found:
             print_json(asdict(measure))
@@ -279,7 +290,7 @@ def run(arguments: argparse.Namespace) -> int:
         save(arguments.save, found, sizes)
     slower = [] if baseline is None else regressions(found, baseline, arguments.tolerance)
     for line in slower:
-        print(f"onyx: slower: {line}", file=sys.stderr)
+        say(f"slower: {line}")
     return EXIT_SLOWER if slower else EXIT_OK
 
 
@@ -290,10 +301,3 @@ def save(path: Path, found: Sequence[Measure], sizes: Sizes) -> None:
     }
     said = {"release": version(), "sizes": asdict(sizes), "measures": measures}
     write_atomically(path, (json.dumps(said, indent=1) + "\n").encode())
-
-
-def _baseline(name: str) -> dict[str, dict[str, float]]:
-    try:
-        return checked_baseline(json.loads(read_text(name)), name)
-    except ValueError as error:
-        raise UnreadableInput(f"{name} is no JSON: {error}") from None

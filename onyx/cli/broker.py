@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from functools import partial
 
 import trio
 
-from onyx.cli.asking import Told, add_commands, tell
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.asking import FIELDS, Told, add_command, add_commands, asked, network, tell
+from onyx.cli.network_option import NETWORK_HELP
 from onyx.cli.topology_live import POLL_SECONDS, REPORT_SECONDS, wait_settled
-from onyx.cli.values import not_negative
-from onyx.cli.verb import Subparsers, add_noun, add_verb, set_run
+from onyx.cli.values import say
+from onyx.cli.verb import Subparsers, add_noun
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
@@ -57,42 +56,23 @@ LOST_EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "broker")
-    drain = add_verb(
-        *(subverbs, "drain", "move all away from a broker, and let it leave"),
+    timeout = {"--timeout SECONDS": "wait at most so long"}
+    add = partial(add_command, subverbs)
+    add(
+        *(verbs.BrokerDrain, FIELDS, run_drain, timeout),
+        but=("dry_run",),
         details=DRAIN_DETAILS,
         examples=DRAIN_EXAMPLES,
     )
-    drain.add_argument("--stop", action="store_true", help="let it stay, if it is not too late")
-    lost = add_verb(
-        *(subverbs, "lost", "go on without a broker that is gone for good"),
-        details=LOST_DETAILS,
-        examples=LOST_EXAMPLES,
-    )
-    lost.add_argument("--dry-run", action="store_true", help="only say what would be")
-    for parser, run in ((drain, run_drain), (lost, run_lost)):
-        parser.add_argument("id", metavar="ID", help="the broker, as the topology has it")
-        parser.add_argument(
-            "--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long"
-        )
-        set_run(parser, run)
-        add_client_arguments(parser)
+    add(verbs.BrokerLost, FIELDS, run_lost, timeout, details=LOST_DETAILS, examples=LOST_EXAMPLES)
     add_commands(subverbs, "broker")
 
 
-def run_drain(arguments: argparse.Namespace) -> int:
-    return trio.run(_drain, arguments)
-
-
-def run_lost(arguments: argparse.Namespace) -> int:
-    return trio.run(_lose, arguments)
-
-
-async def _drain(arguments: argparse.Namespace) -> int:
-    async with RegistrationClient(registration_address(arguments)) as registration:
-        asked = verbs.BrokerDrain(broker=arguments.id, stop=arguments.stop)
-        progress = await registration.ask(asked)
+async def run_drain(arguments: argparse.Namespace) -> int:
+    async with network(arguments) as registration:
+        progress = await registration.ask(asked(arguments))
         if arguments.stop:
-            tell(arguments, progress, Told(lambda _: f"{arguments.id} stays."))
+            tell(arguments, progress, Told(lambda _: f"{arguments.broker} stays."))
             return EXIT_OK
         with trio.move_on_after(_seconds(arguments)):
             await _wait_left(registration, arguments)
@@ -103,14 +83,14 @@ async def _drain(arguments: argparse.Namespace) -> int:
 async def _wait_left(registration: RegistrationClient, arguments: argparse.Namespace) -> None:
     said, say_at = "", trio.current_time()
     while True:
-        progress = await registration.ask(verbs.BrokerProgress(broker=arguments.id))
+        progress = await registration.ask(verbs.BrokerProgress(broker=arguments.broker))
         if not progress.is_there and progress.stage == "settled":
-            tell(arguments, progress, Told(lambda _: f"{arguments.id} has left."))
+            tell(arguments, progress, Told(lambda _: f"{arguments.broker} has left."))
             return
         text = drain_text(progress)
         if text != said and trio.current_time() >= say_at and not arguments.json:
             said, say_at = text, trio.current_time() + REPORT_SECONDS
-            print(f"onyx: {text}", file=sys.stderr, flush=True)
+            say(text)
         await trio.sleep(POLL_SECONDS)
 
 
@@ -126,11 +106,10 @@ def drain_text(progress: BrokerLeaving) -> str:
     )
 
 
-async def _lose(arguments: argparse.Namespace) -> int:
-    async with RegistrationClient(registration_address(arguments)) as registration:
-        asked = verbs.BrokerLost(broker=arguments.id, dry_run=arguments.dry_run)
-        answer = await registration.ask(asked)
-        tell(arguments, answer, Told(partial(_without, arguments.id)))
+async def run_lost(arguments: argparse.Namespace) -> int:
+    async with network(arguments) as registration:
+        answer = await registration.ask(asked(arguments))
+        tell(arguments, answer, Told(partial(_without, arguments.broker)))
         if arguments.dry_run:
             return EXIT_OK
         with trio.move_on_after(_seconds(arguments)):
@@ -151,5 +130,5 @@ def _seconds(arguments: argparse.Namespace) -> float:
 
 
 def _late(arguments: argparse.Namespace) -> int:
-    print(f"onyx: not done after {arguments.timeout:g} s; it goes on", file=sys.stderr)
+    say(f"not done after {arguments.timeout:g} s; it goes on")
     return EXIT_UNAVAILABLE

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onyx.cli.network_option import add_data_options, data_directory_of
-from onyx.cli.values import positive, print_json, table
-from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.cli.values import print_json, table, tell_of
+from onyx.cli.verb import JSON, Subparsers, add_arguments, add_noun, add_verb
 from onyx.data_directory import write_atomically
 from onyx.errors import UsageError
 from overlay.link.principal import Principal
@@ -34,49 +33,41 @@ EXAMPLES = """\
 """
 
 
+REVOKE = """\
+The registration service reads which (identity/revoked) and tells every broker:
+within about three seconds all close their connections. What is in the data directory is
+issued anew, for the processes and the operator."""
+ROTATE = """\
+New keys and certificates for the processes and the operator, which they take
+while they run, for new connections. The ones of before stay good until they are
+over, or revoked. onyx up does it by itself 30 days before the end."""
+
+
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "cert", details=DETAILS, examples=EXAMPLES)
-    issue = add_verb(
-        subverbs,
-        "issue",
-        "issue credentials, one file: key, certificate and the authority's",
-        details="The file is for its owner alone: whoever has it is the principal.",
-        run=run_issue,
-    )
-    issue.add_argument("principal", metavar="PRINCIPAL", help="as user/ann")
-    issue.add_argument("--out", metavar="FILE", type=Path, required=True, help="to be written")
-    issue.add_argument(
-        "--days", metavar="N", type=positive, default=90, help="how long it lasts (default: 90)"
-    )
-    listed = add_verb(subverbs, "list", "list the certificates that were issued", run=run_list)
-    listed.add_argument("--all", action="store_true", help="also those that are over or revoked")
-    revoke = add_verb(
-        subverbs,
-        "revoke",
-        "take certificates back",
-        details="The registration service reads which (identity/revoked) and tells every broker:\n"
-        "within about three seconds all close their connections. What is in the data directory is\n"
-        "issued anew, for the processes and the operator.",
-        run=run_revoke,
-    )
-    revoke.add_argument(
-        "which",
-        metavar="NUMBER|PRINCIPAL",
-        nargs="+",
-        help="the beginning of a serial number, or a principal, all of whose certificates it is",
-    )
-    rotate = add_verb(
-        subverbs,
-        "rotate",
-        "issue what is in the data directory anew",
-        details="New keys and certificates for the processes and the operator, which they take\n"
-        "while they run, for new connections. The ones of before stay good until they are\n"
-        "over, or revoked. onyx up does it by itself 30 days before the end.",
-        run=run_rotate,
-    )
-    rotate.add_argument("principal", metavar="PRINCIPAL", nargs="*", help="only these")
-    for verb in (issue, listed, revoke, rotate):
-        verb.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    issue = {
+        "principal PRINCIPAL": "as user/ann",
+        "--out FILE!": "to be written",
+        "--days N = 90": "how long it lasts (default: 90)",
+    }
+    revoke = {
+        "which NUMBER|PRINCIPAL...": "the beginning of a serial number, or a principal, all of "
+        "whose certificates it is"
+    }
+    said = "issue credentials, one file: key, certificate and the authority's"
+    details = "The file is for its owner alone: whoever has it is the principal."
+    listed, only = {"--all": "also those that are over or revoked"}, "only these"
+    for verb in (
+        add_verb(subverbs, "issue", said, run_issue, issue, details=details),
+        add_verb(subverbs, "list", "list the certificates that were issued", run_list, listed),
+        add_verb(subverbs, "revoke", "take certificates back", run_revoke, revoke, details=REVOKE),
+        add_verb(
+            *(subverbs, "rotate", "issue what is in the data directory anew", run_rotate),
+            {"principal PRINCIPAL*": only},
+            details=ROTATE,
+        ),
+    ):
+        add_arguments(verb, JSON)
         add_data_options(verb)
 
 
@@ -84,11 +75,9 @@ def run_issue(arguments: argparse.Namespace) -> None:
     authority = _authority(arguments)
     principal = _principal(arguments.principal)
     write_atomically(arguments.out, authority.issue(principal, arguments.days), mode=0o600)
-    if arguments.json:
-        said = {"file": str(arguments.out), "principal": str(principal), "days": arguments.days}
-        print_json(said)
-    else:
-        print(f"{arguments.out}: {principal.uri(authority.network)}, for {arguments.days} days")
+    said = {"file": str(arguments.out), "principal": str(principal), "days": arguments.days}
+    text = f"{arguments.out}: {principal.uri(authority.network)}, for {arguments.days} days"
+    tell_of(arguments, said, text)
 
 
 def run_list(arguments: argparse.Namespace) -> None:
@@ -124,10 +113,8 @@ def run_revoke(arguments: argparse.Namespace) -> None:
             raise UsageError(f"no certificate {which} was issued; onyx cert list --all has them")
         found |= some
     authority.revoke(found)
-    if arguments.json:
-        print_json({"revoked": [f"{serial:x}" for serial in sorted(found)]})
-    else:
-        print(f"revoked: {len(found)}")
+    revoked = [f"{serial:x}" for serial in sorted(found)]
+    tell_of(arguments, {"revoked": revoked}, f"revoked: {len(found)}")
     for principal in authority.kept():
         authority.keep(principal)  # who goes on needs another one
 
@@ -141,10 +128,8 @@ def run_rotate(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{principal} has no credentials in {authority.directory}")
     for principal in chosen:
         kept_in = authority.keep(principal, anew=True)
-        if arguments.json:
-            print_json({"file": str(kept_in), "principal": str(principal)})
-        else:
-            print(f"{kept_in}: {principal}")
+        said = {"file": str(kept_in), "principal": str(principal)}
+        tell_of(arguments, said, f"{kept_in}: {principal}")
 
 
 def _authority(arguments: argparse.Namespace) -> Authority:

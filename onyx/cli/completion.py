@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from onyx.cli.values import print_json
+from onyx.cli.values import tell_of
 from onyx.cli.verb import VERBS, Subparsers, add_verb
 
 DETAILS = """\
@@ -20,9 +20,9 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "completion", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
-    parser.add_argument("--json", action="store_true", help="print it as one JSON object")
+    shell = f"shell SHELL{{{','.join(SHELLS)}}}"
+    takes = {shell: ", ".join(SHELLS), "--json": "print it as one JSON object"}
+    add_verb(subparsers, "completion", "", run, takes, details=DETAILS, examples=EXAMPLES)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -33,10 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     parser = build_parser(VERBS)
     _complete_files(parser)
     script = shtab.complete(parser, arguments.shell)
-    if arguments.json:
-        print_json({"shell": arguments.shell, "script": script})
-    else:
-        print(script)
+    tell_of(arguments, {"shell": arguments.shell, "script": script}, script)
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:

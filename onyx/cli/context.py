@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from onyx.cli.contexts import Context, read_contexts, write_contexts
 from onyx.cli.network_option import parse_addresses
-from onyx.cli.values import print_json, table
-from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.cli.values import print_json, table, tell_of
+from onyx.cli.verb import JSON, Subparsers, add_noun, add_verb
 from onyx.errors import UnreadableInput
 
 DETAILS = """\
@@ -27,28 +26,23 @@ EXAMPLES = """\
 """
 
 
+ADDED = {
+    "--registration HOST:PORT!": None,
+    "--credentials FILE": "from onyx cert issue",
+    "--use": "use it from now on; the first is anyway",
+}
+
+
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "context", details=DETAILS, examples=EXAMPLES)
-    add = add_verb(
-        subverbs, "add", "add one, or change it", details=DETAILS, examples=EXAMPLES, run=run_add
-    )
-    add.add_argument("name", metavar="NAME")
-    add.add_argument("--registration", metavar="HOST:PORT", required=True)
-    add.add_argument("--credentials", metavar="FILE", type=Path, help="from onyx cert issue")
-    add.add_argument("--use", action="store_true", help="use it from now on; the first is anyway")
-    use = add_verb(
-        subverbs, "use", "use one from now on", details=DETAILS, examples=EXAMPLES, run=run_use
-    )
-    use.add_argument("name", metavar="NAME")
-    listing = add_verb(
-        subverbs, "list", "list them", details=DETAILS, examples=EXAMPLES, run=run_list
-    )
-    remove = add_verb(
-        subverbs, "remove", "remove one", details=DETAILS, examples=EXAMPLES, run=run_remove
-    )
-    remove.add_argument("name", metavar="NAME")
-    for parser in (add, use, listing, remove):
-        parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    name = {"name NAME": None}
+    for verb, summary, run, takes in (
+        ("add", "add one, or change it", run_add, name | ADDED),
+        ("use", "use one from now on", run_use, name),
+        ("list", "list them", run_list, {}),
+        ("remove", "remove one", run_remove, name),
+    ):
+        add_verb(*(subverbs, verb, summary, run, takes | JSON), details=DETAILS, examples=EXAMPLES)
 
 
 def run_add(arguments: argparse.Namespace) -> None:
@@ -102,8 +96,6 @@ def run_list(arguments: argparse.Namespace) -> None:
 
 
 def _say(arguments: argparse.Namespace, done: str, *, is_used: bool) -> None:
-    if arguments.json:
-        print_json({"name": arguments.name, "done": done, "used": is_used})
-    else:
-        more = ", and in use" if is_used and done == "added" else ""
-        print(f"{arguments.name} is {done}{more}")
+    more = ", and in use" if is_used and done == "added" else ""
+    facts = {"name": arguments.name, "done": done, "used": is_used}
+    tell_of(arguments, facts, f"{arguments.name} is {done}{more}")

@@ -9,11 +9,11 @@ What a command line or the environment says goes first: a context is for when th
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
+from msgspec import Struct, field
 
 from onyx.data_directory import write_atomically
 from onyx.errors import UnreadableInput, UnwritableOutput, UsageError
@@ -21,8 +21,7 @@ from onyx.identity.known_networks import VARIABLE as CREDENTIALS
 from overlay.toml_table import did_you_mean
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """``registration``: "host:port", or several; ``credentials`` a file, "": what this account
     knows."""
 
@@ -39,17 +38,16 @@ class Context:
 NO_CONTEXT = Context("")
 
 
-@dataclass(slots=True)
-class Contexts:
+class Contexts(Struct):
     """``used`` is the name of one, "" if none is."""
 
     used: str = ""
-    by_name: dict[str, Context] = field(default_factory=dict)
+    by_name: dict[str, Context] = field(name="contexts", default_factory=dict)
 
     def named(self, name: str) -> Context:
         """UsageError when there is none."""
         if name not in self.by_name:
-            hint = did_you_mean(name, list(self.by_name))
+            hint = did_you_mean(name, self.by_name)
             raise UsageError(f"there is no context {name}{hint}; onyx context list has them")
         return self.by_name[name]
 
@@ -64,12 +62,10 @@ def read_contexts() -> Contexts:
     """None at all where there is no file; UnreadableInput where it says something else."""
     try:
         file = contexts_file()
-        known: Any = json.loads(file.read_bytes())
-        by_name = {name: Context(**said) for name, said in known["contexts"].items()}
-        return Contexts(str(known["used"]), by_name)
+        return msgspec.json.decode(file.read_bytes(), type=Contexts)
     except (FileNotFoundError, NotADirectoryError, RuntimeError):
         return Contexts()
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise UnreadableInput(
             f"{file} cannot be read ({type(error).__name__}: {error}); remove it, and add the "
             "contexts again"
@@ -78,11 +74,10 @@ def read_contexts() -> Contexts:
 
 def write_contexts(contexts: Contexts) -> None:
     """UnwritableOutput."""
-    by_name = {name: asdict(context) for name, context in sorted(contexts.by_name.items())}
-    text = json.dumps({"used": contexts.used, "contexts": by_name}, indent=1)
+    text = msgspec.json.format(msgspec.json.encode(contexts, order="deterministic"), indent=1)
     try:
         file = contexts_file()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(file, text.encode(), mode=0o600)
+        write_atomically(file, text, mode=0o600)
     except (OSError, RuntimeError) as error:
         raise UnwritableOutput(f"the contexts cannot be written: {error}") from None

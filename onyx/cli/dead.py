@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-import trio
-
 from formats.media_types import XML
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import print_json, table
-from onyx.cli.verb import Subparsers, add_noun, add_verb, set_run
+from onyx.cli.asking import add_command, ask_brokers, asked, moment, network
+from onyx.cli.network_option import NETWORK_HELP, registration_address
+from onyx.cli.values import check_known, print_json, table, tell_of
+from onyx.cli.verb import Subparsers, add_noun
 from onyx.data_source import DataSource
-from onyx.errors import (
-    EXIT_DATA,
-    EXIT_OK,
-    EXIT_UNAVAILABLE,
-    NetworkUnreachable,
-    RequestFailed,
-    UsageError,
-)
-from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, RequestFailed
+from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import Letter, LetterReplayed
 from overlay.link.dead_letters import KEPT_MAX, KINDS, OVER_LIMIT, POISON, REFUSED, UNDELIVERABLE
-from overlay.toml_table import did_you_mean, quote
+from overlay.toml_table import quote
 
 DETAILS = f"""\
 Dead letters are of four kinds:
@@ -68,27 +60,18 @@ SHOWN_LENGTH = 2_000  # of the input
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "dead", details=DETAILS, examples=EXAMPLES)
-    listing = add_verb(
-        subverbs, "list", "list them, by process", details=DETAILS, examples=EXAMPLES
-    )
-    listing.add_argument("--kind", choices=KINDS, help="only those of this kind")
-    listing.add_argument("--user", metavar="NAME", help="only those of this user's profiles")
-    show = add_verb(subverbs, "show", "print one, and why it is one", details=DETAILS)
-    show.add_argument("id", metavar="ID", help="as onyx dead list prints it")
-    replay = add_verb(subverbs, "replay", "deal with some once more", details=REPLAY_DETAILS)
-    drop = add_verb(subverbs, "drop", "keep some no longer", details=DROP_DETAILS)
-    for parser in (replay, drop):
-        parser.add_argument("ids", metavar="ID", nargs="+", help="as onyx dead list prints it")
-    runs = ((listing, run_list), (show, run_show), (replay, run_replay), (drop, run_drop))
-    for parser, run in runs:
-        parser.add_argument("--node", metavar="ID", help="only this broker or registration service")
-        set_run(parser, run)
-        add_client_arguments(parser)
+    node = {"--node ID": "only this broker or registration service"}
+    ids = {"ids ID...": "as onyx dead list prints it", **node}
+    listed = {f"--kind {{{','.join(KINDS)}}}": "only those of this kind", **node}
+    add = partial(add_command, subverbs)
+    add(verbs.DeadList, run=run_list, takes=listed, details=DETAILS, examples=EXAMPLES)
+    add(verbs.DeadShow, run=run_show, takes=node, details=DETAILS)
+    add(verbs.DeadReplay, run=run_replay, takes=ids, but=("id",), details=REPLAY_DETAILS)
+    add(verbs.DeadDrop, run=run_drop, takes=ids, but=("id",), details=DROP_DETAILS)
 
 
-def run_list(arguments: argparse.Namespace) -> int:
-    asked = verbs.DeadList(user=arguments.user or "")
-    found = trio.run(_ask, arguments, asked)
+async def run_list(arguments: argparse.Namespace) -> int:
+    found = await _ask(arguments, asked(arguments))
     rows = []
     for node, answer in found.items():
         for letter in () if answer is None else answer.letters:
@@ -108,37 +91,29 @@ def run_list(arguments: argparse.Namespace) -> int:
     return EXIT_UNAVAILABLE if None in found.values() else EXIT_OK
 
 
-def run_show(arguments: argparse.Namespace) -> int:
-    for node, letter in trio.run(_of_all, arguments, verbs.DeadShow(id=arguments.id)).items():
+async def run_show(arguments: argparse.Namespace) -> None:
+    for node, letter in (await _of_all(arguments, asked(arguments))).items():
         data = letter.data.decode("utf-8", "backslashreplace")
-        if arguments.json:
-            print_json({"node": node, **letter.shown(), "data": data})
-            continue
-        print(f"{node}: {_what(letter)}, {_time(letter)}, {letter.size:,} bytes")
-        print(f"\n{letter.trace or letter.error}\n\n{data[:SHOWN_LENGTH]}")
-    return EXIT_OK
+        about = f"{node}: {_what(letter)}, {_time(letter)}, {letter.size:,} bytes"
+        text = f"{about}\n\n{letter.trace or letter.error}\n\n{data[:SHOWN_LENGTH]}"
+        tell_of(arguments, {"node": node, **letter.shown(), "data": data}, text)
 
 
-def run_replay(arguments: argparse.Namespace) -> int:
-    async def replay() -> bool:
-        is_good = True
-        for name in arguments.ids:
-            for node, letter in (await _of_all(arguments, verbs.DeadReplay(id=name))).items():
-                said = _REPLAYED[letter.kind]
-                if letter.kind == REFUSED:
-                    shown = await _of_all(arguments, verbs.DeadShow(id=name))
-                    refused = await _publish(arguments, letter, shown[node].source)
-                    is_good = is_good and not refused
-                    said = f"refused again: {refused}" if refused else said
-                    if not refused:
-                        await _of_all(arguments, verbs.DeadDrop(id=name))
-                if arguments.json:
-                    print_json({"node": node, "id": name, "kind": letter.kind, "said": said})
-                else:
-                    print(f"{name}: {said}")
-        return is_good
-
-    return EXIT_OK if trio.run(replay) else EXIT_DATA
+async def run_replay(arguments: argparse.Namespace) -> int:
+    is_good = True
+    for name in arguments.ids:
+        for node, letter in (await _of_all(arguments, verbs.DeadReplay(id=name))).items():
+            said = _REPLAYED[letter.kind]
+            if letter.kind == REFUSED:
+                shown = await _of_all(arguments, verbs.DeadShow(id=name))
+                refused = await _publish(arguments, letter, shown[node].source)
+                is_good = is_good and not refused
+                said = f"refused again: {refused}" if refused else said
+                if not refused:
+                    await _of_all(arguments, verbs.DeadDrop(id=name))
+            facts = {"node": node, "id": name, "kind": letter.kind, "said": said}
+            tell_of(arguments, facts, f"{name}: {said}")
+    return EXIT_OK if is_good else EXIT_DATA
 
 
 _REPLAYED = {
@@ -157,64 +132,43 @@ async def _publish(arguments: argparse.Namespace, letter: LetterReplayed, source
     return "" if outcome.accepted else f"{outcome.reason} [{outcome.code}]"
 
 
-def run_drop(arguments: argparse.Namespace) -> int:
-    async def drop() -> None:
-        for name in arguments.ids:
-            for node in await _of_all(arguments, verbs.DeadDrop(id=name)):
-                if arguments.json:
-                    print_json({"node": node, "dropped": name})
-                else:
-                    print(f"{node} keeps {name} no longer")
-
-    trio.run(drop)
-    return EXIT_OK
+async def run_drop(arguments: argparse.Namespace) -> None:
+    for name in arguments.ids:
+        for node in await _of_all(arguments, verbs.DeadDrop(id=name)):
+            tell_of(arguments, {"node": node, "dropped": name}, f"{node} keeps {name} no longer")
 
 
-async def _of_all(arguments: argparse.Namespace, asked: verbs.DeadLetterNamed) -> dict[str, Any]:
+async def _of_all(arguments: argparse.Namespace, wanted: verbs.DeadLetterNamed) -> dict[str, Any]:
     """What those say that have it."""
-    found = await _ask(arguments, asked)
+    found = await _ask(arguments, wanted)
     having = {node: answer for node, answer in found.items() if answer}
     if not having:
         silent = [node for node, answer in found.items() if answer is None]
         hint = f" ({', '.join(silent)} did not answer)" if silent else ""
-        raise RequestFailed("unknown-letter", f"nobody keeps {quote(asked.id)}{hint}")
+        raise RequestFailed("unknown-letter", f"nobody keeps {quote(wanted.id)}{hint}")
     return having
 
 
-async def _ask(arguments: argparse.Namespace, asked: verbs.Asked) -> dict[str, Any]:
+async def _ask(arguments: argparse.Namespace, wanted: verbs.Asked) -> dict[str, Any]:
     """The answers by process, the registration service first; None: there was none; empty: it has
     no such letter."""
-    where = registration_address(arguments)
-    found: dict[str, Any] = {}
 
-    async def ask(node: str, client: NetworkClient) -> None:
+    async def ask(client: NetworkClient) -> Any:
         try:
-            found[node] = await client.ask(asked)
+            return await client.ask(wanted)
         except RequestFailed as error:
             if error.code != "unknown-letter":
                 raise
-            found[node] = ()
+            return ()
 
-    async with RegistrationClient(where) as registration:
+    async with network(arguments) as registration:
         processes = await registration.processes()
-        nodes = {processes.registration: "", **processes.brokers}
-        if arguments.node is not None and arguments.node not in nodes:
-            hint = did_you_mean(arguments.node, nodes)
-            raise UsageError(f"--node {quote(arguments.node)} is no process there{hint}")
-        for node, address in nodes.items():
-            if arguments.node not in (None, node):
-                continue
-            if not address:
-                await ask(node, registration)
-            elif node in processes.down:
-                found[node] = None
-            else:
-                try:
-                    async with NetworkClient(address) as client:
-                        await ask(node, client)
-                except NetworkUnreachable:
-                    found[node] = None
-    return found
+        own, brokers = processes.registration, processes.brokers
+        if arguments.node is not None:
+            check_known(arguments.node, (own, *brokers), "--node", "process there")
+            brokers = {node: at for node, at in brokers.items() if node == arguments.node}
+        found = {own: await ask(registration)} if arguments.node in (None, own) else {}
+    return found | await ask_brokers(brokers, ask, but=processes.down)
 
 
 def _what(letter: Letter) -> str:
@@ -222,4 +176,4 @@ def _what(letter: Letter) -> str:
 
 
 def _time(letter: Letter) -> str:
-    return datetime.fromtimestamp(letter.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment(letter.at).replace(" ", "T")

@@ -22,12 +22,13 @@ from msgspec import to_builtins
 
 from formats.errors import FormatError
 from formats.schema import read_schema, what_is_unread
+from onyx.cli.asking import ask_brokers
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import counted, print_json
+from onyx.cli.values import counted, print_json, say
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
 from onyx.doctor import CHECKS, DoctorFinding, Facts, Machine, Process, examine
-from onyx.errors import EXIT_OK, UnwritableOutput, UsageError, UserError
+from onyx.errors import EXIT_OK, UsageError, UserError, file_errors
 from onyx.listening import processes_of
 from onyx.network_looks import whole
 from onyx.network_view import read_statistics
@@ -69,27 +70,14 @@ async def _ask_network(where: str, facts: Facts) -> None:
             told = own.read()
             said = told if isinstance(told, RegistrationStatistics) else RegistrationStatistics()
             facts.processes[said.registration or "registration service"] = own
-            await _ask_brokers(facts, brokers, said.processes.down)
+            down = said.processes.down
+            heard = await ask_brokers(brokers, _asked, down, ANSWER_SECONDS, UserError)
+            for broker, process in heard.items():
+                silent = Process(brokers[broker], down=down.get(broker, ""))
+                facts.processes[broker] = process or silent
             facts.schemas = await _unread_schemas(registration)
     except UserError as error:
         facts.unreachable = str(error)
-
-
-async def _ask_brokers(facts: Facts, brokers: dict[str, str], down: dict[str, str]) -> None:
-    async def ask(broker: str, address: str) -> None:
-        process = facts.processes[broker] = Process(address, down=down.get(broker, ""))
-        if process.down:
-            return
-        try:
-            with trio.move_on_after(ANSWER_SECONDS):
-                async with NetworkClient(address) as client:
-                    facts.processes[broker] = await _asked(client)
-        except UserError:
-            pass
-
-    async with trio.open_nursery() as nursery:
-        for broker, address in brokers.items():
-            nursery.start_soon(ask, broker, address)
 
 
 async def _asked(client: NetworkClient) -> Process:
@@ -229,12 +217,12 @@ _PASSWORD = re.compile(r"(://[^:/@\s]*):[^@/\s]*@")
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "doctor", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument("--bundle", metavar="FILE", type=Path, help="write a zip file for a report")
+    takes = {"--bundle FILE": "write a zip file for a report"}
+    parser = add_verb(subparsers, "doctor", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_client_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+async def run(arguments: argparse.Namespace) -> int:
     topology = None if arguments.topology is None else _running(arguments.topology)
     where, why = "", ""
     try:
@@ -243,7 +231,7 @@ def run(arguments: argparse.Namespace) -> int:
         if topology is None:
             raise
         why = str(error)
-    facts = trio.run(gather, where, topology, why)
+    facts = await gather(where, topology, why)
     found = examine(facts)
     if arguments.bundle is not None:
         write_bundle(arguments.bundle, facts, found, topology)
@@ -253,7 +241,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(said(facts, found))
         if arguments.bundle is not None:
-            print(f"onyx: wrote {arguments.bundle}", file=sys.stderr)
+            say(f"wrote {arguments.bundle}")
     return EXIT_FOUND if found else EXIT_OK
 
 
@@ -292,11 +280,8 @@ def write_bundle(
     contents = {"about.json": about, "findings.json": to_builtins(found)}
     for node, process in facts.processes.items():
         contents[f"processes/{node}.json"] = asdict(process)
-    try:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, content in contents.items():
-                file.writestr(name, json.dumps(content, indent=1, default=str))
-            if topology is not None:
-                file.writestr("topology.toml", _PASSWORD.sub(r"\1:***@", to_toml(topology)))
-    except OSError as error:
-        raise UnwritableOutput(f"{path} cannot be written: {error.strerror}") from None
+    with file_errors(path), zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            file.writestr(name, json.dumps(content, indent=1, default=str))
+        if topology is not None:
+            file.writestr("topology.toml", _PASSWORD.sub(r"\1:***@", to_toml(topology)))

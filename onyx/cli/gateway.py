@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from importlib.util import find_spec
-from pathlib import Path
 
 import trio
 
@@ -14,7 +13,7 @@ from onyx.cli.network_option import (
     parse_address,
     registration_address,
 )
-from onyx.cli.values import has_terminal, print_json
+from onyx.cli.values import has_terminal, tell_of
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import UsageError
 from onyx.listening import bind, bound_address
@@ -45,24 +44,18 @@ EXAMPLES = """\
     --host onyx.example --credentials gateway.pem
 """
 
-LISTEN_HELP = f"where (default: {DEFAULT_LISTEN}; port 0: any free one)"
-
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "gateway", details=DETAILS, examples=EXAMPLES, run=run)
-    add = parser.add_argument
-    add("--listen", metavar="HOST:PORT", default=str(DEFAULT_LISTEN), help=LISTEN_HELP)
-    add("--tls-certificate", metavar="FILE", type=Path, help="PEM, with its chain")
-    add("--tls-key", metavar="FILE", type=Path, help="of the certificate, in PEM")
-    add(
-        "--host",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="a name by which browsers know it, as in their Host header",
-    )
-    add("--admin", metavar="HOST:PORT", help="where metrics are, plain HTTP")
-    add("--json", action="store_true", help="print where it is as a JSON object")
+    takes = {
+        f"--listen HOST:PORT = {DEFAULT_LISTEN}": f"where (default: {DEFAULT_LISTEN}; port 0: any "
+        "free one)",
+        "--tls-certificate FILE": "PEM, with its chain",
+        "--tls-key FILE": "of the certificate, in PEM",
+        "--host NAME...": "a name by which browsers know it, as in their Host header",
+        "--admin HOST:PORT": "where metrics are, plain HTTP",
+        "--json": "print where it is as a JSON object",
+    }
+    parser = add_verb(subparsers, "gateway", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_log_arguments(parser)
     add_network_arguments(parser)
 
@@ -96,10 +89,8 @@ def run(arguments: argparse.Namespace) -> None:
 
         def ready() -> None:
             tell_service_manager(f"the network is at {url}", is_ready=True)
-            if arguments.json:
-                print_json({"event": "up", "url": url})
-            else:
-                print(f"The network is at {url}; Ctrl-C stops it", flush=True)
+            text = f"The network is at {url}; Ctrl-C stops it"
+            tell_of(arguments, {"event": "up", "url": url}, text)
 
         if arguments.admin is None:
             admin = admin_address(file, where)

@@ -12,37 +12,47 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from formats.errors import Fault
+from onyx.cli.bench import Measure
+from onyx.cli.contexts import Context
 from onyx.client_values import Outcome
 from onyx.doctor import DoctorFinding
 from onyx.network_view import TopBroker, TopLink, TopProfile, TopSource
 from overlay import answers, verbs
-from overlay.answers import as_shown
+from overlay.answers import LetterShown, Shown, as_shown
 from overlay.settings import ProfileSettings
 from yfilter.explanation import Failure
+from yfilter.schematron import RuleProfile
 
 _ABSENT = {"": "", "int": 0, "float": 0.0, "bool": False, "list[str]": [], "list[int]": []}
 
 
+class _Line(msgspec.Struct):
+    pass
+
+
 def _line(
-    name: str, said: str, says: str = "", *, of: Any = None, more: bool = False, **fields: Any
+    name: str, said: str = "", says: str = "", of: Any = _Line, but: str = "", **fields: Any
 ) -> Any:
     """An object with the fields that are ``said``, NAME:TYPE, with "?" where one may be missing,
-    those ``of`` another, and ``fields``; ``more``: and with what else the process says that is
-    asked."""
+    those ``of`` another line or record, ``but`` these, and ``fields``; where ``but`` is "...", and
+    with what else the process says that is asked."""
     rows: list[Any] = []
     for word in said.split():
         field, _, kind = word.rstrip("?").partition(":")
         rows.append((field, kind or "str", *([_ABSENT.get(kind)] if word.endswith("?") else [])))
+    if issubclass(of, Shown):
+        of = as_shown(of)
+    elif of.__module__ != __name__:
+        hints = get_type_hints(of, include_extras=True)
+        fields = {field: hints[field] for field in hints if field not in but.split()} | fields
+        of = _Line
     rows += (
         (field, *(kind if isinstance(kind, tuple) else (kind,))) for field, kind in fields.items()
     )
-    bases = () if of is None else (of,)
+    is_whole = but != "..."
     line: Any = msgspec.defstruct(
-        *(name, rows),
-        bases=bases,
-        kw_only=bool(bases),
-        forbid_unknown_fields=not more,
-        module=__name__,
+        *(name, rows), bases=(of,), kw_only=True, forbid_unknown_fields=is_whole, module=__name__
     )
     line.__doc__ = says or None
     return line
@@ -52,26 +62,24 @@ _AS_ANSWERED = (
     *("source register", "source list", "source show", "source update", "profile policy"),
     *("broker drain", "taxonomy put", "plan use", "plan auto"),
 )
-_PLACED = "code reason expected line:int column:int"
-_WARNED = _line("SchemaWarned", f"{_PLACED} hint")
-_REFUSED = _line("TextRefused", f"file {_PLACED}")
-_FAILED = _line("Failed", "", **get_type_hints(Failure))
+_WARNED = _line("SchemaWarned", of=Fault, but="where")
+_REFUSED = _line("TextRefused", "file", of=Fault, but="where hint")
+_FAILED = _line("Failed", of=Failure)
 _PUBLISHED = (
-    _line("MessagePublished", "event file", **get_type_hints(Outcome)),
+    _line("MessagePublished", "event file", of=Outcome),
     _line("PublicationDone", "event accepted:int refused:int known:int gone:int bytes:int"),
 )
-_PROFILE = _line("Profile", "file?", of=as_shown(answers.ProfileInfo))
+_PROFILE = _line("Profile", "file?", of=answers.ProfileInfo)
 _OF_MANY = _line("ProfileOfMany", "line:int id:str|None warnings:list[str]?")
 _ADDED = (
     _PROFILE,
     _line(
-        "ProfileRefused",
-        "file code refusal reason line:int column:int expected",
-        "``refusal``: why, as ``code`` of ``onyx profile check``.",
+        *("ProfileRefused", "refusal", "``refusal``: why, as ``code`` of ``onyx profile check``."),
+        of=_REFUSED,
     ),
     _OF_MANY,
 )
-_LETTER = _line("DeadLetter", "node", of=as_shown(answers.Letter))
+_LETTER = _line("DeadLetter", "node", of=answers.Letter)
 _SETTLED = _line("VersionSettled", "event version:int")
 _ISSUED = _line("TokenIssued", "principal file token? expires:int?")
 _CONTEXT = _line("ContextChanged", "name done used:bool")
@@ -113,7 +121,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         _line("TracePublished", "published:bool number:int said"),
     ),
     "transform show": (
-        _line("Transformed", "profiles:dict[str,Any]", of=as_shown(answers.LinkTransformation)),
+        _line("Transformed", "profiles:dict[str,Any]", of=answers.LinkTransformation),
     ),
     "profile add": _ADDED,
     "profile update": _ADDED,
@@ -121,7 +129,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "profile show": (_PROFILE,),
     "profile list": (_PROFILE,),
     "profile export": (
-        _line("ProfileExported", "profile user host", **get_type_hints(ProfileSettings), text=str),
+        _line("ProfileExported", "profile user host", of=ProfileSettings, text=str),
     ),
     "profile check": (_line("TextChecked", "file warning:_WARNED|None"), _REFUSED),
     "profile explain": (
@@ -136,7 +144,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "profile why-not": (_line("WhyNot", "profile matched:bool failure:_FAILED|None"),),
     "profile plan": (_line("ProfilesPlan", "plan"),),
     "profile import": (
-        _line("AssertionRead", "assertion line:int role context test text"),
+        _line("AssertionRead", "assertion", of=RuleProfile, but="key id file"),
         _line("AssertionImported", "assertion id was warnings:list[str]?"),
     ),
     "up": (
@@ -176,23 +184,19 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         ),
     ),
     "top": (TopBroker, TopLink, TopSource, TopProfile),
-    "bench": (
-        _line(
-            "BenchMeasure", "name count:int p50_ms:float p99_ms:float p99_9_ms:float per_s:float"
-        ),
-    ),
+    "bench": (_line("BenchMeasure", of=Measure),),
     "doctor": (DoctorFinding,),
     "dead list": (_LETTER,),
-    "dead show": (_line("DeadLetterShown", "trace data lengths:list[int]", of=_LETTER),),
+    "dead show": (_line("DeadLetterShown", "node", of=LetterShown, data=str),),
     "dead replay": (_line("DeadReplayed", "node id kind said"),),
     "dead drop": (_line("DeadDropped", "node dropped"),),
     "broker lost": (as_shown(answers.BrokerLoss), _SETTLED),
-    "topology check": (_line("TopologyChecked", "ok:bool file", more=True),),
-    "topology show": (_line("TopologyShown", "", "Of a file.", more=True), as_shown(answers.Shape)),
-    "topology apply": (_line("ShapeBegun", "event", of=as_shown(answers.ShapeChange)), _SETTLED),
+    "topology check": (_line("TopologyChecked", "ok:bool file", but="..."),),
+    "topology show": (_line("TopologyShown", "", "Of a file.", but="..."), as_shown(answers.Shape)),
+    "topology apply": (_line("ShapeBegun", "event", of=answers.ShapeChange), _SETTLED),
     "token issue": (_ISSUED,),
     "token oidc": (_ISSUED,),
-    "audit list": (_line("Audited", "number:int at who what detail"),),
+    "audit list": (_line("Audited", of=answers.AuditEntry, at=str),),
     "cert issue": (_line("CertificateIssued", "file principal days:int"),),
     "cert list": (_line("Certificate", "serial principal until state"),),
     "cert revoke": (_line("CertificatesRevoked", "revoked:list[str]"),),
@@ -200,9 +204,9 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "context add": (_CONTEXT,),
     "context use": (_CONTEXT,),
     "context remove": (_CONTEXT,),
-    "context list": (_line("ContextListed", "name registration credentials used:bool"),),
+    "context list": (_line("ContextListed", "name used:bool", of=Context),),
     "completion": (_line("Completion", "shell script"),),
-    "taxonomy show": (_line("TaxonomyText", "name version:int syntax text"),),
+    "taxonomy show": (_line("TaxonomyText", of=answers.TaxonomyText, text=str),),
     "make-results": (_line("ResultsMade", "broker messages:int"),),
     "store verify": (_STORE,),
     "store repair": (_STORE,),
@@ -223,16 +227,16 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
             "plan applied:dict[str,Any] auto:as_shown(answers.AutoPlan) profiles:int? "
             "misplaced:int?",
             'Without a plan in force, ``plan`` is "" and the figures are not there.',
-            more=True,
+            but="...",
             coverage=(float, 1.0),
             new_plan_pays=(list[str], []),
         ),
     ),
-    "plan diff": (_line("PlanDifference", "new partitions:list[int]", more=True),),
-    "backtest": (_line("Backtest", "messages:int", more=True),),
+    "plan diff": (_line("PlanDifference", "new partitions:list[int]", but="..."),),
+    "backtest": (_line("Backtest", "messages:int", but="..."),),
     "archive read": (
         _line(
-            "ArchivedMessage", "", "A line of the archive, as docs/planning.md has it.", more=True
+            "ArchivedMessage", "", "A line of the archive, as docs/planning.md has it.", but="..."
         ),
     ),
 }

@@ -136,11 +136,23 @@ def _run(arguments: argparse.Namespace) -> int:
 
         path = context_of(arguments).credentials_file
     if path is None:
-        return int(arguments.run(arguments) or EXIT_OK)
+        return _run_to_end(arguments)
     from onyx.identity.known_networks import use_credentials  # noqa: PLC0415 - only for this
 
     with use_credentials(path):
-        return int(arguments.run(arguments) or EXIT_OK)
+        return _run_to_end(arguments)
+
+
+def _run_to_end(arguments: argparse.Namespace) -> int:
+    done = arguments.run(arguments)
+    if hasattr(done, "__await__"):
+        import trio  # noqa: PLC0415 - of verbs that ask
+
+        async def wait() -> int | None:
+            return cast("int | None", await done)
+
+        done = trio.run(wait)
+    return int(done or EXIT_OK)
 
 
 def _expected_error(error: BaseException) -> Any:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from msgspec.structs import replace
 
-from onyx.cli.values import broker_argument, print_json
+from onyx.cli.values import check_known, tell_of
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
 from overlay.topology import Topology, load_topology
@@ -35,13 +34,13 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "make-results", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument("file", metavar="TOPOLOGY", type=Path, help="as given to onyx up")
-    parser.add_argument(
-        "--broker", metavar="ID", action="append", default=[], help="only this one; repeatable"
-    )
-    parser.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each broker")
+    takes = {
+        "file TOPOLOGY": "as given to onyx up",
+        "--broker ID...": "only this one; repeatable",
+        "--data DIR": "the data directory",
+        "--json": "print one JSON object for each broker",
+    }
+    add_verb(subparsers, "make-results", "", run, takes, details=DETAILS, examples=EXAMPLES)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -54,16 +53,15 @@ def run(arguments: argparse.Namespace) -> None:
         topology = replace(topology, data_directory=arguments.data)
     for broker in _brokers(topology, arguments):
         made = make_results(topology, broker, _told(broker))
-        if arguments.json:
-            print_json({"broker": broker, "messages": made})
-        else:
-            print(f"{broker}: the results of {made:,} messages are made", flush=True)
+        text = f"{broker}: the results of {made:,} messages are made"
+        tell_of(arguments, {"broker": broker, "messages": made}, text)
 
 
 def _brokers(topology: Topology, arguments: argparse.Namespace) -> list[str]:
     """Those that are named, or have a store."""
     if arguments.broker:
-        return [broker_argument(topology, broker, arguments.file) for broker in arguments.broker]
+        of = f"broker of {arguments.file}"
+        return [check_known(each, topology.broker_ids, "--broker", of) for each in arguments.broker]
     directory = DataDirectory(topology.data_directory)
     return [broker for broker in topology.broker_ids if directory.store_file(broker).exists()]
 

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from onyx.cli.contexts import NO_CONTEXT, Context, read_contexts
+from onyx.cli.verb import JSON, add_arguments
 from onyx.data_directory import DataDirectory
 from onyx.errors import UsageError
 from onyx.identity.known_networks import VARIABLE as CREDENTIALS_VARIABLE
@@ -26,26 +27,20 @@ ONYX_CREDENTIALS, with a file from onyx cert issue, and without one get exit cod
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
     options = parser.add_argument_group("network")
-    options.add_argument(
-        "--credentials",
-        metavar="FILE",
-        type=Path,
-        help=f"who you are (default: ${CREDENTIALS_VARIABLE}, or what this account knows)",
-    )
-    group = options.add_mutually_exclusive_group()
-    add = group.add_argument
-    add(
-        "--registration",
-        metavar="HOST:PORT",
-        help=f"where the registration service listens (default: ${VARIABLE})",
-    )
-    add("--topology", metavar="FILE", type=Path, help="the topology file of the running network")
-    add("--context", metavar="NAME", help="one of onyx context list (default: the one in use)")
+    who = f"who you are (default: ${CREDENTIALS_VARIABLE}, or what this account knows)"
+    add_arguments(options, {"--credentials FILE": who})
+    which = {
+        "--registration HOST:PORT": "where the registration service listens (default: "
+        f"${VARIABLE})",
+        "--topology FILE": "the topology file of the running network",
+        "--context NAME": "one of onyx context list (default: the one in use)",
+    }
+    add_arguments(options.add_mutually_exclusive_group(), which)
 
 
 def add_client_arguments(parser: argparse.ArgumentParser) -> None:
     """What every verb that asks and prints ends with."""
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    add_arguments(parser, JSON)
     add_network_arguments(parser)
 
 
@@ -127,8 +122,7 @@ WHERE = (
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data", metavar="DIR", type=Path, help="the data directory")
-    where.add_argument("--topology", metavar="FILE", type=Path, help="of the network")
+    add_arguments(where, {"--data DIR": "the data directory", "--topology FILE": "of the network"})
 
 
 def data_directory_of(arguments: argparse.Namespace) -> DataDirectory:

@@ -21,17 +21,25 @@ import trio
 from formats.errors import about
 from formats.schema import Schema, what_is_unread
 from onyx.charts import Curve, columns_svg, curves_svg
-from onyx.cli.asking import Told, add_commands, ask, tell
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.asking import Told, add_commands, ask, network, tell
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
 from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan, read_plan_text
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
-from onyx.cli.values import not_negative, positive, print_json, read_text, say_unread, table
-from onyx.cli.verb import Subparsers, add_noun, add_verb
-from onyx.errors import EXIT_BUSY, EXIT_DATA, EXIT_OK, UnwritableOutput, UsageError, UserError
+from onyx.cli.values import print_json, read_text, say, say_unread, table
+from onyx.cli.verb import Subparsers, add_arguments, add_noun, add_verb, not_negative
+from onyx.data_directory import write_atomically
+from onyx.errors import (
+    EXIT_BUSY,
+    EXIT_DATA,
+    EXIT_OK,
+    UsageError,
+    UserError,
+    file_errors,
+)
 from onyx.registration_client import NetworkClient, RegistrationClient
 from onyx.schema_path import load_schema
 from overlay import verbs
-from overlay.answers import AutoPlan, Drift, PlanProgress, PlanUsed
+from overlay.answers import Drift, PlanProgress, PlanUsed
 from overlay.statistics import BrokerStatistics
 from overlay.topology import load_topology
 from registration.planning.drift import Measured, reasons_for_another
@@ -81,35 +89,26 @@ APPLY_EXAMPLES = """\
 
 
 def add_apply_verbs(subverbs: Subparsers) -> None:
+    takes = {
+        "plan [PLAN]": "as onyx plan make has written it; default: in force",
+        "--dry-run": "only say what would move",
+        "--rate N": "moves that begin in a second (default: 50)",
+        "--at-once N": "moves that are under way (default: 16)",
+        "--detach": "do not wait until all have moved",
+    }
     apply = add_verb(
-        subverbs,
-        "apply",
-        "move profiles to where a plan has them, live",
+        *(subverbs, "apply", "move profiles to where a plan has them, live", run_apply, takes),
         details=APPLY_DETAILS,
         examples=APPLY_EXAMPLES,
-        run=run_apply,
+        kinds={"rate": not_negative},
     )
-    add = apply.add_argument
-    add(
-        "plan",
-        metavar="PLAN",
-        nargs="?",
-        help="as onyx plan make has written it; default: in force",
-    )
-    add("--dry-run", action="store_true", help="only say what would move")
-    add("--rate", metavar="N", type=not_negative, help="moves that begin in a second (default: 50)")
-    add("--at-once", metavar="N", type=positive, help="moves that are under way (default: 16)")
-    add("--detach", action="store_true", help="do not wait until all have moved")
     add_client_arguments(apply)
     auto = add_verb(
-        subverbs,
-        "auto",
-        "have the registration service plan by itself, or not",
+        *(subverbs, "auto", "have the registration service plan by itself, or not", run_auto),
+        {"--off": "make no plans until it is asked again"},
         details=AUTO_DETAILS,
         examples="  onyx plan auto --topology network.toml\n  onyx plan auto --off",
-        run=run_auto,
     )
-    auto.add_argument("--off", action="store_true", help="make no plans until it is asked again")
     add_client_arguments(auto)
     told = Told(said)
     steering = dict.fromkeys((verbs.PlanPause, verbs.PlanResume, verbs.PlanAbort), told)
@@ -128,20 +127,20 @@ def said(progress: PlanProgress) -> str:
 # --- apply ------------------------------------------------------------------------------------
 
 
-def run_apply(arguments: argparse.Namespace) -> int:
+async def run_apply(arguments: argparse.Namespace) -> int:
     text = b""
     if arguments.plan is not None:
         text = read_plan_text(arguments.plan)
         load_plan(arguments.plan)  # what is wrong with it is better said here
     if arguments.dry_run:
-        drift = ask(arguments, verbs.PlanCensus(plan=text))
+        drift = await ask(arguments, verbs.PlanCensus(plan=text))
         return _print_drift_of_plan(drift, as_json=arguments.json)
-    return _print_outcome(trio.run(_apply, arguments, text), arguments)
+    return _print_outcome(await _apply(arguments, text), arguments)
 
 
 async def _apply(arguments: argparse.Namespace, text: bytes) -> PlanProgress:
     """Begin, and watch until it is over, or until the watcher has had enough."""
-    async with RegistrationClient(registration_address(arguments)) as registration:
+    async with network(arguments) as registration:
         if text:
             await registration.use_plan(text)
         progress = await registration.apply_plan(rate=arguments.rate, at_once=arguments.at_once)
@@ -160,8 +159,8 @@ async def _apply(arguments: argparse.Namespace, text: bytes) -> PlanProgress:
         return progress
 
 
-def run_auto(arguments: argparse.Namespace) -> None:
-    auto = ask(arguments, verbs.PlanAuto(on=not arguments.off))
+async def run_auto(arguments: argparse.Namespace) -> None:
+    auto = await ask(arguments, verbs.PlanAuto(on=not arguments.off))
     tell(arguments, auto, Told(lambda auto: "\n".join(auto.says)))
 
 
@@ -378,48 +377,36 @@ in force in a network, and what onyx plan apply would move there.
 
 def add_network_verbs(subverbs: Subparsers) -> None:
     use = add_verb(
-        subverbs,
-        "use",
-        "place new profiles by a plan",
+        *(subverbs, "use", "place new profiles by a plan", run_use),
         details=USE_DETAILS,
         examples="  onyx plan use plan --topology network.toml\n  onyx plan use --none",
-        run=run_use,
     )
-    which = use.add_mutually_exclusive_group(required=True)
-    which.add_argument("plan", metavar="PLAN", nargs="?", help="as onyx plan make has written it")
-    which.add_argument("--none", action="store_true", help="place them by location")
-    add_client_arguments(use)
+    which = {"plan [PLAN]": "as onyx plan make has written it", "--none": "place them by location"}
+    add_arguments(use.add_mutually_exclusive_group(required=True), which)
     status = add_verb(
-        subverbs,
-        "status",
-        "say how far a network has drifted from its plan",
+        *(subverbs, "status", "say how far a network has drifted from its plan", run_status),
         details=STATUS_DETAILS,
         examples="  onyx plan status --topology network.toml",
-        run=run_status,
     )
-    add_client_arguments(status)
     diff = add_verb(
-        subverbs,
-        "diff",
-        "compare two plans",
+        *(subverbs, "diff", "compare two plans", run_diff),
+        {"old [OLD]": "default: the plan in force", "new NEW": None},
         details=DIFF_DETAILS,
         examples="  onyx plan diff plan-may plan-june\n"
         "  onyx plan diff plan-june --topology network.toml",
-        run=run_diff,
     )
-    diff.add_argument("old", metavar="OLD", nargs="?", help="default: the plan in force")
-    diff.add_argument("new", metavar="NEW")
-    add_client_arguments(diff)
+    for parser in (use, status, diff):
+        add_client_arguments(parser)
 
 
 # --- use --------------------------------------------------------------------------------------
 
 
-def run_use(arguments: argparse.Namespace) -> None:
+async def run_use(arguments: argparse.Namespace) -> None:
     text = b"" if arguments.none else read_plan_text(arguments.plan)
     if text:
         load_plan(arguments.plan)  # what is wrong with it is better said here
-    tell(arguments, ask(arguments, verbs.PlanUse(plan=text)), Told(_used))
+    tell(arguments, await ask(arguments, verbs.PlanUse(plan=text)), Told(_used))
 
 
 def _used(answer: PlanUsed) -> str:
@@ -430,8 +417,11 @@ def _used(answer: PlanUsed) -> str:
 # --- status -----------------------------------------------------------------------------------
 
 
-def run_status(arguments: argparse.Namespace) -> None:
-    measured, progress, auto = trio.run(_look, arguments)
+async def run_status(arguments: argparse.Namespace) -> None:
+    async with network(arguments) as registration:
+        plan = await _plan_in_force(registration)
+        measured = None if plan is None else (plan, *await _measure(registration))
+        progress, auto = await registration.plan_progress(), await registration.auto_plan()
     if arguments.json:
         applied = {"state": progress.state, "moved": progress.moved}
         facts = _drift_facts(*measured) if measured else {"plan": ""}
@@ -479,15 +469,6 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.2%}"
 
 
-async def _look(
-    arguments: argparse.Namespace,
-) -> tuple[tuple[Plan, Drift, Measured] | None, PlanProgress, AutoPlan]:
-    async with RegistrationClient(registration_address(arguments)) as registration:
-        plan = await _plan_in_force(registration)
-        measured = None if plan is None else (plan, *await _measure(registration))
-        return measured, await registration.plan_progress(), await registration.auto_plan()
-
-
 async def _measure(registration: RegistrationClient) -> tuple[Drift, Measured]:
     drift = await registration.census()
     messages, matched_share = await registration.matched_share()
@@ -529,11 +510,11 @@ def _drift_facts(plan: Plan, drift: Drift, measured: Measured) -> dict[str, obje
 # --- diff -------------------------------------------------------------------------------------
 
 
-def run_diff(arguments: argparse.Namespace) -> None:
+async def run_diff(arguments: argparse.Namespace) -> None:
     new = load_plan(arguments.new)
     moves: Counter[tuple[str, str]] | None
     if arguments.old is None:
-        old, moves = trio.run(_compare_with_network, arguments)
+        old, moves = await _compare_with_network(arguments)
     else:
         old = load_plan(arguments.old)
         moves = _moves(Path(arguments.old), Path(arguments.new))
@@ -573,7 +554,7 @@ async def _compare_with_network(
     arguments: argparse.Namespace,
 ) -> tuple[Plan, Counter[tuple[str, str]]]:
     """The plan in force, and where the profiles of the network would go by the new one."""
-    async with RegistrationClient(registration_address(arguments)) as registration:
+    async with network(arguments) as registration:
         old = await _plan_in_force(registration)
         if old is None:
             raise UsageError(NO_PLAN)
@@ -590,7 +571,7 @@ def _moves(old: Path, new: Path) -> Counter[tuple[str, str]] | None:
     if not all(file.exists() for file in files):
         return None
     if util.find_spec("pyarrow") is None:
-        print("onyx: to see what moves: pip install 'onyx-dissemination[spark]'", file=sys.stderr)
+        say("to see what moves: pip install 'onyx-dissemination[spark]'")
         return None
     dataset = import_module("pyarrow.dataset")
     columns = ["profile", "broker", "partition"]
@@ -636,86 +617,54 @@ def add_parser(subparsers: Subparsers) -> None:
         examples=MAKE_EXAMPLES + OTHER_EXAMPLES,
     )
     _add_make(subverbs)
-    show = add_verb(
-        subverbs, "show", "sum up a plan", examples="  onyx plan show plan", run=run_show
+    plan = "a directory that onyx plan make has written"
+    add_verb(
+        *(subverbs, "show", "sum up a plan", run_show),
+        {"plan PLAN": plan, "--json": "print one JSON object"},
+        examples="  onyx plan show plan",
     )
-    show.add_argument("plan", metavar="PLAN", help="a directory that onyx plan make has written")
-    show.add_argument("--json", action="store_true", help="print one JSON object")
-    place = add_verb(
-        subverbs,
-        "place",
-        "say where a plan places profiles",
+    add_verb(
+        *(subverbs, "place", "say where a plan places profiles", run_place),
+        {
+            "plan PLAN": None,
+            "files FILE|-...": "the text of a profile",
+            "--json": "print an object a profile",
+        },
         examples="  onyx plan place plan storms.xq\n  echo '//item' | onyx plan place plan -",
-        run=run_place,
     )
-    place.add_argument("plan", metavar="PLAN")
-    place.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
-    place.add_argument("--json", action="store_true", help="print an object a profile")
     add_network_verbs(subverbs)
     add_apply_verbs(subverbs)
 
 
 def _add_make(subverbs: Subparsers) -> None:
+    takes = {
+        "profiles PROFILES...": "text with a profile a line, .xq or .rq files, .jsonl as from onyx "
+        "profile export, or Parquet with columns profile and text",
+        f"--format {{{','.join(FORMATS)}}} =": "default: by the suffix",
+        "--out DIR!": None,
+        "--assignment PATH": "where the Parquet goes (default: into DIR)",
+        "--partitions K": f"default: {PARTITIONS_A_BROKER} a broker of the topology, without one "
+        f"{PARTITIONS}; fewer where they would not have {PROFILES_A_PARTITION} profiles each",
+        "--topology FILE": "gives the partitions to its brokers",
+        "--schema FILE...": "of a source: says what can occur at most once in a message; may be "
+        "repeated",
+        "--archive DIR|PARQUET...": "messages to see how often patterns occur: what brokers have "
+        "written (onyx up --archive), XML files, or Parquet with a column message; may be repeated",
+        f"--samples N = {SAMPLES_MAX}": "messages of the archive that are looked at (default: "
+        f"{SAMPLES_MAX})",
+        "--weights PARQUET =": "loads of profiles, from onyx backtest",
+        "--keep PLAN": "the plan in force: of it the new one keeps what it can, so that few "
+        "profiles move",
+        "--json": "print one JSON object",
+    }
     parser = add_verb(
-        subverbs,
-        "make",
-        "make a plan of a population of profiles",
+        *(subverbs, "make", "make a plan of a population of profiles", run_make, takes),
         details="Writes into the directory of --out: plan.json (the rules), assignment.parquet\n"
         "(profile, partition, pattern, broker), report.html, and its pictures as SVG.\n"
         "Texts that are no profiles are left out, counted and listed.\n\n"
         f"{SPARK_HELP}",
         examples=MAKE_EXAMPLES,
-        run=run_make,
     )
-    add = parser.add_argument
-    add(
-        "profiles",
-        metavar="PROFILES",
-        nargs="+",
-        help="text with a profile a line, .xq or .rq files, .jsonl as from onyx profile export, or "
-        "Parquet with columns profile and text",
-    )
-    add("--format", choices=FORMATS, default="", help="default: by the suffix")
-    add("--out", metavar="DIR", type=Path, required=True)
-    add("--assignment", metavar="PATH", help="where the Parquet goes (default: into DIR)")
-    add(
-        "--partitions",
-        metavar="K",
-        type=positive,
-        help=f"default: {PARTITIONS_A_BROKER} a broker of the topology, without one {PARTITIONS}; "
-        f"fewer where they would not have {PROFILES_A_PARTITION} profiles each",
-    )
-    add("--topology", metavar="FILE", type=Path, help="gives the partitions to its brokers")
-    add(
-        "--schema",
-        metavar="FILE",
-        type=Path,
-        action="append",
-        default=[],
-        help="of a source: says what can occur at most once in a message; may be repeated",
-    )
-    add(
-        "--archive",
-        metavar="DIR|PARQUET",
-        action="append",
-        default=[],
-        help="messages to see how often patterns occur: what brokers have written (onyx up "
-        "--archive), XML files, or Parquet with a column message; may be repeated",
-    )
-    add(
-        "--samples",
-        metavar="N",
-        type=positive,
-        default=SAMPLES_MAX,
-        help=f"messages of the archive that are looked at (default: {SAMPLES_MAX})",
-    )
-    add("--weights", metavar="PARQUET", default="", help="loads of profiles, from onyx backtest")
-    add(
-        "--keep",
-        metavar="PLAN",
-        help="the plan in force: of it the new one keeps what it can, so that few profiles move",
-    )
-    add("--json", action="store_true", help="print one JSON object")
     add_spark_arguments(parser)
 
 
@@ -733,10 +682,8 @@ def run_make(arguments: argparse.Namespace) -> None:
         samples=arguments.samples,
         assignment=arguments.assignment or str(arguments.out / ASSIGNMENT_FILE),
     )
-    try:
+    with file_errors(arguments.out, "made"):
         arguments.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnwritableOutput(f"{arguments.out}: {error.strerror}") from None
     start = time.monotonic()
 
     def report(step: str) -> None:
@@ -749,7 +696,7 @@ def run_make(arguments: argparse.Namespace) -> None:
             raise UserError(f"{', '.join(arguments.profiles)}: {error}", EXIT_DATA) from None
     _write(arguments.out, result)
     for entry in result.refused:
-        print(f"onyx: profile {entry.profile} left out: {entry.reason}", file=sys.stderr)
+        say(f"profile {entry.profile} left out: {entry.reason}")
     _print_plan(result.plan, as_json=arguments.json)
 
 
@@ -835,7 +782,4 @@ def _write(directory: Path, result: PlanResult) -> None:
         PLAN_FILE: to_json(plan),  # last: a plan is there when all of it is
     }
     for name, text in files.items():
-        try:
-            (directory / name).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UnwritableOutput(f"{directory / name}: {error.strerror}") from None
+        write_atomically(directory / name, text.encode())

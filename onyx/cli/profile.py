@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import trio
 from msgspec import to_builtins
 
 from formats.allowed_content import read_allowed_content
@@ -17,23 +16,13 @@ from formats.errors import DecodeError, MessageRefused, about
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from formats.schema import what_is_unread
-from onyx.cli.asking import (
-    Told,
-    add_settings,
-    ask,
-    ask_all,
-    cells,
-    columns_of,
-    headings,
-    settings_said,
-    tell,
-)
+from onyx.cli.asking import Told, add_command, ask, ask_all, columns_of, settings_said
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
     DETAILS,
+    FILE_OF_MANY,
     RESUME_DETAILS,
     STRICT_HELP,
-    add_file_arguments,
     add_many,
     remove_many,
     tell_warned,
@@ -41,21 +30,19 @@ from onyx.cli.profile_bulk import (
     update_many,
 )
 from onyx.cli.values import (
+    BASE,
     LOCATION_HELP,
-    add_base_argument,
-    add_media_type_argument,
+    MEDIA_TYPE,
     check_once,
     counted,
-    location,
-    not_negative,
-    positive,
     print_json,
     read_input,
     read_text,
+    say,
     say_unread,
-    table,
+    tell_of,
 )
-from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.cli.verb import Subparsers, add_arguments, add_noun, add_verb
 from onyx.clients import LIVE_SECONDS, User, login_name
 from onyx.errors import (
     EXIT_DATA,
@@ -96,24 +83,26 @@ CHECK_EXAMPLES = """\
   onyx profile check delays.xq --schema siri/xsd#siri.xsd
   echo '/order/item[prise < 20]' | onyx profile check - --schema orders.xsd
 """
+TEXTS = {"files FILE|-...": "the text of a profile"}
 SCHEMA_HELP = "warn of a step that no message valid against this DTD, XSD or RELAX NG has"
 
 
+SCHEMA = {"--schema PATH": SCHEMA_HELP, "--strict": "exit code 65 for a warning, too"}
+CHECK_DETAILS = """\
+Each file is one profile; - is standard input. What is refused is shown with a
+caret under the place; exit code 65. A profile that can never match under the
+schema is warned of, the first impossible step with a caret. No network is needed."""
+
+
 def add_check(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "check",
-        "check profiles without registering them",
-        details="Each file is one profile; - is standard input. What is refused is shown with a\n"
-        "caret under the place; exit code 65. A profile that can never match under the\n"
-        "schema is warned of, the first impossible step with a caret. No network is needed.",
-        examples=CHECK_EXAMPLES,
-        run=run_check,
-    )
-    parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
-    parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)
-    parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
+    takes = {
+        **TEXTS,
+        **SCHEMA,
+        "--json": "print one JSON object for each file",
+    }
+    summary = "check profiles without registering them"
+    add = partial(add_verb, subverbs, "check", summary, run_check, takes)
+    add(details=CHECK_DETAILS, examples=CHECK_EXAMPLES)
 
 
 def run_check(arguments: argparse.Namespace) -> int:
@@ -128,20 +117,17 @@ def run_check(arguments: argparse.Namespace) -> int:
             refused += 1
             if arguments.json:
                 print_json({"file": name, **refusal.fault.facts()})
-            print(f"onyx: {name}: {refusal}", file=sys.stderr)
+            say(f"{name}: {refusal}")
             continue
         warning = schema.warning(text) if schema is not None else None
         unbound = unbound_variables(text)
         warned += warning is not None or bool(unbound)
         for said in unbound:
-            print(f"onyx: {name}: warning: {said}", file=sys.stderr)
-        if arguments.json:
-            print_json({"file": name, "warning": warning_object(warning)})
-        elif warning is None:
-            print(f"{name}: right")
-        else:
-            print(f"{name}: right, but it can match no message that follows {arguments.schema}:")
-            print(warning)
+            say(f"{name}: warning: {said}")
+        told = f"{name}: right"
+        if warning is not None:
+            told += f", but it can match no message that follows {arguments.schema}:\n{warning}"
+        tell_of(arguments, {"file": name, "warning": warning_object(warning)}, told)
     return EXIT_DATA if refused or (warned and arguments.strict) else EXIT_OK
 
 
@@ -169,24 +155,24 @@ EXPLAIN_EXAMPLES = """\
 """
 
 
+EXPLAIN_DETAILS = """\
+By what the engine finds it, its steps and conditions, what is left to the end,
+and the routing query. On a message: on which elements each part held, and the first
+that did not. No network is needed."""
+
+
 def add_explain(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "explain",
-        "show how a profile is matched and routed",
-        details="By what the engine finds it, its steps and conditions, what is left to the end,\n"
-        "and the routing query. On a message: on which elements each part held, and the first\n"
-        "that did not. No network is needed.",
-        examples=EXPLAIN_EXAMPLES,
-        run=run_explain,
-    )
-    parser.add_argument("file", metavar="FILE|-", help="the text of a profile")
-    parser.add_argument("--message", metavar="FILE", help="a message to try it on")
-    add_media_type_argument(parser)
-    add_base_argument(parser)
-    parser.add_argument("--schema", metavar="PATH", help=SCHEMA_HELP)
-    parser.add_argument("--strict", action="store_true", help="exit code 65 for a warning, too")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    takes = {
+        "file FILE|-": "the text of a profile",
+        "--message FILE": "a message to try it on",
+        **MEDIA_TYPE,
+        **BASE,
+        **SCHEMA,
+        "--json": "print one JSON object",
+    }
+    summary = "show how a profile is matched and routed"
+    add = partial(add_verb, subverbs, "explain", summary, run_explain, takes)
+    add(details=EXPLAIN_DETAILS, examples=EXPLAIN_EXAMPLES, kinds={"message": str})
 
 
 def run_explain(arguments: argparse.Namespace) -> int:
@@ -210,12 +196,10 @@ def run_explain(arguments: argparse.Namespace) -> int:
         with about(arguments.message):
             raise
     code = EXIT_DATA if warning is not None and arguments.strict else EXIT_OK
-    if arguments.json:
-        print_json({**asdict(explanation), "warning": warning_object(warning)})
-        return code
-    print(explanation)
+    text = str(explanation)
     if warning is not None:
-        print(f"\nIt can match no message that follows {arguments.schema}\n{warning}")
+        text += f"\n\nIt can match no message that follows {arguments.schema}\n{warning}"
+    tell_of(arguments, {**asdict(explanation), "warning": warning_object(warning)}, text)
     return code
 
 
@@ -231,88 +215,73 @@ IMPORT_EXAMPLES = """\
 _NAME = re.compile(r"[\w.-]+")
 
 
+IMPORT_DETAILS = """\
+Whoever takes the results gets what each message fails: the assertion's id, the
+place, and the text with its values filled in, as SVRL says it. The same file again
+changes nothing; an assertion that has changed replaces its profile. What cannot be
+taken is named with its line and the reason, and then nothing is registered; exit
+code 65 (--skip-bad: leave it out)."""
+
+
 def add_import(subverbs: Subparsers) -> None:
+    takes = {
+        "file FILE": "a Schematron schema (ISO/IEC 19757-3)",
+        "--name NAME": "of the rule set (default: the file's, without .sch)",
+        "--phase ID": "only patterns of this phase; #ALL: of all (default: its own)",
+        "--top FOLDER": "where the files are that it may include (default: its own folder, and "
+        "below)",
+        "--with FILE...": "a code list that rules read by doc() or document(); several times for "
+        "several",
+        "--skip-bad": "leave out what cannot be taken",
+        "--prune": "remove profiles of assertions that are gone",
+        "--dry-run": "print the profiles; no network is needed",
+        "--strict": STRICT_HELP,
+        "--user NAME": "whose they are (default: your login name)",
+        "--timeout SECONDS": "wait no longer until they are live, name the brokers that are "
+        "missing, exit code 69",
+    }
+    summary = "register a profile for each assertion of a Schematron rule set"
     parser = add_verb(
-        subverbs,
-        "import",
-        "register a profile for each assertion of a Schematron rule set",
-        details="Whoever takes the results gets what each message fails: the assertion's id, the\n"
-        "place, and the text with its values filled in, as SVRL says it. The same file again\n"
-        "changes nothing; an assertion that has changed replaces its profile. What cannot be\n"
-        "taken is named with its line and the reason, and then nothing is registered; exit\n"
-        "code 65 (--skip-bad: leave it out).",
+        *(subverbs, "import", summary, run_import, takes),
+        details=IMPORT_DETAILS,
         examples=IMPORT_EXAMPLES,
-        run=run_import,
-    )
-    add = parser.add_argument
-    add("file", metavar="FILE", help="a Schematron schema (ISO/IEC 19757-3)")
-    add("--name", metavar="NAME", help="of the rule set (default: the file's, without .sch)")
-    add(
-        "--phase", metavar="ID", help="only patterns of this phase; #ALL: of all (default: its own)"
-    )
-    add(
-        "--top",
-        metavar="FOLDER",
-        type=Path,
-        help="where the files are that it may include (default: its own folder, and below)",
-    )
-    add(
-        "--with",
-        metavar="FILE",
-        type=Path,
-        action="append",
-        default=[],
-        dest="documents",
-        help="a code list that rules read by doc() or document(); several times for several",
-    )
-    add("--skip-bad", action="store_true", help="leave out what cannot be taken")
-    add("--prune", action="store_true", help="remove profiles of assertions that are gone")
-    add("--dry-run", action="store_true", help="print the profiles; no network is needed")
-    add("--strict", action="store_true", help=STRICT_HELP)
-    add("--user", metavar="NAME", help="whose they are (default: your login name)")
-    add(
-        "--timeout",
-        metavar="SECONDS",
-        type=not_negative,
-        help="wait no longer until they are live, name the brokers that are missing, exit code 69",
     )
     add_client_arguments(parser)
 
 
-def run_import(arguments: argparse.Namespace) -> int:
-    file = Path(arguments.file)
+async def run_import(arguments: argparse.Namespace) -> int:
+    file: Path = arguments.file
     name = file.stem if arguments.name is None else arguments.name
     if not _NAME.fullmatch(name):
         raise UsageError(f"the name is {name!r}; expected letters, digits, '.', '-' and '_'")
-    rules = read_rule_set(file, arguments.phase, arguments.top, arguments.documents)
+    rules = read_rule_set(file, arguments.phase, arguments.top, getattr(arguments, "with"))
     for refused in rules.refused:
-        print(f"onyx: {refused}", file=sys.stderr)
+        say(str(refused))
     if arguments.dry_run:
-        _print_profiles(rules, as_json=arguments.json)
-    print(f"onyx: {_summary(rules)}", file=sys.stderr)
+        for each in rules.profiles:
+            names = ("line", "role", "context", "test", "text")
+            facts = {name: getattr(each, name) for name in names}
+            text = f"(: {each.file}, line {each.line}: {each.key} :)\n{each.text}\n"
+            tell_of(arguments, {"assertion": each.key, **facts}, text)
+    say(_summary(rules))
     if rules.refused and not arguments.skip_bad:
         if not arguments.dry_run:
             why = "so nothing was registered (--skip-bad: leave them out)"
-            print(
-                f"onyx: {arguments.file}: some assertions cannot be taken, {why}", file=sys.stderr
-            )
+            say(f"{arguments.file}: some assertions cannot be taken, {why}")
         return EXIT_DATA
     if arguments.dry_run:
         return EXIT_OK
     user_name = login_name() if arguments.user is None else arguments.user
 
-    async def run() -> ImportedRules:
+    try:
         async with User(registration_address(arguments), user_name) as user:
-            return await import_rules(
+            done = await import_rules(
                 user, name, rules, prune=arguments.prune, timeout_seconds=arguments.timeout
             )
-
-    try:
-        done = trio.run(run)
     except ProfilesNotAccepted as refusal:
-        print(f"onyx: {arguments.file}: {refusal}", file=sys.stderr)
+        say(f"{arguments.file}: {refusal}")
         return EXIT_DATA
-    _print_done(done, as_json=arguments.json, pruned=arguments.prune)
+    _print_done(arguments, done)
     if done.warnings and arguments.strict:
         return EXIT_DATA
     return EXIT_UNAVAILABLE if done.missing else EXIT_OK
@@ -328,35 +297,24 @@ def _summary(rules: RuleSet) -> str:
     return said
 
 
-def _print_profiles(rules: RuleSet, *, as_json: bool) -> None:
-    for each in rules.profiles:
-        if as_json:
-            names = ("line", "role", "context", "test", "text")
-            print_json({"assertion": each.key, **{name: getattr(each, name) for name in names}})
-        else:
-            print(f"(: {each.file}, line {each.line}: {each.key} :)\n{each.text}\n")
-
-
-def _print_done(done: ImportedRules, *, as_json: bool, pruned: bool) -> None:
-    removed = "removed" if pruned else "gone"
+def _print_done(arguments: argparse.Namespace, done: ImportedRules) -> None:
+    removed = "removed" if arguments.prune else "gone"
     kinds = {"added": done.added, "changed": done.changed, "same": done.same, removed: done.gone}
     for kind, profiles in kinds.items():
         for key, profile in profiles.items():
             warnings = list(done.warnings.get(key, ()))
             for warning in warnings:
-                print(f"onyx: {key}: warning: {warning}", file=sys.stderr)
-            if as_json:
-                said = {"warnings": warnings} if warnings else {}
-                print_json({"assertion": key, "id": profile, "was": kind, **said})
-            else:
-                print(f"{profile} {kind} {key}")
+                say(f"{key}: warning: {warning}")
+            said = {"warnings": warnings} if warnings else {}
+            facts = {"assertion": key, "id": profile, "was": kind, **said}
+            tell_of(arguments, facts, f"{profile} {kind} {key}")
     told = ", ".join(f"{len(profiles)} {kind}" for kind, profiles in kinds.items() if profiles)
-    print(f"onyx: {told or 'no assertions'}", file=sys.stderr)
-    if done.gone and not pruned:
-        print("onyx: profiles of assertions that are gone stay (--prune)", file=sys.stderr)
+    say(told or "no assertions")
+    if done.gone and not arguments.prune:
+        say("profiles of assertions that are gone stay (--prune)")
     tell_warned(len(done.warnings))
     if done.missing:
-        print(f"onyx: {', '.join(done.missing)} not reached in time", file=sys.stderr)
+        say(f"{', '.join(done.missing)} not reached in time")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -371,33 +329,21 @@ PLAN_EXAMPLES = """\
 
 
 def add_plan(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "plan",
-        "show the shared plan that the engine makes of profiles",
+    takes = {
+        **TEXTS,
+        "--link NAME=FILE...": "the routing query of a profile, for messages that go over this "
+        "link",
+        "--json": "print it as one JSON object",
+        "--dot": "print a graph in DOT, which Graphviz draws (dot -Tsvg)",
+        f"--nodes-max N = {NODES_MAX}": "show so many nodes, and how many more there are (default: "
+        "%(default)s)",
+    }
+    summary = "show the shared plan that the engine makes of profiles"
+    add_verb(
+        *(subverbs, "plan", summary, run_plan, takes),
         details="The trie of the index, with what it leads to, and the operators; what\n"
         "profiles have in common is there once. No network is needed.",
         examples=PLAN_EXAMPLES,
-        run=run_plan,
-    )
-    add = parser.add_argument
-    add("files", metavar="FILE|-", nargs="+", help="the text of a profile")
-    add(
-        "--link",
-        metavar="NAME=FILE",
-        type=_link,
-        action="append",
-        default=[],
-        help="the routing query of a profile, for messages that go over this link",
-    )
-    add("--json", action="store_true", help="print it as one JSON object")
-    add("--dot", action="store_true", help="print a graph in DOT, which Graphviz draws (dot -Tsvg)")
-    add(
-        "--nodes-max",
-        metavar="N",
-        type=positive,
-        default=NODES_MAX,
-        help="show so many nodes, and how many more there are (default: %(default)s)",
     )
 
 
@@ -418,18 +364,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
         matcher.add_route(conjunction, target)
     nodes_max = arguments.nodes_max
     plan = matcher.dump_graphviz(nodes_max) if arguments.dot else matcher.dump(nodes_max)
-    if arguments.json:
-        print_json({"plan": plan})
-    else:
-        print(plan)
-
-
-def _link(text: str) -> tuple[str, str]:
-    """A name and a file, for argparse."""
-    name, equals, file = text.partition("=")
-    if not (name and equals and file):
-        raise argparse.ArgumentTypeError(f'"{text}" is not NAME=FILE')
-    return name, file
+    tell_of(arguments, {"plan": plan}, plan)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -465,29 +400,27 @@ _OPTIONS = {
 
 def add_policy(subverbs: Subparsers) -> None:
     parser = add_verb(
-        subverbs,
-        "policy",
-        "show or change how what waits for a profile is kept",
+        *(subverbs, "policy", "show or change how what waits for a profile is kept", run),
+        {"profile ID": None},
         details=f"{POLICY_DETAILS}\n\nWhat is not named stays; without options it is shown.",
         examples=POLICY_EXAMPLES,
-        run=run,
     )
-    parser.add_argument("profile", metavar="ID")
     add_policy_arguments(parser)
-    parser.add_argument("--usual", action="store_true", help="as if nothing had been said")
+    add_arguments(parser, {"--usual": "as if nothing had been said"})
     add_client_arguments(parser)
 
 
 def add_policy_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how what waits is kept")
-    group.add_argument("--when-full", choices=WHEN_FULL, help="what happens to what is too much")
-    group.add_argument("--max-bytes", metavar="N", type=_number, help="that wait; 0: the network's")
-    group.add_argument("--max-deliveries", metavar="N", type=_number, help="that wait; 0: any")
-    group.add_argument(
-        "--ttl", metavar="SECONDS", type=_number, help="that a delivery waits; 0: as long as it may"
-    )
-    group.add_argument("--attempts", metavar="N", type=positive, help="of what is rejected (5)")
-    group.add_argument("--retry", metavar="SECONDS", type=_number, help="until the next one (10)")
+    takes = {
+        f"--when-full {{{','.join(WHEN_FULL)}}}": "what happens to what is too much",
+        "--max-bytes N": "that wait; 0: the network's",
+        "--max-deliveries N": "that wait; 0: any",
+        "--ttl SECONDS": "that a delivery waits; 0: as long as it may",
+        "--attempts N": "of what is rejected (5)",
+        "--retry SECONDS": "until the next one (10)",
+    }
+    counts = dict.fromkeys(("max_bytes", "max_deliveries", "ttl", "retry"), _number)
+    add_arguments(parser.add_argument_group("how what waits is kept"), takes, counts)
 
 
 def policy_said(arguments: argparse.Namespace, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
@@ -503,20 +436,14 @@ def policy_said(arguments: argparse.Namespace, base: DeliveryPolicy = USUAL) -> 
         raise UsageError(f"no policy: {error}") from None
 
 
-def run(arguments: argparse.Namespace) -> None:
-    async def change() -> DeliveryPolicy:
-        async with User(registration_address(arguments)) as client:
-            base = await client.policy(arguments.profile)
-            wanted = policy_said(arguments, USUAL if arguments.usual else base)
-            if wanted != base:
-                await client.set_policy(arguments.profile, wanted)
-            return wanted
-
-    policy = trio.run(change)
-    if arguments.json:
-        print_json({"profile": arguments.profile, "policy": to_builtins(policy)})
-    else:
-        print(sentence(policy))
+async def run(arguments: argparse.Namespace) -> None:
+    async with User(registration_address(arguments)) as client:
+        base = await client.policy(arguments.profile)
+        policy = policy_said(arguments, USUAL if arguments.usual else base)
+        if policy != base:
+            await client.set_policy(arguments.profile, policy)
+    facts = {"profile": arguments.profile, "policy": to_builtins(policy)}
+    tell_of(arguments, facts, sentence(policy))
 
 
 def sentence(policy: DeliveryPolicy) -> str:
@@ -554,43 +481,39 @@ WHY_NOT_EXAMPLES = """\
 
 
 def add_why_not(subverbs: Subparsers) -> None:
+    takes = {"profile ID": "the profile", "message MESSAGE|-": "the file of the message"}
     parser = add_verb(
-        subverbs,
-        "why-not",
-        "say why a profile does not match a message",
+        *(subverbs, "why-not", "say why a profile does not match a message", run_why_not),
+        takes | MEDIA_TYPE | BASE,
         details="Names the first part that does not hold: without it, and what comes after it,\n"
         "the profile would match.",
         examples=WHY_NOT_EXAMPLES,
-        run=run_why_not,
     )
-    parser.add_argument("profile", metavar="ID", help="the profile")
-    parser.add_argument("message", metavar="MESSAGE|-", help="the file of the message")
-    add_media_type_argument(parser)
-    add_base_argument(parser)
     add_client_arguments(parser)
 
 
-def run_why_not(arguments: argparse.Namespace) -> None:
+async def run_why_not(arguments: argparse.Namespace) -> None:
     data = read_input(arguments.message)
     media_type = arguments.media_type or media_type_of(arguments.message)
-    text = ask(arguments, verbs.ProfileShow(profile=arguments.profile)).text or ""
+    text = (await ask(arguments, verbs.ProfileShow(profile=arguments.profile))).text or ""
     with about(arguments.message):
         explanation = Matcher().explain(
             text, read_publication(data, media_type, base=arguments.base)
         )
     failure = explanation.failure
-    if arguments.json:
-        failed = None if failure is None else asdict(failure)
-        print_json({"profile": arguments.profile, "matched": not failed, "failure": failed})
-    elif failure is None:
-        print(f"{arguments.profile} matches it")
-    else:
-        print(f"{arguments.profile} does not match it: {failure.text} does not hold")
-        print(f"  nothing is  {failure.statement}")
+    failed = None if failure is None else asdict(failure)
+    facts = {"profile": arguments.profile, "matched": not failed, "failure": failed}
+    text = f"{arguments.profile} matches it"
+    if failure is not None:
+        text = (
+            f"{arguments.profile} does not match it: {failure.text} does not hold\n"
+            f"  nothing is  {failure.statement}"
+        )
         if failure.before and failure.before != failure.statement:
-            print(f"  there is    {failure.before}  {', '.join(failure.positions)}".rstrip())
+            text += f"\n  there is    {failure.before}  {', '.join(failure.positions)}".rstrip()
         if failure.hint:
-            print(f"  hint        {failure.hint}")
+            text += f"\n  hint        {failure.hint}"
+    tell_of(arguments, facts, text)
 
 
 ADD_EXAMPLES = """\
@@ -617,6 +540,26 @@ KEY_HELP = "a name of yours for it: while it is there, to add it again is to fin
 REFUSED_DETAILS = "A profile that is refused is shown with a caret under the place; exit code 65."
 
 
+GONE_HELP = "return only when no broker keeps its interest any more"
+UPDATE_DETAILS = f"""\
+When the new text is refused the old one stays in force.
+{REFUSED_DETAILS}
+{WARNED_DETAILS}
+
+A FILE alone changes many profiles: named .jsonl, with an object a line, the id
+as profile, and the text; or any with --lines, with an id and a text a line. To do it
+again changes nothing."""
+ADDED = {
+    "--resume KEY": "go on with a file that was cut off",
+    **TEXTS,
+    "--user NAME": "whose it is (default: your login name)",
+    "--location LAT,LON": LOCATION_HELP,
+    "--key KEY =": KEY_HELP,
+}
+LISTED = ("id", "user", "host", "address", "version", "live", *columns_of(ProfileSettings))
+UPDATED = {"profile ID|FILE": None, "file [FILE|-]": "the new text"}
+
+
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(
         subparsers,
@@ -627,31 +570,39 @@ def add_parser(subparsers: Subparsers) -> None:
         f"{NETWORK_HELP}",
         examples=ADD_EXAMPLES + OTHER_EXAMPLES,
     )
-    _add_add(subverbs)
-    show = add_verb(
-        subverbs,
-        "show",
-        "show a profile and its text",
-        examples="  onyx profile show p1",
-        run=run_show,
+    add = add_command(
+        *(subverbs, verbs.ProfileAdd),
+        run=run_add,
+        takes=FILE_OF_MANY | ADDED | wait(WAIT_HELP) | {"--strict": STRICT_HELP},
+        but=("text", "policy"),
+        details="Each file is one profile; - is standard input. Prints its id.\n"
+        f"{REFUSED_DETAILS}\n{WARNED_DETAILS}\n\n{DETAILS}\n{RESUME_DETAILS}\n\n{POLICY_DETAILS}",
+        examples=ADD_EXAMPLES,
     )
-    show.add_argument("profile", metavar="ID")
-    add_client_arguments(show)
-    listing = add_verb(
-        subverbs, "list", "list profiles", examples="  onyx profile list --user ada", run=run_list
+    add_policy_arguments(add)
+    show = partial(add_command, subverbs, verbs.ProfileShow, Told(_with_text))
+    show(examples="  onyx profile show p1")
+    add_command(
+        *(subverbs, verbs.ProfileList, Told(columns=LISTED, line=_without_text), None),
+        {"--user NAME": "only those of this user"},
+        but=("after", "texts"),
+        examples="  onyx profile list --user ada",
     )
-    listing.add_argument("--user", metavar="NAME", default="", help="only those of this user")
-    add_client_arguments(listing)
     export = add_verb(
-        subverbs,
-        "export",
-        "print all profiles with their texts, one JSON object a line",
+        *(subverbs, "export", "print all profiles with their texts, one JSON object a line"),
+        run_export,
         details="What onyx plan make reads as .jsonl.",
         examples="  onyx profile export > catalog.jsonl",
-        run=run_export,
     )
-    add_client_arguments(export)  # --json, which it does anyway
-    _add_update(subverbs)
+    update = add_verb(
+        *(subverbs, "update", "replace the text of a profile", run_update),
+        UPDATED | FILE_OF_MANY | wait(WAIT_HELP) | {"--strict": STRICT_HELP},
+        details=UPDATE_DETAILS,
+        examples="  onyx profile update p1 storms.xq --wait\n  onyx profile update new.jsonl\n"
+        "  onyx profile update new.txt --lines",
+    )
+    for parser in (export, update):
+        add_client_arguments(parser)  # of export --json, which it does anyway
     add_policy(subverbs)
     add_import(subverbs)
     add_check(subverbs)
@@ -659,74 +610,22 @@ def add_parser(subparsers: Subparsers) -> None:
     add_why_not(subverbs)
     add_plan(subverbs)
     remove = add_verb(
-        subverbs,
-        "remove",
-        "remove profiles",
+        *(subverbs, "remove", "remove profiles", run_remove),
+        {"profiles ID|FILE...": None, **FILE_OF_MANY, **wait(GONE_HELP)},
         details="Results that were not delivered yet are gone with the profile. A FILE named\n"
         ".jsonl, or any with --lines, names many profiles: an object a line with its id as\n"
         "profile, or an id a line.",
         examples="  onyx profile remove p1 p2\n  onyx profile remove ids.txt --lines",
-        run=run_remove,
     )
-    remove.add_argument("profiles", metavar="ID|FILE", nargs="+")
-    add_file_arguments(remove)
-    _add_wait(remove, "return only when no broker keeps its interest any more")
     add_client_arguments(remove)
 
 
-def _add_add(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "add",
-        "register profiles and print their ids",
-        details=f"Each file is one profile; - is standard input.\n{REFUSED_DETAILS}\n"
-        f"{WARNED_DETAILS}\n\n{DETAILS}\n{RESUME_DETAILS}\n\n{POLICY_DETAILS}",
-        examples=ADD_EXAMPLES,
-        run=run_add,
-    )
-    add_file_arguments(parser)
-    parser.add_argument("--resume", metavar="KEY", help="go on with a file that was cut off")
-    parser.add_argument("files", metavar="FILE|-", nargs="+", help="the text of a profile")
-    parser.add_argument("--user", metavar="NAME", help="whose it is (default: your login name)")
-    parser.add_argument("--location", metavar="LAT,LON", type=location, help=LOCATION_HELP)
-    add_settings(parser, ProfileSettings)
-    parser.add_argument("--key", metavar="KEY", default="", help=KEY_HELP)
-    _add_wait(parser, WAIT_HELP)
-    add_policy_arguments(parser)
-    parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
-    add_client_arguments(parser)
-
-
-def _add_update(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "update",
-        "replace the text of a profile",
-        details=f"When the new text is refused the old one stays in force.\n{REFUSED_DETAILS}\n"
-        f"{WARNED_DETAILS}\n\nA FILE alone changes many profiles: named .jsonl, with an object a "
-        "line, the id\nas profile, and the text; or any with --lines, with an id and a text a "
-        "line. To do it\nagain changes nothing.",
-        examples="  onyx profile update p1 storms.xq --wait\n  onyx profile update new.jsonl\n"
-        "  onyx profile update new.txt --lines",
-        run=run_update,
-    )
-    parser.add_argument("profile", metavar="ID|FILE")
-    parser.add_argument("file", metavar="FILE|-", nargs="?", help="the new text")
-    add_file_arguments(parser)
-    _add_wait(parser, WAIT_HELP)
-    parser.add_argument("--strict", action="store_true", help=STRICT_HELP)
-    add_client_arguments(parser)
-
-
-def _add_wait(parser: argparse.ArgumentParser, help_text: str) -> None:
-    parser.add_argument("--wait", action="store_true", help=help_text)
-    parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=not_negative,
-        help="with --wait: wait no longer (60; of a file of many however long it takes), name the "
-        "brokers that are missing, exit code 69",
-    )
+def wait(says: str) -> dict[str, str]:
+    return {
+        "--wait": says,
+        "--timeout SECONDS": "with --wait: wait no longer (60; of a file of many however long it "
+        "takes), name the brokers that are missing, exit code 69",
+    }
 
 
 def _patience(arguments: argparse.Namespace) -> float:
@@ -734,7 +633,7 @@ def _patience(arguments: argparse.Namespace) -> float:
     return LIVE_SECONDS if arguments.timeout is None else float(arguments.timeout)
 
 
-def run_add(arguments: argparse.Namespace) -> int:
+async def run_add(arguments: argparse.Namespace) -> int:
     many = the_file(arguments, arguments.files)
     policy = policy_said(arguments)
     if many is not None:
@@ -743,7 +642,7 @@ def run_add(arguments: argparse.Namespace) -> int:
         if arguments.key:
             raise UsageError("--key is for one profile; of a file of many --resume is the key")
         whose = login_name() if arguments.user is None else arguments.user
-        return add_many(arguments, many, whose)
+        return await add_many(arguments, many, whose)
     if arguments.resume:
         raise UsageError("--resume is for a file of many profiles (--lines or .jsonl)")
     if arguments.key and len(arguments.files) > 1:
@@ -752,34 +651,31 @@ def run_add(arguments: argparse.Namespace) -> int:
     texts = [(name, read_text(name)) for name in arguments.files]
     user = login_name() if arguments.user is None else arguments.user
 
-    async def add() -> int:
-        refused = warned = late = 0
-        async with User(registration_address(arguments), user) as client:
-            for name, text in texts:
-                try:
-                    profile = await client.add_profile(
-                        text,
-                        location=arguments.location,
-                        wait=arguments.wait,
-                        timeout_seconds=_patience(arguments),
-                        key=arguments.key,
-                        policy=policy,
-                        **settings_said(arguments, ProfileSettings),
-                    )
-                except ProfileNotAccepted as refusal:
-                    refused += 1
-                    _report_refusal(name, refusal, arguments.json)
-                else:
-                    late += bool(profile.missing)
-                    warned += bool(profile.warnings)
-                    _report_profile(name, profile, arguments.json)
-        refused += warned if arguments.strict else 0
-        return EXIT_DATA if refused else EXIT_UNAVAILABLE if late else EXIT_OK
-
-    return trio.run(add)
+    refused = warned = late = 0
+    async with User(registration_address(arguments), user) as client:
+        for name, text in texts:
+            try:
+                profile = await client.add_profile(
+                    text,
+                    location=arguments.location,
+                    wait=arguments.wait,
+                    timeout_seconds=_patience(arguments),
+                    key=arguments.key,
+                    policy=policy,
+                    **settings_said(arguments, ProfileSettings),
+                )
+            except ProfileNotAccepted as refusal:
+                refused += 1
+                _report_refusal(arguments, name, refusal)
+            else:
+                late += bool(profile.missing)
+                warned += bool(profile.warnings)
+                _report_profile(arguments, name, profile)
+    refused += warned if arguments.strict else 0
+    return EXIT_DATA if refused else EXIT_UNAVAILABLE if late else EXIT_OK
 
 
-def run_update(arguments: argparse.Namespace) -> int:
+async def run_update(arguments: argparse.Namespace) -> int:
     if arguments.file is None:
         many = the_file(arguments, [arguments.profile])
         if many is None:
@@ -787,34 +683,22 @@ def run_update(arguments: argparse.Namespace) -> int:
                 "expected the id of a profile and a FILE, or one FILE of many: named .jsonl, or "
                 "with --lines, an id and a text a line"
             )
-        return update_many(arguments, many)
+        return await update_many(arguments, many)
     if arguments.lines or arguments.skip_bad:
         raise UsageError("--lines and --skip-bad are for one FILE of many profiles, without an id")
     text = read_text(arguments.file)
 
-    async def update() -> int:
-        async with User(registration_address(arguments)) as client:
-            try:
-                profile = await client.update_profile(
-                    arguments.profile,
-                    text,
-                    wait=arguments.wait,
-                    timeout_seconds=_patience(arguments),
-                )
-            except ProfileNotAccepted as refusal:
-                _report_refusal(arguments.file, refusal, arguments.json)
-                return EXIT_DATA
-        _report_profile(arguments.file, profile, arguments.json)
-        if profile.warnings and arguments.strict:
+    patience = {"wait": arguments.wait, "timeout_seconds": _patience(arguments)}
+    async with User(registration_address(arguments)) as client:
+        try:
+            profile = await client.update_profile(arguments.profile, text, **patience)
+        except ProfileNotAccepted as refusal:
+            _report_refusal(arguments, arguments.file, refusal)
             return EXIT_DATA
-        return EXIT_UNAVAILABLE if profile.missing else EXIT_OK
-
-    return trio.run(update)
-
-
-def run_show(arguments: argparse.Namespace) -> None:
-    profile = ask(arguments, verbs.ProfileShow(profile=arguments.profile))
-    tell(arguments, profile, Told(_with_text))
+    _report_profile(arguments, arguments.file, profile)
+    if profile.warnings and arguments.strict:
+        return EXIT_DATA
+    return EXIT_UNAVAILABLE if profile.missing else EXIT_OK
 
 
 def _with_text(profile: ProfileInfo) -> str:
@@ -825,72 +709,49 @@ def _with_text(profile: ProfileInfo) -> str:
     return f"{head}\n{profile.text}"
 
 
-def run_list(arguments: argparse.Namespace) -> None:
-    found = ask_all(arguments, verbs.ProfileList(user=arguments.user))
-    if arguments.json:
-        for profile in found:
-            print_json({key: value for key, value in profile.shown().items() if key != "text"})
-    elif not found:
-        print("no profiles", file=sys.stderr)
-    else:
-        columns = columns_of(ProfileSettings)
-        heading = ("ID", "USER", "HOST BROKER", "ADDRESS", "VERSION", "LIVE", *headings(columns))
-        rows = [
-            (
-                *(p.id, p.user or "-", p.host, p.address, p.version),
-                *("yes" if p.live else "not yet", *cells(p, columns)),
-            )
-            for p in found
-        ]
-        print(table(heading, rows))
+def _without_text(profile: ProfileInfo) -> dict[str, object]:
+    return {key: value for key, value in profile.shown().items() if key != "text"}
 
 
-def run_export(arguments: argparse.Namespace) -> None:
-    for info in ask_all(arguments, verbs.ProfileList(texts=True)):
+async def run_export(arguments: argparse.Namespace) -> None:
+    for info in await ask_all(arguments, verbs.ProfileList(texts=True)):
         shown = {"user": info.user, "host": info.host, **settings_of(info, ProfileSettings)}
         print_json({"profile": info.id, **shown, "text": info.text})
 
 
-def run_remove(arguments: argparse.Namespace) -> int:
+async def run_remove(arguments: argparse.Namespace) -> int:
     many = the_file(arguments, arguments.profiles)
     if many is not None:
-        return remove_many(arguments, many)
+        return await remove_many(arguments, many)
 
-    async def remove() -> int:
-        late = 0
-        async with User(registration_address(arguments)) as client:
-            for profile in arguments.profiles:
-                missing = await client.remove_profile(
-                    profile, wait=arguments.wait, timeout_seconds=_patience(arguments)
-                )
-                late += bool(missing)
-                if arguments.json:
-                    print_json({"id": profile, "removed": True, "missing": missing})
-                else:
-                    print(f"{profile} removed")
-                    if missing:
-                        print(f"onyx: {', '.join(missing)} may still ask for it", file=sys.stderr)
-        return EXIT_UNAVAILABLE if late else EXIT_OK
-
-    return trio.run(remove)
+    late = 0
+    async with User(registration_address(arguments)) as client:
+        for profile in arguments.profiles:
+            missing = await client.remove_profile(
+                profile, wait=arguments.wait, timeout_seconds=_patience(arguments)
+            )
+            late += bool(missing)
+            facts = {"id": profile, "removed": True, "missing": missing}
+            tell_of(arguments, facts, f"{profile} removed")
+            if missing and not arguments.json:
+                say(f"{', '.join(missing)} may still ask for it")
+    return EXIT_UNAVAILABLE if late else EXIT_OK
 
 
-def _report_profile(name: str, profile: ProfileInfo, as_json: bool) -> None:
+def _report_profile(arguments: argparse.Namespace, name: str, profile: ProfileInfo) -> None:
     """The id alone on standard output, so that a script can take it."""
-    if as_json:
-        print_json({"file": name, **profile.shown()})
-    else:
-        print(profile.id, flush=True)
-        print(f"onyx: {_sentence(profile)}", file=sys.stderr)
+    tell_of(arguments, {"file": name, **profile.shown()}, profile.id)
+    if not arguments.json:
+        say(_sentence(profile))
         for warning in profile.warnings:
-            print(f"onyx: {name}: warning: {warning}", file=sys.stderr)
+            say(f"{name}: warning: {warning}")
 
 
-def _report_refusal(name: str, refusal: ProfileNotAccepted, as_json: bool) -> None:
-    if as_json:
+def _report_refusal(arguments: argparse.Namespace, name: str, refusal: ProfileNotAccepted) -> None:
+    if arguments.json:
         said = {"code": refusal.code, "refusal": refusal.refusal, "reason": refusal.reason}
         print_json({"file": name, **refusal.fault.facts(), **said})
-    print(f"onyx: {name}: {refusal}", file=sys.stderr)
+    say(f"{name}: {refusal}")
 
 
 def _sentence(profile: ProfileInfo) -> str:

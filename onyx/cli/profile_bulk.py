@@ -5,21 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
-import time
 import uuid
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
-import trio
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from onyx.cli.asking import settings_said
 from onyx.cli.network_option import registration_address
-from onyx.cli.values import counted, location, print_json, read_text
+from onyx.cli.source_publish import Progress
+from onyx.cli.values import counted, print_json, read_text, say
+from onyx.cli.verb import location
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, UsageError, UserError
 from onyx.profile_batches import NewProfile, ProfileBatches
@@ -40,8 +39,6 @@ from yfilter.matcher import check_profile
 
 
 _ID = re.compile("p[0-9]+(-[a-z2-7]+)?")
-
-PROGRESS_SECONDS = 0.5  # on a terminal; elsewhere ten times as long
 
 
 class Line(ProfileSettings, Struct, frozen=True):
@@ -83,38 +80,6 @@ def read_ids(name: str, skip_bad: bool) -> list[Line]:
     return _usable(name, read, lambda line: None, skip_bad)
 
 
-class Progress:
-    """Says on standard error how far it is, now and then, and in the end."""
-
-    def __init__(self, what: str, total: int) -> None:
-        self._what = what
-        self._total = total
-        self._done = 0
-        self._begun = time.monotonic()
-        self._on_terminal = sys.stderr.isatty()
-        self._next = self._begun + self._pause
-
-    def add(self, count: int) -> None:
-        """So many more are done."""
-        self._done += count
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + self._pause
-            self._say(now, "\r" if self._on_terminal else "\n")
-
-    def end(self) -> None:
-        self._say(time.monotonic(), "\n")
-
-    @property
-    def _pause(self) -> float:
-        return PROGRESS_SECONDS if self._on_terminal else 10 * PROGRESS_SECONDS
-
-    def _say(self, now: float, end: str) -> None:
-        rate = self._done / max(now - self._begun, 1e-6)
-        text = f"onyx: {self._done:,} of {counted(self._total, 'profile')} {self._what}"
-        print(f"{text}, {rate:,.0f} a second", end=end, file=sys.stderr, flush=True)
-
-
 def _usable(
     name: str,
     read: Callable[[], Iterable[Line | str]],
@@ -129,7 +94,7 @@ def _usable(
         wrong = line if isinstance(line, str) else check(line)
         if wrong is not None:
             bad += 1
-            print(f"onyx: {name}: {wrong}", file=sys.stderr)
+            say(f"{name}: {wrong}")
         elif isinstance(line, Line):
             good.append(line)
     if bad and not skip_bad:
@@ -218,11 +183,10 @@ What is cut off can be done again with --resume and the key that is told at the 
 added is not added again."""
 
 
-def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lines", action="store_true", help="FILE has one profile a line")
-    parser.add_argument(
-        "--skip-bad", action="store_true", help="leave out lines that cannot be used"
-    )
+FILE_OF_MANY = {
+    "--lines": "FILE has one profile a line",
+    "--skip-bad": "leave out lines that cannot be used",
+}
 
 
 def the_file(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
@@ -238,7 +202,7 @@ def the_file(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
     return names[0]
 
 
-def add_many(arguments: argparse.Namespace, name: str, user_name: str) -> int:
+async def add_many(arguments: argparse.Namespace, name: str, user_name: str) -> int:
     """``onyx profile add FILE``."""
     lines = read_profiles(name, arguments.skip_bad)
     said = settings_said(arguments, ProfileSettings)
@@ -250,7 +214,7 @@ def add_many(arguments: argparse.Namespace, name: str, user_name: str) -> int:
         for line in lines
     ]
     key = arguments.resume or uuid.uuid4().hex
-    print(f"onyx: adding {name}; if it is cut off: --resume {key}", file=sys.stderr, flush=True)
+    say(f"adding {name}; if it is cut off: --resume {key}")
 
     def batches(user: User) -> ProfileBatches[NewProfile]:
         return user.add_profiles(
@@ -261,10 +225,10 @@ def add_many(arguments: argparse.Namespace, name: str, user_name: str) -> int:
             timeout_seconds=arguments.timeout,
         )
 
-    return _run(arguments, name, lines, "added", batches, user_name)
+    return await _run(arguments, name, lines, "added", batches, user_name)
 
 
-def update_many(arguments: argparse.Namespace, name: str) -> int:
+async def update_many(arguments: argparse.Namespace, name: str) -> int:
     """``onyx profile update FILE``."""
     lines = read_changes(name, arguments.skip_bad)
     changes = [(line.profile, line.text) for line in lines]
@@ -274,10 +238,10 @@ def update_many(arguments: argparse.Namespace, name: str) -> int:
             changes, skip_refused=True, wait=arguments.wait, timeout_seconds=arguments.timeout
         )
 
-    return _run(arguments, name, lines, "changed", batches)
+    return await _run(arguments, name, lines, "changed", batches)
 
 
-def remove_many(arguments: argparse.Namespace, name: str) -> int:
+async def remove_many(arguments: argparse.Namespace, name: str) -> int:
     """``onyx profile remove FILE``."""
     lines = read_ids(name, arguments.skip_bad)
     ids = [line.profile for line in lines]
@@ -285,10 +249,10 @@ def remove_many(arguments: argparse.Namespace, name: str) -> int:
     def batches(user: User) -> ProfileBatches[str]:
         return user.remove_profiles(ids, wait=arguments.wait, timeout_seconds=arguments.timeout)
 
-    return _run(arguments, name, lines, "removed", batches)
+    return await _run(arguments, name, lines, "removed", batches)
 
 
-def _run(
+async def _run(
     arguments: argparse.Namespace,
     name: str,
     lines: Sequence[Line],
@@ -297,49 +261,38 @@ def _run(
     user_name: str = "",
 ) -> int:
     """Tell of each profile: its id on standard output, or why not."""
-
-    async def run() -> int:
-        progress = Progress(done, len(lines))
-        refused = warned = late = 0
-        missing: set[str] = set()
+    refused = warned = late = 0
+    missing: set[str] = set()
+    with Progress(f"profiles {done}", len(lines), is_shown=True) as progress:
         async with User(registration_address(arguments), user_name) as user:
             async for batch in batches(user):
-                told = lines[batch.first : batch.first + len(batch.ids)]
                 ids = [profile for profile in batch.ids if profile]
                 for place, why in batch.refused.items():
-                    number = lines[place].number
-                    print(f"onyx: {name}: line {number}: {why}", file=sys.stderr)
-                for place, warnings in sorted(batch.warnings.items()):
+                    say(f"{name}: line {lines[place].number}: {why}")
+                for place, profile in enumerate(batch.ids, batch.first):
+                    number, warnings = lines[place].number, batch.warnings.get(place, ())
                     for warning in warnings:
-                        where = f"{name}: line {lines[place].number}"
-                        print(f"onyx: {where}: warning: {warning}", file=sys.stderr)
-                if arguments.json:
-                    for place, (line, profile) in enumerate(
-                        zip(told, batch.ids, strict=True), batch.first
-                    ):
-                        warnings = list(batch.warnings.get(place, ()))
-                        said = {"warnings": warnings} if warnings else {}
-                        print_json({"line": line.number, "id": profile or None, **said})
-                elif ids:
+                        say(f"{name}: line {number}: warning: {warning}")
+                    if arguments.json:
+                        said = {"warnings": list(warnings)} if warnings else {}
+                        print_json({"line": number, "id": profile or None, **said})
+                if ids and not arguments.json:
                     print("\n".join(ids), flush=True)
                 refused += len(batch.refused)
                 warned += len(batch.warnings)
                 late += len(ids) if batch.missing else 0
                 missing.update(batch.missing)
-                progress.add(len(ids))
-        progress.end()
-        tell_warned(warned)
-        refused += warned if getattr(arguments, "strict", False) else 0
-        if late:
-            brokers = ", ".join(sorted(missing))
-            why = f"{brokers} not reached by all of {counted(late, 'profile')}"
-            print(f"onyx: {why} within {arguments.timeout:g} s", file=sys.stderr)
-        return EXIT_DATA if refused else EXIT_UNAVAILABLE if late else EXIT_OK
-
-    return trio.run(run)
+                progress.note(count=len(ids))
+    tell_warned(warned)
+    refused += warned if getattr(arguments, "strict", False) else 0
+    if late:
+        brokers = ", ".join(sorted(missing))
+        why = f"{brokers} not reached by all of {counted(late, 'profile')}"
+        say(f"{why} within {arguments.timeout:g} s")
+    return EXIT_DATA if refused else EXIT_UNAVAILABLE if late else EXIT_OK
 
 
 def tell_warned(profiles: int) -> None:
     """Of how many profiles schemas say so."""
     if profiles:
-        print(f"onyx: {counted(profiles, 'profile')} can match no message", file=sys.stderr)
+        say(f"{counted(profiles, 'profile')} can match no message")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from onyx.cli.values import counted, print_json
+from onyx.cli.values import counted, tell_of
 from onyx.cli.verb import Subparsers, add_verb
 
 DETAILS = """\
@@ -27,16 +26,12 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    verb = add_verb(subparsers, "restore", details=DETAILS, examples=EXAMPLES, run=run)
-    verb.add_argument("file", metavar="FILE", type=Path, help="from onyx backup")
-    verb.add_argument(
-        "--data",
-        metavar="DIR",
-        type=Path,
-        required=True,
-        help="the data directory; must not be there, or be empty",
-    )
-    verb.add_argument("--json", action="store_true", help="print JSON, one object")
+    takes = {
+        "file FILE": "from onyx backup",
+        "--data DIR!": "the data directory; must not be there, or be empty",
+        "--json": "print JSON, one object",
+    }
+    add_verb(subparsers, "restore", "", run, takes, details=DETAILS, examples=EXAMPLES)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -45,13 +40,12 @@ def run(arguments: argparse.Namespace) -> None:
 
     directory = arguments.data.absolute()
     manifest = restore(arguments.file, directory)
-    if arguments.json:
-        print_json({"file": str(arguments.file), **described(manifest), "data": str(directory)})
-    else:
-        print(
-            f"{directory}: network {manifest.network} as it was at {manifest.when}, "
-            f"{counted(len(manifest.stores), 'store')}, all whole\n"
-            "Stop the network that was copied, if it runs; then\n"
-            f"  onyx up {directory}/topology.toml\n"
-            "Sources and users that were told more since then are told store-lost; start them anew."
-        )
+    facts = {"file": str(arguments.file), **described(manifest), "data": str(directory)}
+    text = (
+        f"{directory}: network {manifest.network} as it was at {manifest.when}, "
+        f"{counted(len(manifest.stores), 'store')}, all whole\n"
+        "Stop the network that was copied, if it runs; then\n"
+        f"  onyx up {directory}/topology.toml\n"
+        "Sources and users that were told more since then are told store-lost; start them anew."
+    )
+    tell_of(arguments, facts, text)

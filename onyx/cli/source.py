@@ -4,10 +4,7 @@ source."""
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-
-import trio
 
 from formats import FORMS
 from onyx.cli import source_publish, source_train
@@ -15,23 +12,21 @@ from onyx.cli.asking import (
     Told,
     add_command,
     add_commands,
-    add_settings,
     ask,
     cells,
     columns_of,
-    headings,
+    network,
     settings_said,
     tell,
 )
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import counted, print_json, say_unread, table
-from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.cli.values import counted, say, say_unread, tell_of
+from onyx.cli.verb import Subparsers, add_arguments, add_noun, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import UsageError
-from onyx.registration_client import RegistrationClient
 from overlay.answers import SourceGone, SourceInfo
 from overlay.settings import USUAL_SOURCE, SourceSettings
-from overlay.verbs import SourceList, SourceRemove, SourceShow
+from overlay.verbs import SourceList, SourceRegister, SourceRemove, SourceShow, SourceUpdate
 
 REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
@@ -53,6 +48,38 @@ CHANGES_EXAMPLES = """\
   onyx source remove weather
 """
 
+REGISTER_DETAILS = """\
+The registration service chooses the source's root broker by its location and
+the volume it expects. Prints its id when every broker knows the source.
+
+With --ensure, a source of yours with this name is there afterwards as it is said
+here: made, as it was, or updated ('onyx source update'). What cannot be changed,
+--compression and --base, is an error then (exit code 65)."""
+UPDATE_DETAILS = """\
+What is not given stays as it is. Returns when every broker has it. Messages
+that were accepted before are what they were. With another schema the profiles
+are held against it, and those are named that can match no message of any source
+any more. It keeps its root broker. Only its owner, or an operator, may do so."""
+REMOVE_DETAILS = """\
+What was accepted of a source is still delivered; nothing more is accepted, and
+no broker knows it any more. Its archive stays where it is. Returns when its root
+broker has let go of it; where that is away, it is removed as soon as it is back.
+Only its owner, or an operator, may do so."""
+
+REGISTERED = {
+    "--name NAME =": "a name for people",
+    "--schema PATH": "DTD, XML Schema or RELAX NG of the messages: a file; where they are several, "
+    "a folder, zip file or OASIS catalog, with the main one behind # (cda.zip#cda/CDA.xsd)",
+    "--validate MODE{off,report,reject} = off": "messages against the schema: off (not looked for, "
+    "default), report (counted, passed on) or reject (refused with line and reason)",
+    "--compression FORM=FILE...": "a zstd dictionary for messages in a form (text, binary or "
+    "dictionary), as made by 'onyx source train' or, for text, by 'zstd --train'; without one the "
+    "root broker trains its own on the messages that come",
+}
+SCHEMA = {
+    "--schema PATH": "of the messages from now on",
+    "--no-schema": "they have none, and are not validated, from now on",
+}
 VALIDATE_HELP = (
     "messages against the schema: off (not looked for), report (counted, passed on) or reject "
     "(refused with line and reason)"
@@ -71,120 +98,52 @@ def add_parser(subparsers: Subparsers) -> None:
         + source_publish.RESUME_EXAMPLES
         + source_train.EXAMPLES,
     )
-    _add_register(subverbs)
-    listing = add_verb(
-        subverbs, "list", "list all data sources", examples=LIST_EXAMPLES, run=run_list
+    keyed = {
+        "--base IRI =": "what relative IRIs in its graphs are relative to, where they do not say "
+        "it",
+        "--key KEY =": "a name of yours for it: while it is there, to register it again is to find "
+        "it",
+        "--ensure": "if there is one of this --name already, change it to what is said here",
+    }
+    add_command(
+        *(subverbs, SourceRegister),
+        run=run_register,
+        takes=REGISTERED | keyed,
+        but=("schema_name",),
+        details=REGISTER_DETAILS,
+        examples=REGISTER_EXAMPLES,
+        kinds={"schema": Path, "compression": _form_and_file},
+        usual=USUAL_SOURCE,
     )
-    add_client_arguments(listing)
-    _add_changes(subverbs)
+    said = columns_of(SourceSettings)
+    listed = ("id", "name", "root", "address", *said, "schema_name", "ready")
+    add_command(subverbs, SourceList, Told(columns=listed), examples=LIST_EXAMPLES)
+    add_command(subverbs, SourceShow, Told(_sentences), examples=CHANGES_EXAMPLES)
+    update = add_command(
+        *(subverbs, SourceUpdate),
+        run=run_update,
+        takes={"--validate MODE{off,report,reject}": VALIDATE_HELP},
+        but=("schema_name",),
+        details=UPDATE_DETAILS,
+        examples=CHANGES_EXAMPLES,
+    )
+    schema = update.add_mutually_exclusive_group()
+    add_arguments(schema, SCHEMA, {"schema": Path})
+    remove = add_verb(
+        *(subverbs, "remove", "remove data sources", run_remove),
+        {"sources SOURCE...": "its id or its name"},
+        details=REMOVE_DETAILS,
+        examples=CHANGES_EXAMPLES,
+    )
+    add_client_arguments(remove)
     source_publish.add_parser(subverbs)
     source_train.add_parser(subverbs)
     add_commands(subverbs, "source")
 
 
-def _add_register(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "register",
-        "register a data source and print its id",
-        details="The registration service chooses the source's root broker by its location and\n"
-        "the volume it expects. Returns when every broker knows the source.\n\n"
-        "With --ensure, a source of yours with this name is there afterwards as it is said\n"
-        "here: made, as it was, or updated ('onyx source update'). What cannot be changed,\n"
-        "--compression and --base, is an error then (exit code 65).",
-        examples=REGISTER_EXAMPLES,
-        run=run_register,
-    )
-    add = parser.add_argument
-    add("--name", metavar="N", default="", help="a name for people")
-    add_settings(parser, SourceSettings, USUAL_SOURCE)
-    add(
-        "--schema",
-        metavar="PATH",
-        type=Path,
-        help="DTD, XML Schema or RELAX NG of the messages: a file; where they are several, a "
-        "folder, zip file or OASIS catalog, with the main one behind # (cda.zip#cda/CDA.xsd)",
-    )
-    add(
-        "--validate",
-        metavar="MODE",
-        choices=("off", "report", "reject"),
-        default="off",
-        help="messages against the schema: off (not looked for, default), report (counted, passed "
-        "on) or reject (refused with line and reason)",
-    )
-    add(
-        "--compression",
-        metavar="FORM=FILE",
-        type=_form_and_file,
-        action="append",
-        default=[],
-        help="a zstd dictionary for messages in a form (text, binary or dictionary), as made by "
-        "'onyx source train' or, for text, by 'zstd --train'; without one the root broker trains "
-        "its own on the messages that come",
-    )
-    add(
-        "--base",
-        metavar="IRI",
-        default="",
-        help="what relative IRIs in its graphs are relative to, where they do not say it",
-    )
-    add(
-        "--key",
-        metavar="KEY",
-        default="",
-        help="a name of yours for it: while it is there, to register it again is to find it",
-    )
-    add(
-        "--ensure",
-        action="store_true",
-        help="if there is one of this --name already, change it to what is said here",
-    )
-    add_client_arguments(parser)
-
-
-def run_register(arguments: argparse.Namespace) -> None:
+async def run_register(arguments: argparse.Namespace) -> None:
     """Print the id of a new source, alone on standard output, so that a script can take it."""
-    source = trio.run(_register, arguments)
-    say_unread(arguments.schema, source.info.schema_unread)
-    if arguments.json:
-        print_json(source.info.shown())
-    else:
-        print(source.id)
-        if source.info.changed:
-            print(
-                f"onyx: {source.id} was there; changed: {', '.join(source.info.changed)}",
-                file=sys.stderr,
-            )
-        print(
-            f"onyx: source {source.id} ({source.info.name}) publishes at its root broker "
-            f"{source.root}, {source.address}",
-            file=sys.stderr,
-        )
-
-
-def run_list(arguments: argparse.Namespace) -> None:
-    sources = ask(arguments, SourceList()).sources
-    if arguments.json:
-        for source in sources:
-            print_json(source.shown())
-    elif not sources:
-        print("no sources", file=sys.stderr)
-    else:
-        columns = columns_of(SourceSettings)
-        heading = ["ID", "NAME", "ROOT BROKER", "ADDRESS", *headings(columns), "SCHEMA", "READY"]
-        rows = [
-            (
-                *(each.id, each.name, each.root, each.address, *cells(each, columns)),
-                *(each.schema_name or "-", state_of(each)),
-            )
-            for each in sources
-        ]
-        print(table(heading, rows))
-
-
-async def _register(arguments: argparse.Namespace) -> DataSource:
-    return await DataSource.register(
+    source = await DataSource.register(
         registration_address(arguments),
         name=arguments.name,
         schema=arguments.schema,
@@ -195,6 +154,13 @@ async def _register(arguments: argparse.Namespace) -> DataSource:
         ensure=arguments.ensure,
         **settings_said(arguments, SourceSettings),
     )
+    say_unread(arguments.schema, source.info.schema_unread)
+    tell_of(arguments, source.info.shown(), source.id)
+    if not arguments.json:
+        if source.info.changed:
+            say(f"{source.id} was there; changed: {', '.join(source.info.changed)}")
+        where = f"publishes at its root broker {source.root}, {source.address}"
+        say(f"source {source.id} ({source.info.name}) {where}")
 
 
 def _form_and_file(text: str) -> tuple[str, Path]:
@@ -204,55 +170,6 @@ def _form_and_file(text: str) -> tuple[str, Path]:
         expected = f"FORM=FILE with one of the forms {', '.join(FORMS)}"
         raise argparse.ArgumentTypeError(f'"{text}" is not {expected}')
     return form, Path(file)
-
-
-# -------------------------------------------------------------------------------------------------
-# What becomes of a source that is there.
-
-
-def _add_changes(subverbs: Subparsers) -> None:
-    add_command(subverbs, SourceShow, Told(_sentences), examples=CHANGES_EXAMPLES)
-    _add_update(subverbs)
-    remove = add_verb(
-        subverbs,
-        "remove",
-        "remove data sources",
-        details="What was accepted of a source is still delivered; nothing more is accepted, and\n"
-        "no broker knows it any more. Its archive stays where it is. Returns when its root\n"
-        "broker has let go of it; where that is away, it is removed as soon as it is back.\n"
-        "Only its owner, or an operator, may do so.",
-        examples=CHANGES_EXAMPLES,
-        run=run_remove,
-    )
-    remove.add_argument("sources", metavar="SOURCE", nargs="+", help="its id or its name")
-    add_client_arguments(remove)
-
-
-def _add_update(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "update",
-        "change what is said of a data source",
-        details="What is not given stays as it is. Returns when every broker has it. Messages\n"
-        "that were accepted before are what they were. With another schema the profiles\n"
-        "are held against it, and those are named that can match no message of any source\n"
-        "any more. It keeps its root broker. Only its owner, or an operator, may do so.",
-        examples=CHANGES_EXAMPLES,
-        run=run_update,
-    )
-    parser.add_argument("source", metavar="SOURCE", help="its id or its name")
-    add_settings(parser, SourceSettings)
-    schema = parser.add_mutually_exclusive_group()
-    schema.add_argument("--schema", metavar="PATH", type=Path, help="of the messages from now on")
-    schema.add_argument(
-        "--no-schema",
-        action="store_true",
-        help="they have none, and are not validated, from now on",
-    )
-    parser.add_argument(
-        "--validate", metavar="MODE", choices=("off", "report", "reject"), help=VALIDATE_HELP
-    )
-    add_client_arguments(parser)
 
 
 def _sentences(source: SourceInfo) -> str:
@@ -275,49 +192,45 @@ def _sentences(source: SourceInfo) -> str:
     return "\n".join(f"{name + ':':<14}{value or '-'}" for name, value in facts.items())
 
 
-def run_update(arguments: argparse.Namespace) -> None:
+async def run_update(arguments: argparse.Namespace) -> None:
     settings = settings_said(arguments, SourceSettings)
     if not (settings or arguments.schema or arguments.validate or arguments.no_schema):
         raise UsageError("nothing to change; give --schema, --validate, --rate, --size, ...")
-
-    async def update() -> SourceInfo:
-        async with RegistrationClient(registration_address(arguments)) as registration:
-            return await registration.update_source(
-                arguments.source,
-                schema=arguments.schema,
-                without_schema=arguments.no_schema,
-                validate=arguments.validate,
-                **settings,
-            )
-
-    updated = trio.run(update)
+    async with network(arguments) as registration:
+        updated = await registration.update_source(
+            arguments.source,
+            schema=arguments.schema,
+            without_schema=arguments.no_schema,
+            validate=arguments.validate,
+            **settings,
+        )
     if arguments.schema is not None:
         say_unread(arguments.schema, updated.schema_unread)
-    report_changes(updated, as_json=arguments.json)
+    _tell_changes(arguments, updated)
 
 
-def run_remove(arguments: argparse.Namespace) -> None:
+async def run_remove(arguments: argparse.Namespace) -> None:
     told = Told(lambda gone: f"{gone.id} is removed", line=_removed)
     for source in arguments.sources:
-        tell(arguments, ask(arguments, SourceRemove(source=source)), told)
+        tell(arguments, await ask(arguments, SourceRemove(source=source)), told)
 
 
 def _removed(gone: SourceGone) -> dict[str, object]:
     return {"event": "removed", **gone.shown()}
 
 
-def report_changes(source: SourceInfo, *, as_json: bool) -> None:
+def _tell_changes(arguments: argparse.Namespace, source: SourceInfo) -> None:
     """What an update has changed; what it takes from profiles goes to standard error."""
-    if as_json:
-        print_json(source.shown())
-        return
     changed = ", ".join(source.changed) or "nothing"
-    print(f"{source.id} is in version {source.version}, changed: {changed}")
+    text = f"{source.id} is in version {source.version}, changed: {changed}"
+    tell_of(arguments, source.shown(), text)
+    if arguments.json:
+        return
     for profile, texts in source.warnings.items():
-        print(f"onyx: warning: {profile}: {'; '.join(texts)}", file=sys.stderr)
+        say(f"warning: {profile}: {'; '.join(texts)}")
     if source.warned:
         warned = f"{counted(source.warned, 'profile')} of {source.looked_at:,} looked at"
-        print(f"onyx: {warned} match no message any more, or need what none has", file=sys.stderr)
+        say(f"{warned} match no message any more, or need what none has")
 
 
 def state_of(source: SourceInfo) -> str:

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
 import trio
@@ -19,14 +18,16 @@ import trio
 from formats.media_types import media_type_of
 from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import (
+    MEDIA_TYPE,
     STANDARD_INPUT,
-    add_media_type_argument,
     check_once,
     expand,
     print_json,
     read_input,
+    say,
+    tell_of,
 )
-from onyx.cli.verb import Subparsers, add_verb
+from onyx.cli.verb import Subparsers, add_arguments, add_verb
 from onyx.client_values import Outcome
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
@@ -42,9 +43,9 @@ SECONDS_ON_A_TERMINAL = 0.1  # where one line is written over and over
 
 class Progress:
     """A context manager: of ``total`` things, how many were ``done`` ("published"); in the end how
-    many in which time, if it took long enough to be shown."""
+    many in which time, if it took long enough to be shown, or ``is_shown`` says so."""
 
-    def __init__(self, done: str, total: int) -> None:
+    def __init__(self, done: str, total: int, *, is_shown: bool = False) -> None:
         self._what = done
         self._total = total
         self._count = self._bytes = 0
@@ -52,24 +53,19 @@ class Progress:
         self._pause = SECONDS_ON_A_TERMINAL if self._is_terminal else SECONDS
         self._begun = monotonic()
         self._next = self._begun + SECONDS
-        self._is_shown = False
+        self._is_shown = is_shown
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._is_shown:
-            seconds = monotonic() - self._begun
-            self._write(f"{self._said()}, {self._bytes:,} bytes in {seconds:.1f} s", end="\n")
+            size = f", {self._bytes:,} bytes" if self._bytes else ""
+            self._write(f"{self._said()}{size} in {monotonic() - self._begun:.1f} s", end="\n")
 
-    def note(self, bytes_: int) -> None:
-        """One more is done; so many bytes were read up to now."""
-        self._count += 1
+    def note(self, bytes_: int = 0, count: int = 1) -> None:
+        """So many more are done; so many bytes were read up to now."""
+        self._count += count
         self._bytes = bytes_
         if monotonic() >= self._next:
             self._is_shown = True
@@ -100,90 +96,71 @@ RESUME_EXAMPLES = """\
   onyx source resume s1 s1.journal
 """
 
+PUBLISH_DETAILS = """\
+Each file is one message: XML, or a graph in Turtle (.ttl), TriG (.trig),
+N-Triples (.nt), N-Quads (.nq) or JSON-LD (.jsonld). RDF/XML and RSS 1.0 are XML.
+One that is not well-formed, or beyond a limit, is
+refused whole and reported as FILE:LINE:COLUMN: reason; the others are published.
+Returns when the root broker has all of them on disk.
+Exit code 65 when any was refused.
+
+Of a directory it is all files below, without hidden ones; one that is gone when its
+turn comes is told and left out.
+
+With a publish key (--key, --key-from) a message is published once, however often
+this is run: what the root broker has accepted with the same key from this source, in
+the last day (publish_key_age_s), is not published again. So run it again when it was
+cut off.
+
+With --journal FILE what is read is in FILE until its outcome is known. What a crash
+has left there the next run with FILE publishes first, each message once, or
+'onyx source resume'."""
+
+PUBLISHED = {
+    "source SOURCE": "its id, as printed by register, or its name",
+    "inputs FILE|DIR|-...": "a message, a directory of messages, or standard input (one message)",
+}
+KEYS = {
+    "--key KEY =": "the publish key of the one message",
+    "--key-from WHAT{name,content}": "each message has a publish key: its name, as given here, or "
+    "what is in it",
+}
+SENT = {
+    "--header NAME=TEXT...": "goes with each message; traceparent=00-... traces it",
+    "--journal FILE": "keep messages there; made if it is not there",
+    "--glob PATTERN = *": 'of a directory, those files that are named so, as "*.xml" (default: '
+    "all)",
+}
+RESUMED = {
+    "source SOURCE": "whose journal it is: its id or its name",
+    "journal FILE": "the journal",
+}
+
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024  # what is read of a file; the network's own limit is lower
 
 
 def add_parser(subverbs: Subparsers) -> None:
     """Both."""
-    _add_publish(subverbs)
-    _add_resume(subverbs)
-
-
-def _add_publish(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "publish",
-        "publish messages",
-        details="Each file is one message: XML, or a graph in Turtle (.ttl), TriG (.trig),\n"
-        "N-Triples (.nt), N-Quads (.nq) or JSON-LD (.jsonld). RDF/XML and RSS 1.0 are XML.\n"
-        "One that is not well-formed, or beyond a limit, is\n"
-        "refused whole and reported as FILE:LINE:COLUMN: reason; the others are published.\n"
-        "Returns when the root broker has all of them on disk.\n"
-        "Exit code 65 when any was refused.\n\n"
-        "Of a directory it is all files below, without hidden ones; one that is gone when its\n"
-        "turn comes is told and left out.\n\n"
-        "With a publish key (--key, --key-from) a message is published once, however often\n"
-        "this is run: what the root broker has accepted with the same key from this source, in\n"
-        "the last day (publish_key_age_s), is not published again. So run it again when it was\n"
-        "cut off.\n\n"
-        "With --journal FILE what is read is in FILE until its outcome is known. What a crash\n"
-        "has left there the next run with FILE publishes first, each message once, or\n"
-        "'onyx source resume'.",
+    publish = add_verb(
+        *(subverbs, "publish", "publish messages", run_publish, PUBLISHED | MEDIA_TYPE),
+        details=PUBLISH_DETAILS,
         examples=PUBLISH_EXAMPLES,
-        run=run_publish,
     )
-    add = parser.add_argument
-    add("source", metavar="SOURCE", help="its id, as printed by register, or its name")
-    add(
-        "inputs",
-        metavar="FILE|DIR|-",
-        nargs="+",
-        help="a message, a directory of messages, or standard input (one message)",
-    )
-    add_media_type_argument(parser)
-    keys = parser.add_mutually_exclusive_group()
-    keys.add_argument("--key", metavar="KEY", default="", help="the publish key of the one message")
-    keys.add_argument(
-        "--key-from",
-        metavar="WHAT",
-        choices=("name", "content"),
-        help="each message has a publish key: its name, as given here, or what is in it",
-    )
-    add(
-        "--header",
-        metavar="NAME=TEXT",
-        type=_header,
-        action="append",
-        default=[],
-        help="goes with each message; traceparent=00-... traces it",
-    )
-    add("--journal", metavar="FILE", type=Path, help="keep messages there; made if it is not there")
-    add(
-        "--glob",
-        metavar="PATTERN",
-        default="*",
-        help='of a directory, those files that are named so, as "*.xml" (default: all)',
-    )
-    add_client_arguments(parser)
-
-
-def _add_resume(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "resume",
-        "publish what a crash has left in a journal",
+    keys = publish.add_mutually_exclusive_group()
+    add_arguments(keys, KEYS)
+    add_arguments(publish, SENT)
+    resume = add_verb(
+        *(subverbs, "resume", "publish what a crash has left in a journal", run_publish, RESUMED),
         details="Each message that 'onyx source publish --journal FILE' was cut off with, once.\n"
         "Exit code 65 when any was refused.",
         examples=RESUME_EXAMPLES,
-        run=run_publish,
     )
-    parser.add_argument("source", metavar="SOURCE", help="whose journal it is: its id or its name")
-    parser.add_argument("journal", metavar="FILE", type=Path, help="the journal")
-    parser.set_defaults(inputs=[], key="", key_from=None, media_type=None, glob="*", header=[])
-    add_client_arguments(parser)
+    resume.set_defaults(inputs=[], key="", key_from=None, media_type=None, glob="*", header=[])
+    for parser in (publish, resume):
+        add_client_arguments(parser)
 
 
-def run_publish(arguments: argparse.Namespace) -> int:
+async def run_publish(arguments: argparse.Namespace) -> int:
     check_once(arguments.inputs)
     names = list(expand(arguments.inputs, arguments.glob))
     if not names and not arguments.journal.exists():
@@ -193,15 +170,12 @@ def run_publish(arguments: argparse.Namespace) -> int:
     if arguments.key_from == "name" and STANDARD_INPUT in names:
         raise UsageError("standard input has no name; give --key, or --key-from content")
     publication = _Publication(arguments, names)
-    trio.run(publication.run)
+    await publication.run()
     counts = publication.counts
-    if arguments.json:
-        print_json({"event": "done", **counts, "bytes": publication.bytes})
-    else:
-        said = {name: count for name, count in counts.items() if count or name == "accepted"}
-        each = ", ".join(f"{count} {name}" for name, count in said.items())
-        total = counts.total() - counts["gone"]
-        print(f"{total} published by {arguments.source}: {each}")
+    said = {name: count for name, count in counts.items() if count or name == "accepted"}
+    each = ", ".join(f"{count} {name}" for name, count in said.items())
+    text = f"{counts.total() - counts['gone']} published by {arguments.source}: {each}"
+    tell_of(arguments, {"event": "done", **counts, "bytes": publication.bytes}, text)
     return EXIT_DATA if counts["refused"] else EXIT_OK
 
 
@@ -241,7 +215,7 @@ class _Publication:
                 if name in self._arguments.inputs or Path(name).exists():
                     raise
                 self.counts["gone"] += 1
-                print(f"onyx: {error}; it is left out", file=sys.stderr)
+                say(f"{error}; it is left out")
                 continue
             self.bytes += len(data)
             self._sent.append(name)
@@ -264,14 +238,6 @@ class _Publication:
             shown = "<stdin>" if name == STANDARD_INPUT else name
             place = "".join(f"{number}:" for number in (outcome.line, outcome.column) if number)
             print(f"{shown}:{place} {outcome.reason} [{outcome.code}]", file=sys.stderr)
-
-
-def _header(text: str) -> tuple[str, str]:
-    """ "NAME=TEXT", for argparse."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f'"{text}" is no header, expected NAME=TEXT')
-    return name, value
 
 
 def _kind(outcome: Outcome) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
+from functools import partial
 
 from formats import (
     COMPRESSION_DICTIONARY_BYTES_MAX,
@@ -18,9 +18,10 @@ from formats import (
     parse_text,
     train,
 )
-from onyx.cli.values import check_once, expand, positive, print_json, read_input
+from onyx.cli.values import check_once, expand, print_json, read_input
 from onyx.cli.verb import Subparsers, add_verb
-from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UnwritableOutput, UsageError
+from onyx.data_directory import write_atomically
+from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
 from onyx.schema_path import load_schema
 from overlay.limits import TrainingLimits
 
@@ -41,32 +42,19 @@ _LIMITS = TrainingLimits()
 
 
 def add_parser(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        subverbs,
-        "train",
-        "make a compression dictionary from example messages",
-        details=DETAILS,
-        examples=EXAMPLES,
-        run=run,
-    )
-    add = parser.add_argument
-    add("inputs", metavar="FILE|DIR", nargs="+", help="a message, or a directory of messages")
-    add("--output", metavar="FILE", type=Path, required=True, help="where it goes")
-    add(
-        "--form",
-        choices=[form.value for form in FORMS],
-        default=WireFormat.TEXT.value,
-        help="in which the messages are compressed (default text)",
-    )
-    add("--schema", metavar="FILE", help="of the source; matters to the dictionary form")
-    add(
-        "--bytes",
-        metavar="N",
-        type=positive,
-        default=_LIMITS.dictionary_bytes_max,
-        help=f"of the dictionary at most (default {_LIMITS.dictionary_bytes_max:,})",
-    )
-    add("--json", action="store_true", help="print one JSON object")
+    takes = {
+        "inputs FILE|DIR...": "a message, or a directory of messages",
+        "--output FILE!": "where it goes",
+        f"--form {{{','.join(FORMS)}}} = {WireFormat.TEXT}": "in which the messages are compressed "
+        "(default text)",
+        "--schema FILE": "of the source; matters to the dictionary form",
+        f"--bytes N = {_LIMITS.dictionary_bytes_max}": "of the dictionary at most (default "
+        f"{_LIMITS.dictionary_bytes_max:,})",
+        "--json": "print one JSON object",
+    }
+    summary = "make a compression dictionary from example messages"
+    add = partial(add_verb, subverbs, "train", summary, run, takes)
+    add(details=DETAILS, examples=EXAMPLES, kinds={"schema": str})
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,12 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         "version": f"{outcome.dictionary.version:08x}" if outcome.dictionary else None,
     }
     if outcome.dictionary is not None:
-        try:
-            arguments.output.write_bytes(outcome.dictionary.data)
-        except OSError as error:
-            raise UnwritableOutput(
-                f"{arguments.output} cannot be written: {error.strerror}"
-            ) from None
+        write_atomically(arguments.output, outcome.dictionary.data)
     if arguments.json:
         print_json(facts)
     elif outcome.dictionary is None:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from onyx.cli.verb import add_arguments
 from registration.spark.session import Session, SparkOptions, spark_session
 
 SPARK_HELP = """\
@@ -17,15 +18,11 @@ dependencies have to be there. It can also be submitted, as
 
 def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Spark")
-    group.add_argument("--master", metavar="URL", default="", help="a cluster (default: here)")
-    group.add_argument(
-        "--conf",
-        metavar="KEY=VALUE",
-        type=_setting,
-        action="append",
-        default=[],
-        help="a setting of Spark, as spark.driver.memory=4g; may be repeated",
-    )
+    takes = {
+        "--master URL =": "a cluster (default: here)",
+        "--conf KEY=VALUE...": "a setting of Spark, as spark.driver.memory=4g; may be repeated",
+    }
+    add_arguments(group, takes)
 
 
 @contextmanager
@@ -35,10 +32,3 @@ def open_spark(arguments: argparse.Namespace, report: Callable[[str], None]) -> 
     options = SparkOptions(arguments.master, dict(arguments.conf))
     with spark_session(options) as session:
         yield session
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f'"{text}" is no setting, expected KEY=VALUE')
-    return key, value

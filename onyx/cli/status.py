@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
-import trio
 from msgspec.structs import astuple
 
-from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.asking import ask_brokers, network
+from onyx.cli.network_option import NETWORK_HELP, add_network_arguments
 from onyx.cli.store_rebuild import progress_text
-from onyx.cli.values import counted, positive, print_json, table
+from onyx.cli.values import check_known, counted, print_json, table
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.drawing import bandwidth_text
-from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, RequestFailed, UsageError
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, RequestFailed
 from onyx.network_view import read_statistics
-from onyx.registration_client import NetworkClient, RegistrationClient, Result
+from onyx.registration_client import NetworkClient, Result
 from overlay import verbs
 from overlay.statistics import (
     BrokerStatistics,
@@ -26,7 +25,6 @@ from overlay.statistics import (
     NodeStatistics,
     RegistrationStatistics,
 )
-from overlay.toml_table import did_you_mean, quote
 
 DETAILS = f"""\
 For every broker: the profiles it hosts, the sources it is the root broker of, messages
@@ -100,18 +98,15 @@ class Found:
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "status", details=DETAILS, examples=EXAMPLES, run=run)
-    add = parser.add_argument
-    add("--broker", metavar="ID", help="only this broker")
-    add("--json", action="store_true", help="print all statistics, one object a process")
-    add(
-        "--of",
-        metavar="COLLECTION",
-        help="all that the process has of this, by its name in --json; without --broker the "
-        "registration service",
-    )
-    add("--match", metavar="TEXT", default="", help="with --of: names that have it")
-    add("--limit", metavar="N", type=positive, default=100, help="with --of (default 100)")
+    takes = {
+        "--broker ID": "only this broker",
+        "--json": "print all statistics, one object a process",
+        "--of COLLECTION": "all that the process has of this, by its name in --json; without "
+        "--broker the registration service",
+        "--match TEXT =": "with --of: names that have it",
+        "--limit N = 100": "with --of (default 100)",
+    }
+    parser = add_verb(subparsers, "status", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_network_arguments(parser)
 
 
@@ -147,9 +142,9 @@ def _lines(found: Found, statistics: NodeStatistics | RequestFailed | None) -> I
             yield f"{node}: user {user} {SLOWED}"
 
 
-def run(arguments: argparse.Namespace) -> int:
+async def run(arguments: argparse.Namespace) -> int:
     if arguments.of is not None:
-        entries = trio.run(_entries, arguments)
+        entries = await _entries(arguments)
         if arguments.json:
             for name, entry in entries:
                 print_json({"of": arguments.of, "name": name, "says": entry})
@@ -157,7 +152,7 @@ def run(arguments: argparse.Namespace) -> int:
             said = [(name, e if isinstance(e, str) else json.dumps(e)) for name, e in entries]
             print(table((arguments.of.upper(), "SAYS"), said))
         return EXIT_OK
-    found = trio.run(_collect, arguments)
+    found = await _collect(arguments)
     if arguments.json:
         for each in found:
             statistics = {"down": each.down} if each.down else each.told
@@ -184,11 +179,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _entries(arguments: argparse.Namespace) -> list[tuple[str, object]]:
     """Page after page, so that nobody there waits long for it."""
-    async with RegistrationClient(registration_address(arguments)) as registration:
+    async with network(arguments) as registration:
         if arguments.broker is None:
             return await _all_pages(registration, arguments)
         brokers = await registration.brokers()
-    async with NetworkClient(_address(arguments.broker, brokers)) as broker:
+    async with NetworkClient(_address(arguments, brokers)) as broker:
         return await _all_pages(broker, arguments)
 
 
@@ -203,41 +198,29 @@ async def _all_pages(
     return found[: arguments.limit]
 
 
-def _address(broker: str, brokers: Mapping[str, str]) -> str:
-    if broker not in brokers:
-        raise UsageError(
-            f"--broker {quote(broker)} is no broker there{did_you_mean(broker, brokers)}"
-        )
-    return brokers[broker]
+def _address(arguments: argparse.Namespace, brokers: Mapping[str, str]) -> str:
+    return brokers[check_known(arguments.broker, brokers, "--broker")]
 
 
 async def _collect(arguments: argparse.Namespace) -> list[Found]:
     """The registration service first."""
-    where = registration_address(arguments)
-    async with RegistrationClient(where) as registration:
+    async with network(arguments) as registration:
         brokers = await registration.brokers()
         told = await registration.ask(verbs.Statistics())
         own = read_statistics(told)
         down = own.processes.down if isinstance(own, RegistrationStatistics) else {}
-        found = {"": Found(str(told.get("registration", "")), registration.at, told)}
+        found = [Found(str(told.get("registration", "")), registration.at, told)]
     if arguments.broker is not None:
-        brokers = {arguments.broker: _address(arguments.broker, brokers)}
-        del found[""]
+        brokers, found = {arguments.broker: _address(arguments, brokers)}, []
 
-    async def ask(broker: str, address: str) -> None:
-        found[broker] = Found(broker, address, down=down.get(broker, ""))
-        if broker in down:  # its address is kept for it, but nobody answers there
-            return
-        with suppress(NetworkUnreachable):
-            async with NetworkClient(address) as client:
-                said = await client.ask(verbs.Statistics())
-                found[broker] = Found(broker, client.at, said)
+    async def ask(client: NetworkClient) -> tuple[str, Result]:
+        return client.at, await client.ask(verbs.Statistics())
 
-    async with trio.open_nursery() as nursery:
-        for broker, address in brokers.items():
-            nursery.start_soon(ask, broker, address)
-    first = [found[""]] if "" in found else []
-    return [*first, *(found[broker] for broker in brokers)]
+    heard = await ask_brokers(brokers, ask, but=down)
+    for broker, said in heard.items():
+        at, told = said or (brokers[broker], {})
+        found.append(Found(broker, at, told or None, down.get(broker, "")))
+    return found
 
 
 def _row(found: Found, statistics: NodeStatistics | RequestFailed | None) -> tuple[object, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from onyx.cli import store_rebuild
-from onyx.cli.values import print_json
+from onyx.cli.values import print_json, tell_of
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import STORE_FILE, directory_locked
 from onyx.errors import EXIT_OK, EXIT_STORE, StoreUnusable, UnreadableInput
@@ -86,41 +88,36 @@ BACKUP_EXAMPLES = """\
   cp /var/backups/B2.sqlite      ~/.local/state/onyx/figure4/nodes/B2/store.sqlite
   cp /var/backups/B2.sqlite-head ~/.local/state/onyx/figure4/nodes/B2/store.sqlite-head
 """
-_NODE_HELP = "the directory of a process, DATA/nodes/ID, or its store"
 
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "store", details=DETAILS, examples=EXAMPLES)
-    verify = add_verb(
-        subverbs, "verify", "read all", details=VERIFY, examples=VERIFY_EXAMPLES, run=run_verify
+    paths = "the data directory of a network, that of one of its processes, or a store"
+    node = {"path NODE": "the directory of a process, DATA/nodes/ID, or its store"}
+    loss = {"--accept-loss": "go on with less than there has been"}
+    json = {"--json": "print JSON, one object a store"}
+    add_verb(
+        *(subverbs, "verify", "read all", run_verify, {"paths DIR...": paths} | json),
+        details=VERIFY,
+        examples=VERIFY_EXAMPLES,
     )
-    verify.add_argument(
-        "paths",
-        metavar="DIR",
-        type=Path,
-        nargs="+",
-        help="the data directory of a network, that of one of its processes, or a store",
-    )
-    mend = add_verb(
-        subverbs,
-        "repair",
-        "make a new one of what is good",
+    add_verb(
+        *(subverbs, "repair", "make a new one of what is good", run_repair, node | loss | json),
         details=REPAIR,
         examples=REPAIR_EXAMPLES,
-        run=run_repair,
     )
-    mend.add_argument("path", metavar="NODE", type=Path, help=_NODE_HELP)
-    mend.add_argument(
-        "--accept-loss", action="store_true", help="go on with less than there has been"
+    add_verb(
+        *(
+            subverbs,
+            "backup",
+            "copy one",
+            run_backup,
+            node | {"file FILE": "must not be there"} | json,
+        ),
+        details=BACKUP,
+        examples=BACKUP_EXAMPLES,
     )
-    copy = add_verb(
-        subverbs, "backup", "copy one", details=BACKUP, examples=BACKUP_EXAMPLES, run=run_backup
-    )
-    copy.add_argument("path", metavar="NODE", type=Path, help=_NODE_HELP)
-    copy.add_argument("file", metavar="FILE", type=Path, help="must not be there")
     store_rebuild.add_parser(subverbs)
-    for each in (verify, mend, copy):
-        each.add_argument("--json", action="store_true", help="print JSON, one object a store")
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
@@ -130,10 +127,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
         found = _inspected(path)
         if not found.is_whole:
             code = EXIT_STORE
-        if arguments.json:
-            print_json({"store": str(path), **_described(found)})
-        else:
-            print(f"{path}: {_summary(found)}", *_faults(found), sep="\n  ", flush=True)
+        text = "\n  ".join([f"{path}: {_summary(found)}", *_faults(found)])
+        tell_of(arguments, {"store": str(path), **_described(found)}, text)
     return code
 
 
@@ -144,14 +139,8 @@ def run_repair(arguments: argparse.Namespace) -> None:
         found = _inspected(path)
         is_needed = not found.is_whole
         if is_needed:
-            try:
+            with _unusable():
                 rows, aside = repair(found, accepts_loss=arguments.accept_loss)
-            except StoreLost as error:
-                raise StoreUnusable(
-                    f"{error} (which gives up what is not there any more)"
-                ) from None
-            except (StoreError, OSError) as error:
-                raise StoreUnusable(str(error)) from None
     if arguments.json:
         print_json({"store": str(path), "repaired": is_needed, **_described(found)})
     elif not is_needed:
@@ -165,14 +154,11 @@ def run_repair(arguments: argparse.Namespace) -> None:
 def run_backup(arguments: argparse.Namespace) -> None:
     """A copy of one moment."""
     path = _store(arguments.path)
-    try:
+    with _unusable():
         chain = backup(path, arguments.file)
-    except (StoreError, OSError) as error:
-        raise StoreUnusable(str(error)) from None
-    if arguments.json:
-        print_json({"store": str(path), "file": str(arguments.file), "commit": chain.number})
-    else:
-        print(f"{arguments.file} is {path} at commit {chain.number:,}; its head is beside it")
+    text = f"{arguments.file} is {path} at commit {chain.number:,}; its head is beside it"
+    facts = {"store": str(path), "file": str(arguments.file), "commit": chain.number}
+    tell_of(arguments, facts, text)
 
 
 def _stores(path: Path) -> list[Path]:
@@ -192,10 +178,17 @@ def _store(path: Path) -> Path:
 
 
 def _inspected(path: Path) -> Inspection:
-    try:
+    with _unusable():
         return inspect(path)
+
+
+@contextmanager
+def _unusable() -> Iterator[None]:
+    try:
+        yield
     except (StoreError, OSError) as error:
-        raise StoreUnusable(str(error)) from None
+        gives_up = " (which gives up what is not there any more)"
+        raise StoreUnusable(f"{error}{gives_up * isinstance(error, StoreLost)}") from None
 
 
 def _summary(found: Inspection) -> str:

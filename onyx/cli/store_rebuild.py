@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import trio
 from msgspec.structs import replace
 
 from onyx.cli.topology_live import POLL_SECONDS
-from onyx.cli.values import not_negative, print_json
+from onyx.cli.values import print_json, say
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UnreadableInput
@@ -52,47 +51,33 @@ EXAMPLES = """\
 
 
 def add_parser(subverbs: Subparsers) -> None:
-    parser = add_verb(
-        *(subverbs, "rebuild", "have the catalog from the brokers"),
-        details=DETAILS,
-        examples=EXAMPLES,
-        run=run,
-    )
-    add = parser.add_argument
-    add(
-        "path",
-        metavar="DIR",
-        type=Path,
-        help="the data directory of the network; or its topology file, as given to onyx up",
-    )
-    add("--data", metavar="DIR", type=Path, help="the data directory, beside a file")
-    add(
-        "--lost",
-        metavar="ID",
-        action="append",
-        default=[],
-        help="a broker that is gone for good; repeatable",
-    )
-    add("--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long")
-    add("--json", action="store_true", help="print JSON, one object")
+    takes = {
+        "path DIR": "the data directory of the network; or its topology file, as given to onyx up",
+        "--data DIR": "the data directory, beside a file",
+        "--lost ID...": "a broker that is gone for good; repeatable",
+        "--timeout SECONDS": "wait at most so long",
+        "--json": "print JSON, one object",
+    }
+    summary = "have the catalog from the brokers"
+    add_verb(subverbs, "rebuild", summary, run, takes, details=DETAILS, examples=EXAMPLES)
 
 
-def run(arguments: argparse.Namespace) -> int:
+async def run(arguments: argparse.Namespace) -> int:
     # What it takes to read a store is of no use to the other verbs.
     from onyx.rebuilt_catalog import mark_for_rebuild  # noqa: PLC0415
 
     topology = _topology(arguments.path, arguments.data)
     aside = mark_for_rebuild(topology, arguments.lost)
     if aside:
-        print(f"onyx: the former store is {aside}", file=sys.stderr, flush=True)
+        say(f"the former store is {aside}")
     where = topology.where(topology.registration[0].id)
-    said = trio.run(_wait, where, arguments.timeout)
+    said = await _wait(where, arguments.timeout)
     if arguments.json:
         print_json({"done": said is not None, "former": aside, "said": said or ""})
     elif said is not None:
         print(f"The catalog is rebuilt {said}")
     else:
-        print("onyx: not done yet; it goes on, onyx status says how far", file=sys.stderr)
+        say("not done yet; it goes on, onyx status says how far")
     return EXIT_OK if said is not None or arguments.timeout == 0 else EXIT_UNAVAILABLE
 
 
@@ -136,5 +121,5 @@ def progress_text(awaits: Iterable[str]) -> str:
 
 def _report(text: str, told: str) -> str:
     if text != told:
-        print(f"onyx: {text}", file=sys.stderr, flush=True)
+        say(text)
     return text

@@ -17,13 +17,13 @@ import trio
 from formats.media_types import XML, suffix_of
 from onyx.background import background_tasks
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
-from onyx.cli.values import positive, print_json
+from onyx.cli.values import print_json, say
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.client_values import Delivery
 from onyx.clients import User
 from onyx.data_directory import write_atomically
 from onyx.data_source import FAREWELL_SECONDS
-from onyx.errors import CommandFailed, UnwritableOutput, UsageError
+from onyx.errors import CommandFailed, UsageError, file_errors
 from onyx.positions import PositionFile
 from onyx.results import Results
 
@@ -115,30 +115,22 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "subscribe", details=DETAILS, examples=EXAMPLES, run=run)
-    add = parser.add_argument
-    add("profiles", metavar="PROFILE", nargs="*", help="id of a profile")
-    add("--user", metavar="NAME", help="all profiles that a user has by now")
-    add("--directory", metavar="DIR", type=Path, help="write each result to a file in DIR")
-    add("--count", metavar="N", type=positive, help="end after the results of N messages")
-    add(
-        "--positions",
-        metavar="FILE",
-        type=Path,
-        help="keep in FILE how far it is; made if it is not there",
-    )
-    add("--share", action="store_true", help="divide the results with others who --share")
-    add(
-        "--ephemeral",
-        action="store_true",
-        help="keep nothing when nobody subscribes any more: it is lost",
-    )
-    add("--exec", metavar="COMMAND", help="run a shell command for each, results on its input")
-    add("--json", action="store_true", help="print JSON, one object for each matching message")
+    takes = {
+        "profiles PROFILE*": "id of a profile",
+        "--user NAME": "all profiles that a user has by now",
+        "--directory DIR": "write each result to a file in DIR",
+        "--count N": "end after the results of N messages",
+        "--positions FILE": "keep in FILE how far it is; made if it is not there",
+        "--share": "divide the results with others who --share",
+        "--ephemeral": "keep nothing when nobody subscribes any more: it is lost",
+        "--exec COMMAND": "run a shell command for each, results on its input",
+        "--json": "print JSON, one object for each matching message",
+    }
+    parser = add_verb(subparsers, "subscribe", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_network_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> None:
+async def run(arguments: argparse.Namespace) -> None:
     if bool(arguments.profiles) == (arguments.user is not None):
         raise UsageError("name profiles, or a user with --user; not both, and not neither")
     if arguments.exec is not None and (arguments.directory is not None or arguments.json):
@@ -148,7 +140,7 @@ def run(arguments: argparse.Namespace) -> None:
         kept = None
         if arguments.positions is not None:
             kept = stack.enter_context(PositionFile(arguments.positions))
-        trio.run(_subscribe, arguments, writer, kept)
+        await _subscribe(arguments, writer, kept)
 
 
 async def _subscribe(
@@ -172,11 +164,8 @@ async def _subscribe(
                     break
             await _say_farewell(results)
             for profile, lost in results.lost_by_profile().items():
-                print(
-                    f"onyx: {profile}: {lost} deliveries were thrown away "
-                    "because nobody took them in time",
-                    file=sys.stderr,
-                )
+                why = "because nobody took them in time"
+                say(f"{profile}: {lost} deliveries were thrown away {why}")
 
 
 async def _say_farewell(results: Results) -> None:
@@ -184,7 +173,7 @@ async def _say_farewell(results: Results) -> None:
     with trio.move_on_after(FAREWELL_SECONDS) as scope:
         await results.flush()
     if scope.cancelled_caught:
-        print("onyx: a broker does not answer; the last results may come again", file=sys.stderr)
+        say("a broker does not answer; the last results may come again")
 
 
 async def _take(results: Results, writer: _Writer, scope: trio.CancelScope) -> None:
@@ -206,7 +195,7 @@ async def _run(results: Results, arguments: argparse.Namespace, scope: trio.Canc
         if why and not arguments.share:
             raise CommandFailed(f"{what}: {arguments.exec} has ended with {why}")
         if why:
-            print(f"onyx: {what}: rejected, {why}", file=sys.stderr)
+            say(f"{what}: rejected, {why}")
             continue
         left = None if left is None else left - 1
         if left == 0:
@@ -222,10 +211,8 @@ class _Writer:
         self._as_json = as_json
         self._left = count
         if directory is not None:
-            try:
+            with file_errors(directory, "made"):
                 directory.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise UnwritableOutput(f"{directory} cannot be made: {error.strerror}") from None
 
     @property
     def is_done(self) -> bool:
@@ -238,11 +225,8 @@ class _Writer:
             given = "no results, as a limit of the broker forbids it"
             if count := len(delivery.results):
                 given = f"the first {count} of its results, as a limit of the broker forbids more"
-            print(
-                f"onyx: {delivery.profile}: message {delivery.number} of {delivery.source} "
-                f"gave {given}: {delivery.limit}",
-                file=sys.stderr,
-            )
+            message = f"message {delivery.number} of {delivery.source}"
+            say(f"{delivery.profile}: {message} gave {given}: {delivery.limit}")
         files = []
         if self._directory is not None:
             for name, result in _named(delivery):

@@ -6,18 +6,17 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 import trio
 
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import not_negative, positive, print_json
+from onyx.cli.asking import network
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
+from onyx.cli.values import check_known, tell_of
 from onyx.cli.verb import Subparsers, add_verb
-from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
-from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable
+from onyx.registration_client import NetworkClient
 from overlay import verbs
-from overlay.toml_table import did_you_mean, quote
 
 KINDS = ("accepted", "refused", "invalid", "crossing", "delivery")
 RATE = 1_000
@@ -44,25 +43,18 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "tap", details=DETAILS, examples=EXAMPLES, run=run)
-    add = partial(parser.add_argument, action="append", default=[])
-    add("--kind", choices=KINDS, help="only these events")
-    add("--source", metavar="ID", help="only messages of these")
-    add("--broker", metavar="ID", help="only at these brokers")
-    add("--link", metavar="FROM:TO", type=_link, help="only crossings of these links")
-    add("--profile", metavar="ID", help="only deliveries to these")
-    parser.add_argument("--path", metavar="EXPRESSION", default="", help="what messages have")
-    parser.add_argument("--count", metavar="N", type=positive, help="end after so many events")
-    parser.add_argument(
-        "--rate",
-        metavar="N",
-        type=positive,
-        default=RATE,
-        help=f"events a second of each broker, at most (default: {RATE:,})",
-    )
-    parser.add_argument(
-        "--seconds", metavar="S", type=not_negative, help="end after so many seconds"
-    )
+    takes = {
+        f"--kind {{{','.join(KINDS)}}}...": "only these events",
+        "--source ID...": "only messages of these",
+        "--broker ID...": "only at these brokers",
+        "--link FROM:TO...": "only crossings of these links",
+        "--profile ID...": "only deliveries to these",
+        "--path EXPRESSION =": "what messages have",
+        "--count N": "end after so many events",
+        f"--rate N = {RATE}": f"events a second of each broker, at most (default: {RATE:,})",
+        "--seconds S": "end after so many seconds",
+    }
+    parser = add_verb(subparsers, "tap", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_client_arguments(parser)
 
 
@@ -93,20 +85,15 @@ class Wants:
         )
 
 
-def run(arguments: argparse.Namespace) -> int:
+async def run(arguments: argparse.Namespace) -> int:
     wants = Wants(
         *(arguments.kind, arguments.source, arguments.broker, arguments.link),
         *(arguments.profile, arguments.path, arguments.rate),
     )
-    return trio.run(_tap, arguments, wants)
-
-
-async def _tap(arguments: argparse.Namespace, wants: Wants) -> int:
-    async with RegistrationClient(registration_address(arguments)) as registration:
+    async with network(arguments) as registration:
         brokers = await registration.brokers()
     for named in (*wants.brokers, *(end for link in wants.links for end in link)):
-        if named not in brokers:
-            raise UsageError(f"{quote(named)} is no broker there{did_you_mean(named, brokers)}")
+        check_known(named, brokers)
     shown = 0
     is_there = False
 
@@ -114,10 +101,7 @@ async def _tap(arguments: argparse.Namespace, wants: Wants) -> int:
         nonlocal shown
         if arguments.count is not None and shown >= arguments.count:
             return
-        if arguments.json:
-            print_json(_with_time(event))
-        else:
-            print(line(event), flush=True)
+        tell_of(arguments, _with_time(event), line(event))
         shown += event["kind"] in KINDS
         if shown == arguments.count:
             nursery.cancel_scope.cancel()
@@ -167,11 +151,3 @@ def _with_time(event: Mapping[str, Any]) -> dict[str, object]:
         return dict(event)
     at = datetime.fromtimestamp(event["time"], UTC).isoformat().replace("+00:00", "Z")
     return {**event, "time": at}
-
-
-def _link(text: str) -> tuple[str, str]:
-    """ "FROM:TO", for argparse."""
-    begin, colon, end = text.partition(":")
-    if not begin or not colon or not end:
-        raise argparse.ArgumentTypeError(f'"{text}" is no link, expected FROM:TO, as B1:B4')
-    return begin, end

@@ -6,10 +6,10 @@ import argparse
 import sys
 
 from formats.graph.syntaxes import GraphSyntax, by_file_name
-from onyx.cli.asking import Told, add_commands, ask, tell
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
+from onyx.cli.asking import FIELDS, Told, add_command, add_commands, ask, asked, tell
+from onyx.cli.network_option import NETWORK_HELP
 from onyx.cli.values import print_json, read_input
-from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.cli.verb import Subparsers, add_noun
 from onyx.errors import UsageError
 from overlay import verbs
 from overlay.answers import TaxonomyPut
@@ -37,23 +37,22 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "taxonomy", details=DETAILS, examples=EXAMPLES)
-    put = add_verb(
-        subverbs, "put", "add one, or replace it", details=DETAILS, examples=EXAMPLES, run=run_put
+    put = {
+        "file FILE": "a graph; - is standard input",
+        f"--syntax {{{','.join(SYNTAXES)}}}": "how FILE is written (default: by its name)",
+    }
+    add_command(
+        *(subverbs, verbs.TaxonomyPut, FIELDS, run_put, put),
+        details=DETAILS,
+        examples=EXAMPLES,
+        kinds={"file": str},
     )
-    put.add_argument("name", metavar="NAME")
-    put.add_argument("file", metavar="FILE", help="a graph; - is standard input")
-    put.add_argument(
-        "--syntax", choices=tuple(SYNTAXES), help="how FILE is written (default: by its name)"
-    )
-    show = add_verb(subverbs, "show", "print one as it was put", details=DETAILS, run=run_show)
-    show.add_argument("name", metavar="NAME")
-    for parser in (put, show):
-        add_client_arguments(parser)
+    add_command(subverbs, verbs.TaxonomyShow, run=run_show, details=DETAILS)
     told = {verbs.TaxonomyRemove: Told(lambda answer: f"{answer.name} is removed")}
     add_commands(subverbs, "taxonomy", details=DETAILS, told=told)
 
 
-def run_put(arguments: argparse.Namespace) -> None:
+async def run_put(arguments: argparse.Namespace) -> None:
     syntax = SYNTAXES[arguments.syntax] if arguments.syntax else by_file_name(arguments.file)
     if syntax is None:
         raise UsageError(
@@ -61,8 +60,8 @@ def run_put(arguments: argparse.Namespace) -> None:
             f"{', '.join(SYNTAXES)}"
         )
     text = read_input(arguments.file)
-    asked = verbs.TaxonomyPut(name=arguments.name, syntax=syntax.value, text=text)
-    tell(arguments, ask(arguments, asked), Told(_done))
+    wanted = asked(arguments, syntax=syntax.value, text=text)
+    tell(arguments, await ask(arguments, wanted), Told(_done))
 
 
 def _done(answer: TaxonomyPut) -> str:
@@ -73,8 +72,8 @@ def _done(answer: TaxonomyPut) -> str:
     return f"{answer.name}: {counts}, version {answer.version}"
 
 
-def run_show(arguments: argparse.Namespace) -> None:
-    answer = ask(arguments, verbs.TaxonomyShow(name=arguments.name))
+async def run_show(arguments: argparse.Namespace) -> None:
+    answer = await ask(arguments, asked(arguments))
     if arguments.json:
         print_json({**answer.shown(), "text": answer.text.decode()})
     else:

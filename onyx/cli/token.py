@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from secrets import token_urlsafe
 
 from onyx.cli.asking import Told, add_commands, ask, moment
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import print_json
+from onyx.cli.values import say, tell_of
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import write_atomically
 from onyx.errors import UsageError
@@ -17,7 +15,6 @@ from onyx.identity.known_networks import credentials_for
 from onyx.registration_client import addresses_of
 from overlay import verbs
 from overlay.access import ANYTHING, ROLES, Token
-from overlay.answers import TokenRevoked
 from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
 
@@ -49,38 +46,29 @@ ONLY_HELP = f"bind it to a role, one of {', '.join(ROLES)}; about SCOPE alone, o
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "token", details=DETAILS, examples=EXAMPLES)
+    principal = {"principal PRINCIPAL": "as user/ann"}
+    out = {"--out FILE!": "where it goes"}
+    jwt = {"--jwt FILE!": "where the token is, then and later"}
+    only = {f"--days N = {DAYS:g}": "(default 30)", "--only ROLE[:SCOPE]...": ONLY_HELP}
     issue = add_verb(
-        subverbs, "issue", "write a new one", details=DETAILS, examples=EXAMPLES, run=run_issue
-    )
-    issue.add_argument("principal", metavar="PRINCIPAL", type=_principal, help="as user/ann")
-    issue.add_argument("--out", metavar="FILE", type=Path, required=True, help="where it goes")
-    issue.add_argument("--days", metavar="N", type=float, default=DAYS, help="(default 30)")
-    issue.add_argument(
-        "--only", metavar="ROLE[:SCOPE]", type=_role_and_scope, action="append", default=[],
-        help=ONLY_HELP,
-    )  # fmt: skip
-    oidc = add_verb(
-        subverbs,
-        "oidc",
-        "write a file that shows an OpenID Connect token",
+        *(subverbs, "issue", "write a new one", run_issue, principal | out | only),
         details=DETAILS,
-        run=run_oidc,
+        examples=EXAMPLES,
+        kinds={"principal": _principal, "days": float, "only": _role_and_scope},
     )
-    oidc.add_argument("principal", metavar="PRINCIPAL", type=_principal, help="as user/ann")
-    oidc.add_argument(
-        "--jwt", metavar="FILE", type=Path, required=True, help="where the token is, then and later"
+    summary = "write a file that shows an OpenID Connect token"
+    oidc = add_verb(
+        *(subverbs, "oidc", summary, run_oidc, principal | jwt | out),
+        details=DETAILS,
+        kinds={"principal": _principal},
     )
-    oidc.add_argument("--out", metavar="FILE", type=Path, required=True, help="where it goes")
     for parser in (issue, oidc):
         add_client_arguments(parser)
-    add_commands(subverbs, "token", details=DETAILS, told={verbs.TokenRevoke: Told(_revoked)})
+    revoked = Told(lambda answer: f"{answer.token} is revoked")
+    add_commands(subverbs, "token", details=DETAILS, told={verbs.TokenRevoke: revoked})
 
 
-def _revoked(answer: TokenRevoked) -> str:
-    return f"{answer.token} is revoked"
-
-
-def run_issue(arguments: argparse.Namespace) -> None:
+async def run_issue(arguments: argparse.Namespace) -> None:
     credentials = _own(arguments)
     secret = token_urlsafe(SECRET_BYTES)
     asked = verbs.TokenIssue(
@@ -89,24 +77,19 @@ def run_issue(arguments: argparse.Namespace) -> None:
         seconds=arguments.days * DAY_SECONDS,
         only=arguments.only,
     )
-    answer = ask(arguments, asked)
+    answer = await ask(arguments, asked)
     _write(arguments, credentials, f"token {secret}")
-    if arguments.json:
-        print_json(
-            {**answer.shown(), "principal": str(arguments.principal), "file": str(arguments.out)}
-        )
-    else:
-        print(answer.token)
-        ends = moment(answer.expires)
-        print(f"onyx: {arguments.out} is {arguments.principal} until {ends}", file=sys.stderr)
+    whose = {"principal": str(arguments.principal), "file": str(arguments.out)}
+    tell_of(arguments, {**answer.shown(), **whose}, answer.token)
+    if not arguments.json:
+        say(f"{arguments.out} is {arguments.principal} until {moment(answer.expires)}")
 
 
 def run_oidc(arguments: argparse.Namespace) -> None:
     _write(arguments, _own(arguments), f"token-file {arguments.jwt.absolute()}")
-    if arguments.json:
-        print_json({"principal": str(arguments.principal), "file": str(arguments.out)})
-    else:
-        print(f"{arguments.out}: {arguments.principal}, as long as {arguments.jwt} says so")
+    facts = {"principal": str(arguments.principal), "file": str(arguments.out)}
+    text = f"{arguments.out}: {arguments.principal}, as long as {arguments.jwt} says so"
+    tell_of(arguments, facts, text)
 
 
 def _own(arguments: argparse.Namespace) -> Credentials:

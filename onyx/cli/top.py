@@ -9,7 +9,7 @@ import trio
 
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
-from onyx.cli.values import not_negative, print_json, table
+from onyx.cli.values import print_json, table
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import UsageError
 from onyx.network_looks import watch_network
@@ -31,15 +31,11 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "top", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument("--once", action="store_true", help="print it once")
-    parser.add_argument(
-        "--interval",
-        metavar="S",
-        type=not_negative,
-        default=1.0,
-        help="seconds between two looks (default: 1)",
-    )
+    takes = {
+        "--once": "print it once",
+        "--interval S = 1": "seconds between two looks (default: 1)",
+    }
+    parser = add_verb(subparsers, "top", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_client_arguments(parser)
 
 

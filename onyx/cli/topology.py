@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
-from pathlib import Path
 
 from msgspec import to_builtins
 
 from formats.codec import WireFormat
 from onyx.cli.network_option import add_network_arguments
 from onyx.cli.topology_live import APPLY_EXAMPLES, add_apply, show_live
-from onyx.cli.values import counted, print_json
-from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.cli.values import check_known, counted, print_json, say, tell_of
+from onyx.cli.verb import Subparsers, add_arguments, add_noun, add_verb
+from onyx.data_directory import write_atomically
 from onyx.drawing import (
     bandwidth_text,
     broker_text,
@@ -26,10 +25,9 @@ from onyx.drawing import (
     latency_text,
     place_text,
 )
-from onyx.errors import EXIT_CONFIG, UnwritableOutput, UsageError
+from onyx.errors import EXIT_CONFIG, UsageError
 from onyx.network_layout import Point, network_layout, tree_layout
 from overlay.routing.broadcast_tree import BroadcastTree, broadcast_tree, broadcast_trees
-from overlay.toml_table import did_you_mean, quote
 from overlay.topology import BrokerNode, Link, Topology, TopologyError, load_topology
 
 # -------------------------------------------------------------------------------------------------
@@ -345,38 +343,28 @@ def add_parser(subparsers: Subparsers) -> None:
         "registration service; its format is described in docs/topologies.md.",
         examples=CHECK_EXAMPLES + SHOW_EXAMPLES + APPLY_EXAMPLES,
     )
-    check = add_verb(
-        subverbs,
-        "check",
-        "check a topology file and sum it up",
+    add_verb(
+        *(subverbs, "check", "check a topology file and sum it up", run_check),
+        {"file FILE": "a topology file (TOML)", "--json": "print JSON"},
         details="Exit code 0 when it can be used, 78 with the first problem when it cannot.",
         examples=CHECK_EXAMPLES,
-        run=run_check,
     )
+    file = {"file [FILE]": "a topology file (TOML)", "--live": "the network as it runs"}
     show = add_verb(
-        subverbs,
-        "show",
-        "show brokers, links and broadcast trees",
+        *(subverbs, "show", "show brokers, links and broadcast trees", run_show, file),
         details="A broker's broadcast tree is the way that the messages of its sources take. With "
         "--live\nthe network as it runs, whatever file it was started from: links that are down, "
         "trees with the\nversion they have since, and how far a change is.",
         examples=SHOW_EXAMPLES,
-        run=run_show,
     )
-    check.add_argument("file", metavar="FILE", type=Path, help="a topology file (TOML)")
-    show.add_argument("file", metavar="FILE", type=Path, nargs="?", help="a topology file (TOML)")
-    show.add_argument("--live", action="store_true", help="the network as it runs")
     add_network_arguments(show)
+    drawn = {
+        "--json": "print JSON",
+        "--root ID": "only the broadcast tree of this broker",
+        "--svg OUT.svg": "also draw a picture; with --root the tree of that broker",
+    }
+    add_arguments(show, drawn)
     add_apply(subverbs)
-    for parser in (check, show):
-        parser.add_argument("--json", action="store_true", help="print JSON")
-    show.add_argument("--root", metavar="ID", help="only the broadcast tree of this broker")
-    show.add_argument(
-        "--svg",
-        metavar="OUT.svg",
-        type=Path,
-        help="also draw a picture; with --root the tree of that broker",
-    )
 
 
 def run_check(arguments: argparse.Namespace) -> int:
@@ -389,31 +377,28 @@ def run_check(arguments: argparse.Namespace) -> int:
         print_json({"ok": False, "file": error.file, "key": error.key, "reason": error.reason})
         return EXIT_CONFIG
     facts = summarise(topology)
-    if arguments.json:
-        print_json({"ok": True, "file": str(arguments.file), **asdict(facts)})
-    else:
-        print(textwrap.fill(f"{arguments.file}: {_summary_text(topology, facts)}", WIDTH))
+    text = textwrap.fill(f"{arguments.file}: {_summary_text(topology, facts)}", WIDTH)
+    tell_of(arguments, {"ok": True, "file": str(arguments.file), **asdict(facts)}, text)
     return 0
 
 
-def run_show(arguments: argparse.Namespace) -> int:
+async def run_show(arguments: argparse.Namespace) -> int:
     """Print the network and its trees, and write the picture that --svg asks for."""
     if arguments.live:
-        return show_live(arguments)
+        return await show_live(arguments)
     if arguments.file is None:
         raise UsageError("which topology? give a FILE, or --live for the network that runs")
     topology = load_topology(arguments.file)
     root: str | None = arguments.root
     if root is None:
         trees = broadcast_trees(topology)
-    elif root in topology.broker_ids:
-        trees = {root: broadcast_tree(topology, root)}
     else:
-        hint = did_you_mean(root, topology.broker_ids)
-        message = f"--root {quote(root)} is no broker of {arguments.file}{hint}"
-        raise UsageError(message)
+        check_known(root, topology.broker_ids, "--root", f"broker of {arguments.file}")
+        trees = {root: broadcast_tree(topology, root)}
     if arguments.svg is not None:
-        _write_picture(arguments.svg, network_svg(topology, trees[root] if root else None))
+        picture = network_svg(topology, trees[root] if root else None)
+        write_atomically(arguments.svg, picture.encode())
+        say(f"wrote {arguments.svg}")
     if arguments.json:
         print_json(describe(topology, trees))
     else:
@@ -503,11 +488,3 @@ def _summary_text(topology: Topology, facts: Summary) -> str:
         unused = ", ".join(f"{a} - {b}" for a, b in facts.unused_links)
         text += f" No broadcast tree uses {unused}: other ways are quicker."
     return text
-
-
-def _write_picture(path: Path, picture: str) -> None:
-    try:
-        path.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        raise UnwritableOutput(f"{path} cannot be written: {error.strerror}") from None
-    print(f"onyx: wrote {path}", file=sys.stderr)

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from pathlib import Path
 
 import trio
 
-from onyx.cli.asking import ask
-from onyx.cli.network_option import (
-    NETWORK_HELP,
-    VARIABLE,
-    add_network_arguments,
-    registration_address,
-)
-from onyx.cli.values import not_negative, print_json
-from onyx.cli.verb import Subparsers, add_verb
+from onyx.cli.asking import ask, network
+from onyx.cli.network_option import NETWORK_HELP, VARIABLE, add_network_arguments
+from onyx.cli.values import print_json, read_text, say
+from onyx.cli.verb import JSON, Subparsers, add_verb
 from onyx.drawing import draw_network, draw_tree
-from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, UnreadableInput
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
 from overlay.answers import ShapeChange
@@ -59,44 +52,29 @@ REPORT_SECONDS = 2.0
 
 
 def add_apply(subverbs: Subparsers) -> None:
+    takes = {
+        "file FILE": "the new topology (TOML)",
+        "--lost ID...": "this broker died with its disk and is not in FILE (may be repeated)",
+        "--dry-run": "only say what would change",
+        "--timeout SECONDS": "wait at most so long",
+        **JSON,
+    }
     parser = add_verb(
-        subverbs,
-        "apply",
-        "change a running network",
+        *(subverbs, "apply", "change a running network", run_apply, takes),
         details=APPLY_DETAILS,
         examples=APPLY_EXAMPLES,
-        run=run_apply,
     )
-    add = parser.add_argument
-    add("file", metavar="FILE", type=Path, help="the new topology (TOML)")
-    add(
-        "--lost",
-        metavar="ID",
-        action="append",
-        default=[],
-        help="this broker died with its disk and is not in FILE (may be repeated)",
-    )
-    add("--dry-run", action="store_true", help="only say what would change")
-    add("--timeout", metavar="SECONDS", type=not_negative, help="wait at most so long")
-    add("--json", action="store_true", help="print JSON, one object a line")
     add_network_arguments(parser)
 
 
-def run_apply(arguments: argparse.Namespace) -> int:
+async def run_apply(arguments: argparse.Namespace) -> int:
     """Ask for the change, and wait until it is in place."""
     load_topology(arguments.file)  # a mistake is better shown with the file's name
-    return trio.run(_apply, arguments)
-
-
-async def _apply(arguments: argparse.Namespace) -> int:
     given = arguments.registration is not None or arguments.topology is not None
     if not given and not os.environ.get(VARIABLE):
         arguments.topology = arguments.file
-    try:
-        text = arguments.file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UnreadableInput(f"{arguments.file} cannot be read: {error.strerror}") from None
-    async with RegistrationClient(registration_address(arguments)) as registration:
+    text = read_text(arguments.file)
+    async with network(arguments) as registration:
         asked = verbs.TopologyApply(text=text, dry_run=arguments.dry_run, lost=arguments.lost)
         answer = await registration.ask(asked)
         _print_change(answer, arguments)
@@ -105,7 +83,7 @@ async def _apply(arguments: argparse.Namespace) -> int:
         with trio.move_on_after(float("inf") if arguments.timeout is None else arguments.timeout):
             await wait_settled(registration, answer.version, arguments.json)
             return EXIT_OK
-    print(f"onyx: not in place after {arguments.timeout:g} s; it goes on", file=sys.stderr)
+    say(f"not in place after {arguments.timeout:g} s; it goes on")
     return EXIT_UNAVAILABLE
 
 
@@ -120,7 +98,7 @@ async def wait_settled(registration: RegistrationClient, version: int, as_json: 
         if text != said and trio.current_time() >= said_at:
             said, said_at = text, trio.current_time() + REPORT_SECONDS
             if not as_json:
-                print(f"onyx: {text}", file=sys.stderr, flush=True)
+                say(text)
         await trio.sleep(POLL_SECONDS)
     if as_json:
         print_json({"event": "settled", "version": progress.version})
@@ -154,11 +132,11 @@ def _print_change(answer: ShapeChange, arguments: argparse.Namespace) -> None:
         )
 
 
-def show_live(arguments: argparse.Namespace) -> int:
+async def show_live(arguments: argparse.Namespace) -> int:
     """Print the network as it runs."""
     if arguments.file is not None and arguments.registration is None:
         arguments.topology = arguments.file
-    answer = ask(arguments, verbs.TopologyShow())
+    answer = await ask(arguments, verbs.TopologyShow())
     if arguments.json:
         print_json(answer.shown())
         return EXIT_OK

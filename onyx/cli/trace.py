@@ -6,16 +6,15 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import trio
-
 from formats.media_types import media_type_of, publish_format
+from onyx.cli.asking import network
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import add_media_type_argument, counted, first_of, print_json, read_input
+from onyx.cli.values import MEDIA_TYPE, counted, first_of, print_json, read_input, tell_of
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK
 from onyx.message_way import way_of
-from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import TraceLink, TraceStep
 from yfilter.graph.said_paths import said_disjunct
@@ -38,19 +37,24 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "trace", details=DETAILS, examples=EXAMPLES, run=run)
-    parser.add_argument("file", metavar="MESSAGE-FILE|-", help="the message")
-    parser.add_argument("--source", metavar="ID", required=True, help="whose message it is")
-    add_media_type_argument(parser)
-    parser.add_argument("--dry-run", action="store_true", help="publish nothing")
+    takes = {
+        "file MESSAGE-FILE|-": "the message",
+        "--source ID!": "whose message it is",
+        **MEDIA_TYPE,
+        "--dry-run": "publish nothing",
+    }
+    parser = add_verb(subparsers, "trace", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_client_arguments(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+async def run(arguments: argparse.Namespace) -> int:
     message = read_input(arguments.file)
     media_type = arguments.media_type or media_type_of(arguments.file)
-    answers = trio.run(_trace, arguments, message, media_type)
-    outcome = None if arguments.dry_run else trio.run(_publish, arguments, message, media_type)
+    answers = await _trace(arguments, message, media_type)
+    outcome = None
+    if not arguments.dry_run:
+        async with DataSource(registration_address(arguments), arguments.source) as source:
+            outcome = await source.publish(message, media_type)
     if arguments.json:
         for answer in answers.values():
             print_json(answer.shown())
@@ -62,30 +66,23 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n".join(_tree(answers, root, len(message), "", "")))
     if outcome is not None:
         said = f"accepted as number {outcome.number}" if outcome.accepted else outcome.reason
-        if arguments.json:
-            print_json({"published": outcome.accepted, "number": outcome.number, "said": said})
-        else:
-            print(f"published: {said}")
+        facts = {"published": outcome.accepted, "number": outcome.number, "said": said}
+        tell_of(arguments, facts, f"published: {said}")
     return EXIT_OK if outcome is None or outcome.accepted else EXIT_DATA
 
 
 async def _trace(
     arguments: argparse.Namespace, message: bytes, media_type: str
 ) -> dict[str, TraceStep]:
-    async with RegistrationClient(registration_address(arguments)) as registration:
+    async with network(arguments) as registration:
         addresses = await registration.brokers()
         source = await registration.source(arguments.source)
 
-    async def ask(broker: str, asked: verbs.Asked) -> Any:
+    async def ask(broker: str, wanted: verbs.Asked) -> Any:
         async with NetworkClient(addresses[broker]) as client:
-            return await client.ask(asked)
+            return await client.ask(wanted)
 
     return await way_of(ask, source.root, source.id, message, media_type)
-
-
-async def _publish(arguments: argparse.Namespace, message: bytes, media_type: str) -> Any:
-    async with DataSource(registration_address(arguments), arguments.source) as source:
-        return await source.publish(message, media_type)
 
 
 def _tree(

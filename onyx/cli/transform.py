@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 
-import trio
-
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import counted, first_of, print_json
-from onyx.cli.verb import Subparsers, add_noun, add_verb
+from onyx.cli.asking import add_command, asked, network
+from onyx.cli.network_option import NETWORK_HELP
+from onyx.cli.values import check_known, counted, first_of, tell_of
+from onyx.cli.verb import Subparsers, add_noun
 from onyx.errors import UsageError
-from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import LinkTransformation
-from overlay.toml_table import did_you_mean, quote
+from overlay.toml_table import quote
 
 EXAMPLES = """\
   onyx transform show B1:B3
@@ -39,25 +38,16 @@ def add_parser(subparsers: Subparsers) -> None:
         details="Messages are cut on the way to what somebody behind a link needs of them.",
         examples=EXAMPLES,
     )
-    show = add_verb(
-        subverbs,
-        "show",
-        "print the transformation query of a link, for whom it is and what it saves",
-        details=DETAILS,
-        examples=EXAMPLES,
-        run=run,
+    show = {"link LINK": "FROM:TO, the ids of two neighbours"}
+    add_command(
+        subverbs, verbs.TransformShow, run=run, takes=show, details=DETAILS, examples=EXAMPLES
     )
-    show.add_argument("link", metavar="LINK", help="FROM:TO, the ids of two neighbours")
-    show.add_argument("--root", metavar="ID", help="only the tree of this root broker")
-    add_client_arguments(show)
 
 
-def run(arguments: argparse.Namespace) -> None:
-    answer, profiles = trio.run(_collect, arguments)
-    if arguments.json:
-        print_json({**answer.shown(), "profiles": profiles})
-    else:
-        print("\n".join(_lines(answer, profiles)))
+async def run(arguments: argparse.Namespace) -> None:
+    answer, profiles = await _collect(arguments)
+    facts = {**answer.shown(), "profiles": profiles}
+    tell_of(arguments, facts, "\n".join(_lines(answer, profiles)))
 
 
 async def _collect(
@@ -67,13 +57,10 @@ async def _collect(
     sender, colon, link = arguments.link.partition(":")
     if not colon:
         raise UsageError(f"{quote(arguments.link)} is no link, expected FROM:TO, such as B1:B3")
-    async with RegistrationClient(registration_address(arguments)) as registration:
+    async with network(arguments) as registration:
         brokers = await registration.brokers()
-    if sender not in brokers:
-        raise UsageError(f"{quote(sender)} is no broker there{did_you_mean(sender, brokers)}")
-    asked = verbs.TransformShow(link=link, root=verbs.given(arguments.root))
-    async with NetworkClient(brokers[sender]) as client:
-        answer = await client.ask(asked)
+    async with NetworkClient(brokers[check_known(sender, brokers)]) as client:
+        answer = await client.ask(asked(arguments, link=link))
     behind = {broker for branch in answer.branches for broker in branch.brokers}
     profiles = {}
     for broker in sorted(behind):

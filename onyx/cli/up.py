@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from onyx.background import background_tasks
 from onyx.child_process import ChildProcess, describe_exit
 from onyx.cli.gateway import listen_address
-from onyx.cli.values import broker_argument, has_terminal, positive, print_json
-from onyx.cli.verb import Subparsers, add_verb
+from onyx.cli.values import check_known, has_terminal, print_json
+from onyx.cli.verb import Subparsers, add_arguments, add_verb
 from onyx.data_directory import TOPOLOGY_FILE, DataDirectory
 from onyx.errors import DataDirectoryError, UsageError
 from onyx.gateway_child import check_gateway, has_gateway, running_gateway
@@ -117,21 +117,16 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    parser = add_verb(subparsers, "up", details=DETAILS, examples=EXAMPLES, run=run)
-    add = parser.add_argument
-    add(
-        "file",
-        metavar="TOPOLOGY",
-        type=Path,
-        nargs="?",
-        help="a topology file (TOML); without one there is one broker on this machine",
+    file = "a topology file (TOML); without one there is one broker on this machine"
+    parser = add_verb(
+        *(subparsers, "up", "", run, {"file [TOPOLOGY]": file}), details=DETAILS, examples=EXAMPLES
     )
-    one = parser.add_mutually_exclusive_group()
-    one.add_argument("--broker", metavar="ID", help="run only this broker")
-    one.add_argument(
-        "--registration", action="store_true", help="run only the registration service"
-    )
-    add("--standby", action="store_true", help="of the one process: the standby that it has")
+    one = {
+        "--broker ID": "run only this broker",
+        "--registration": "run only the registration service",
+    }
+    add_arguments(parser.add_mutually_exclusive_group(), one)
+    add_arguments(parser, {"--standby": "of the one process: the standby that it has"})
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--credentials",
@@ -140,34 +135,26 @@ def add_parser(subparsers: Subparsers) -> None:
         type=Path,
         help="of the one process, from onyx cert issue (default: from the data directory)",
     )
-    how.add_argument(
-        "--insecure",
-        action="store_true",
-        help="without TLS, so that whoever reaches a port owns the network; on loopback only",
-    )
-    add(
+    insecure = "without TLS, so that whoever reaches a port owns the network; on loopback only"
+    add_arguments(how, {"--insecure": insecure})
+    parser.add_argument(
         "--gateway",
         metavar="HOST:PORT",
         nargs="?",
         const=str(DEFAULT_LISTEN),
         help="serve HTTP and pages to look at the network there (default: %(const)s)",
     )
-    add("--data", metavar="DIR", type=Path, help="the data directory")
-    add("--archive", metavar="DIR", type=Path, help="keep the messages that are published")
-    add("--archive-share", metavar="SHARE", type=float, help="of the messages (default: 1)")
-    add(
-        "--archive-bytes",
-        metavar="N",
-        type=positive,
-        help="of each broker's archive; beyond it the oldest files go (default: 10 GiB)",
-    )
-    add(
-        "--archive-days",
-        metavar="DAYS",
-        type=positive,
-        help="an older file goes (default: 30); more options: [archive] in docs/topologies.md",
-    )
-    add("--json", action="store_true", help="print what happens as JSON, one object a line")
+    kept = {
+        "--data DIR": "the data directory",
+        "--archive DIR": "keep the messages that are published",
+        "--archive-share SHARE": "of the messages (default: 1)",
+        "--archive-bytes N": "of each broker's archive; beyond it the oldest files go (default: 10 "
+        "GiB)",
+        "--archive-days DAYS": "an older file goes (default: 30); more options: [archive] in "
+        "docs/topologies.md",
+        "--json": "print what happens as JSON, one object a line",
+    }
+    add_arguments(parser, kept, {"archive_share": float})
     add_log_arguments(parser)
 
 
@@ -371,7 +358,8 @@ async def _run_one(topology: Topology, node_id: str, arguments: argparse.Namespa
 def _node_id(topology: Topology, arguments: argparse.Namespace) -> str:
     if arguments.registration:
         return topology.registration[0].id
-    return broker_argument(topology, arguments.broker, arguments.file)
+    of = f"broker of {arguments.file}"
+    return check_known(arguments.broker, topology.broker_ids, "--broker", of)
 
 
 class _Events:

@@ -13,9 +13,8 @@ from shutil import get_terminal_size
 from typing import cast
 
 from onyx.drawing import columns
-from onyx.errors import UnreadableInput, UsageError
+from onyx.errors import UnreadableInput, UsageError, file_errors
 from overlay.toml_table import did_you_mean, quote
-from overlay.topology import Topology
 
 STANDARD_INPUT = "-"
 
@@ -24,26 +23,10 @@ NAMED_MAX = 8  # of a list that may be long
 LOCATION_HELP = "in degrees, north and east positive, as -33.9,18.4"
 
 
-def location(text: str) -> tuple[float, float]:
-    """ "LAT,LON" in degrees, for argparse."""
-    parts = text.split(",")
-    try:
-        latitude, longitude = (float(part) for part in parts)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f'"{text}" is no location, expected LAT,LON in degrees, as 41.88,-87.63'
-        ) from None
-    if not (abs(latitude) <= 90 and abs(longitude) <= 180):
-        raise argparse.ArgumentTypeError(
-            f'"{text}" is not on earth, expected LAT -90 to 90 and LON -180 to 180'
-        )
-    return latitude, longitude
-
-
 def say_unread(path: object, unread: Sequence[str]) -> None:
     """What a schema refers to that is not there, on standard error."""
     for each in unread:
-        print(f"onyx: {path}: {each}", file=sys.stderr)
+        say(f"{path}: {each}")
     if unread:
         is_outside = any(" ../" in each for each in unread)
         hint = (
@@ -51,37 +34,17 @@ def say_unread(path: object, unread: Sequence[str]) -> None:
             if is_outside
             else "what is not there may be anything, and messages cannot be validated"
         )
-        print(f"onyx: {path}: {hint}", file=sys.stderr)
+        say(f"{path}: {hint}")
 
 
-def broker_argument(topology: Topology, broker: str, file: Path) -> str:
-    """The id of a broker of the topology in a file; UsageError if there is none."""
-    if broker not in topology.broker_ids:
-        hint = did_you_mean(broker, topology.broker_ids)
-        raise UsageError(f"--broker {quote(broker)} is no broker of {file}{hint}")
-    return broker
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1, for argparse."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f'"{text}" is no whole number of at least 1')
-    return number
-
-
-def not_negative(text: str) -> float:
-    """A number of at least 0, for argparse."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e15:
-        raise argparse.ArgumentTypeError(f'"{text}" is no number of at least 0')
-    return number
+def check_known(
+    word: str, known: Iterable[str], option: str = "", what: str = "broker there"
+) -> str:
+    """A name that is there; UsageError, with the nearest, where it is not."""
+    if word not in known:
+        said = f"{option} {quote(word)}".lstrip()
+        raise UsageError(f"{said} is no {what}{did_you_mean(word, known)}")
+    return word
 
 
 def read_input(name: str, bytes_max: int | None = None) -> bytes:
@@ -90,25 +53,20 @@ def read_input(name: str, bytes_max: int | None = None) -> bytes:
     UnreadableInput when it cannot be read.
     """
     count = -1 if bytes_max is None else bytes_max + 1
-    try:
+    with file_errors(name, "read"):
         if name == STANDARD_INPUT:
             return sys.stdin.buffer.read(count)
         with Path(name).open("rb") as stream:
             return stream.read(count)
-    except OSError as error:
-        raise UnreadableInput(f"{name} cannot be read: {error.strerror}") from None
 
 
-def add_media_type_argument(parser: argparse.ArgumentParser) -> None:
-    """``--media-type`` of messages, "" if it is not given."""
-    text = "of the messages, as text/turtle (default: by the name of the file, else XML)"
-    parser.add_argument("--media-type", metavar="TYPE", default="", help=text)
-
-
-def add_base_argument(parser: argparse.ArgumentParser) -> None:
-    """``--base`` of a message that is a graph, "" if it is not given."""
-    text = "what relative IRIs of a graph are relative to (onyx source register --base)"
-    parser.add_argument("--base", metavar="IRI", default="", help=text)
+MEDIA_TYPE = {
+    "--media-type TYPE =": "of the messages, as text/turtle (default: by the name of the file, "
+    "else XML)"
+}
+BASE = {
+    "--base IRI =": "what relative IRIs of a graph are relative to (onyx source register --base)"
+}
 
 
 def read_text(name: str) -> str:
@@ -150,6 +108,19 @@ def _is_shown(entry: Path, directory: Path) -> bool:
     """Whether it is a file that is not hidden, nor in a directory that is."""
     parts = entry.relative_to(directory).parts
     return not any(part.startswith(".") for part in parts) and entry.is_file()
+
+
+def say(text: str) -> None:
+    """Something for people beside the output: on standard error."""
+    print(f"onyx: {text}", file=sys.stderr, flush=True)
+
+
+def tell_of(arguments: argparse.Namespace, facts: Mapping[str, object], text: object) -> None:
+    """An object with ``--json``, else a text."""
+    if arguments.json:
+        print_json(facts)
+    else:
+        print(text, flush=True)
 
 
 def print_json(facts: Mapping[str, object]) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
-Run: TypeAlias = Callable[[argparse.Namespace], int | None]
+Takes: TypeAlias = Mapping[str, str | None]
+Kind: TypeAlias = Callable[[str], Any]
+Run: TypeAlias = Callable[[argparse.Namespace], Awaitable[int | None] | int | None]
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
+NOTHING: Takes = {}
+NO_KINDS: Mapping[str, Kind] = {}
 
 VERBS = {
     "up": "run a network until it is interrupted",
@@ -46,7 +52,8 @@ VERBS = {
 
 
 class Verb(Protocol):
-    """A verb module.  Its parser sets ``run`` (Namespace -> exit code, None where it is done)."""
+    """A verb module.  Its parser sets ``run`` (Namespace -> exit code, None
+    where it is done; or the same to be awaited)."""
 
     def add_parser(self, subparsers: Subparsers, /) -> None: ...
 
@@ -55,16 +62,19 @@ def add_verb(
     subparsers: Subparsers,
     name: str,
     summary: str = "",
+    run: Run | None = None,
+    takes: Takes = NOTHING,
     *,
     details: str = "",
     examples: str = "",
-    run: Run | None = None,
+    kinds: Mapping[str, Kind] = NO_KINDS,
 ) -> argparse.ArgumentParser:
     """A parser for a verb (or for a verb of a verb) whose ``--help`` ends with examples.
 
     ``summary`` is the line in the list of verbs (by default that of ``VERBS``), ``details``
     continues it in the verb's own help; both are shown as they are wrapped here.  ``run``: what
-    happens when it is the one that the command line chose.
+    happens when it is the one that the command line chose.  ``takes``, ``kinds``: its arguments, as
+    of ``add_arguments``.
     """
     summary = summary or VERBS[name]
     parser = subparsers.add_parser(
@@ -75,12 +85,9 @@ def add_verb(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     if run is not None:
-        set_run(parser, run)
+        parser.set_defaults(run=run)
+    add_arguments(parser, takes, kinds)
     return parser
-
-
-def set_run(parser: argparse.ArgumentParser, run: Run) -> None:
-    parser.set_defaults(run=run)
 
 
 def add_noun(
@@ -89,3 +96,105 @@ def add_noun(
     """A verb that has verbs of its own (``onyx topology check``)."""
     verb = add_verb(subparsers, name, details=details, examples=examples)
     return verb.add_subparsers(title="verbs", metavar="VERB", required=True)
+
+
+# --- arguments ----------------------------------------------------------------------------------
+
+
+def add_arguments(
+    parser: argparse._ActionsContainer, takes: Takes, kinds: Mapping[str, Kind] = NO_KINDS
+) -> None:
+    """Arguments as a usage has them, each with its help.
+
+    ``--dry-run``, ``--rate N``, ``--rate N = 50`` (by default), ``--out FILE!`` (needed), ``--lost
+    ID...`` (may be repeated), ``--mode MODE{off,on}`` or ``--mode {off,on}`` (one of these); and
+    with a name before the word that the help has for it ``file FILE``, ``plan [PLAN]`` (may be
+    missing), ``ids ID...`` (one or more), ``ids ID*`` (any number).
+
+    ``kinds`` of values by name, where the word for it (``KINDS``) does not say it.
+    """
+    for usage, says in takes.items():
+        name, _, rest = usage.partition(" ")
+        word, has_default, default = rest.partition(" =")
+        if not word:
+            parser.add_argument(name, action="store_true", help=says)
+            continue
+        more: dict[str, Any] = {"default": default.strip()} if has_default else {}
+        is_option = name.startswith("--")
+        if word.endswith("!"):
+            word, more["required"] = word[:-1], True
+        if word.endswith("..."):
+            more |= {"action": "append", "default": []} if is_option else {"nargs": "+"}
+        elif word.endswith("*"):
+            more["nargs"] = "*"
+        elif word.startswith("["):
+            more["nargs"] = "?"
+        metavar, _, choices = word.strip("[]" if word.startswith("[") else ".*").partition("{")
+        if choices:
+            more["choices"] = choices.rstrip("}").split(",")
+        if metavar:
+            more["metavar"] = metavar
+        kind = kinds.get(field_of(usage), KINDS.get(metavar, str))
+        parser.add_argument(name, type=kind, help=says, **more)
+
+
+def field_of(usage: str) -> str:
+    return usage.partition(" ")[0].lstrip("-").replace("-", "_")
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is no whole number of at least 1')
+    return number
+
+
+def not_negative(text: str) -> float:
+    """A number of at least 0, for argparse."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e15:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of at least 0')
+    return number
+
+
+def location(text: str) -> tuple[float, float]:
+    """ "LAT,LON" in degrees, for argparse."""
+    parts = text.split(",")
+    try:
+        latitude, longitude = (float(part) for part in parts)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'"{text}" is no location, expected LAT,LON in degrees, as 41.88,-87.63'
+        ) from None
+    if not (abs(latitude) <= 90 and abs(longitude) <= 180):
+        raise argparse.ArgumentTypeError(
+            f'"{text}" is not on earth, expected LAT -90 to 90 and LON -180 to 180'
+        )
+    return latitude, longitude
+
+
+def pair(form: str, text: str) -> tuple[str, str]:
+    """Two words with a sign between them, as ``form``; a TEXT may be empty.  For argparse."""
+    sign = ":" if ":" in form else "="
+    one, found, other = text.partition(sign)
+    if not (one and found and (other or form.endswith(("TEXT", "VALUE")))):
+        raise argparse.ArgumentTypeError(f'"{text}" is not {form}')
+    return one, other
+
+
+JSON = {"--json": "print JSON, one object a line"}
+KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(("N", "K", "DAYS"), positive),
+    **dict.fromkeys(("S", "SECONDS", "R", "BYTES", "SHARE"), not_negative),
+    **dict.fromkeys(("FILE", "DIR", "FOLDER", "NODE", "TOPOLOGY", "OUT.svg"), Path),
+    "LAT,LON": location,
+    **{word: partial(pair, word) for word in ("FROM:TO", "NAME=FILE", "NAME=TEXT", "KEY=VALUE")},
+}
+"""By the word that the help has for a value."""

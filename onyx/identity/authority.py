@@ -38,7 +38,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from onyx.data_directory import write_atomically
-from onyx.errors import NotAuthenticated, UnwritableOutput
+from onyx.errors import NotAuthenticated, file_errors
 from overlay.link.principal import Principal
 
 SCHEME = "onyx://"
@@ -87,10 +87,8 @@ class Authority:
     @staticmethod
     def make(directory: Path, network: str) -> Authority:
         """That of a network, as it is in the folder; where there is none, a new one."""
-        try:
+        with file_errors(directory, "made"):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise UnwritableOutput(f"{directory}: cannot be made: {error.strerror}") from None
         with _locked(directory):
             if not Authority.is_in(directory):
                 _make(directory, network)

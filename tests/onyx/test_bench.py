@@ -14,13 +14,13 @@ from onyx import DataSource, RegistrationClient, User
 from onyx.cli.bench import (
     Measure,
     Sizes,
-    checked_baseline,
     percentile,
+    read_baseline,
     regressions,
     run_bench,
     save,
 )
-from onyx.cli.tap import Wants, _link, line
+from onyx.cli.tap import Wants, line
 from onyx.errors import UnreadableInput
 from onyx.launcher import RunningNetwork
 from onyx.network_looks import watch_network
@@ -38,7 +38,7 @@ def test_a_percentile_is_one_of_the_samples() -> None:
 def test_what_is_slower_than_it_was_is_named(tmp_path: Path) -> None:
     before = [Measure("publish", 9, 1.0, 5.0, 9.0, 100.0), Measure("gone", 9, 1.0, 1.0, 1.0, 1.0)]
     save(tmp_path / "b.json", before, Sizes())
-    baseline = checked_baseline(json.loads((tmp_path / "b.json").read_text()), "b.json")
+    baseline = read_baseline((tmp_path / "b.json").read_text(), "b.json")
     now = [Measure("publish", 9, 1.4, 7.6, 99.0, 1.0), Measure("new", 9, 9.0, 9.0, 9.0, 1.0)]
     assert regressions(now, baseline, 0.5) == ["publish: p99 7.6 ms, was 5 ms"]
     assert regressions(now, baseline, 0.6) == []
@@ -50,11 +50,11 @@ def test_what_is_slower_than_it_was_is_named(tmp_path: Path) -> None:
 )
 def test_what_is_no_baseline_is_refused(found: object) -> None:
     with pytest.raises(UnreadableInput, match=r"b\.json is no baseline"):
-        checked_baseline(found, "b.json")
+        read_baseline(json.dumps(found), "b.json")
 
 
 def test_a_broker_is_asked_for_what_is_wanted_of_it() -> None:
-    wants = Wants(kinds=["crossing"], links=[_link("B1:B2"), _link("B1:B3")], path="//a", rate=7)
+    wants = Wants(kinds=["crossing"], links=[("B1", "B2"), ("B1", "B3")], path="//a", rate=7)
     assert wants.of("B1") == Observe(
         kinds=["crossing"], links=["B2", "B3"], path="//a", events_max=7
     )

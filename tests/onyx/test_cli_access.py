@@ -162,7 +162,11 @@ def test_a_service_of_a_former_release_leaves_the_words_to_the_request(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its answer to a grant has ``changed`` alone."""
-    monkeypatch.setattr(asking, "ask", lambda arguments, asked: RuleChanged.of({"changed": True}))
+
+    async def ask(arguments: object, asked: object) -> RuleChanged:
+        return RuleChanged.of({"changed": True})
+
+    monkeypatch.setattr(asking, "ask", ask)
     words = ["access", "grant", "user/ann", "subscribe", "s1", "--registration", "here:1"]
     assert main(words) == main([*words, "--json"]) == 0
     text, line = capsys.readouterr().out.splitlines()

@@ -8,7 +8,8 @@ import pytest
 
 from onyx.cli import source_publish as progress
 from onyx.cli.network_option import parse_address
-from onyx.cli.values import location, not_negative, positive, table
+from onyx.cli.values import table
+from onyx.cli.verb import location, not_negative, positive
 from onyx.errors import UsageError
 from onyx.registration_client import addresses_of, host_and_port
 

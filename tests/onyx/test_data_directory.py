@@ -37,7 +37,7 @@ def test_what_a_node_stores_is_for_its_account_alone(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(UnwritableOutput, match="file/data: cannot be written: Not a directory"):
+    with pytest.raises(UnwritableOutput, match="file/data cannot be written: Not a directory"):
         DataDirectory(tmp_path / "file" / "data").locked().__enter__()
 
 
@@ -59,7 +59,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert file.read_bytes() == b"new"
     (tmp_path / "taken" / "inside").mkdir(parents=True)
-    with pytest.raises(UnwritableOutput, match="taken: cannot be written"):
+    with pytest.raises(UnwritableOutput, match="taken cannot be written"):
         write_atomically(tmp_path / "taken", b"new")
     assert {path.name for path in tmp_path.iterdir()} == {"file", "taken"}
 
