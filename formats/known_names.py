@@ -43,9 +43,6 @@ class KnownNames:
             names[name.local] = known
         return known
 
-    def statistics(self) -> dict[str, int]:
-        return {"names": sum(map(len, self._of.values())), "bindings": len(self._of)}
-
     def _make_room(self) -> None:
         if self._count >= _REMEMBERED_MAX:
             self._of.clear()

@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from overlay.link.frame_memory import UNBOUNDED, FrameMemory
 from overlay.link.histogram import Histogram
+from yfilter.engine.work import EngineStatistics
 
 Counts: TypeAlias = dict[str, int]
 Measure: TypeAlias = Callable[[Any], object]
@@ -361,22 +362,6 @@ class RoutingTableFigures(Struct):
     revised: Annotated[int, told("Generalisations that cost too much and gave way.")] = 0
 
 
-class Engine(Struct):
-    """Of docs/engine.md."""
-
-    queries: int = 0
-    routes: int = 0
-    operators: int = 0
-    index_nodes: int = 0
-    index_bytes: Annotated[int, gauge("What the index of profiles takes.")] = 0
-    index_lazy_bytes: Annotated[
-        int, gauge("What lazy tables take that are made while matching.", "lazy_dfa_bytes")
-    ] = 0
-    messages: int = 0
-    matched_profile: int = 0
-    over_limit: int = 0
-
-
 class Sent(Struct):
     """Over a link that cuts messages to what is needed behind it."""
 
@@ -405,7 +390,15 @@ class Query(Struct):
     profiles: Annotated[int, gauge("Profiles that are hosted here.")] = 0
     unclaimed_removed: Annotated[int, told("As nobody came for their results.")] = 0
     routing_table: RoutingTableFigures = field(default_factory=RoutingTableFigures)
-    matcher: Engine = field(default_factory=Engine)
+    matcher: Annotated[
+        EngineStatistics,
+        gauge("What the index of profiles takes.", "index_bytes", value=lambda m: m.index_bytes),
+        gauge(
+            "What lazy tables take that are made while matching.",
+            "lazy_dfa_bytes",
+            value=lambda matcher: matcher.index_lazy_bytes,
+        ),
+    ] = field(default_factory=EngineStatistics)
     transformation: Transformation = field(default_factory=Transformation)
 
 

@@ -213,7 +213,7 @@ def test_a_verb_is_named_in_its_record_alone() -> None:
 SHARED = {
     *("away", "branches", "broker", "bytes", "bytes_saved", "changes", "cut", "data", "down"),
     *("entries", "failed", "format", "last", "links", "measured", "messages", "no_graph", "node"),
-    *("online", "plan"),
+    *("needs", "online", "plan"),
     *("profiles", "query", "refused", "registration", "sources", "time", "transformation"),
     "version",
 }

@@ -22,6 +22,8 @@ from itertools import chain
 from typing import NamedTuple, TypeAlias
 from weakref import WeakSet
 
+from msgspec.structs import replace
+
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from yfilter.engine.linear_paths import Conjunction
@@ -35,8 +37,8 @@ from yfilter.engine.readings import (
     graph_meant,
     read,
 )
-from yfilter.engine.targets import LinkTarget, Priority, Transforming
-from yfilter.engine.work import QueryCosts, Work
+from yfilter.engine.targets import LinkTarget, Transforming
+from yfilter.engine.work import EngineStatistics, QueryCosts
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explanation import Explanation
 from yfilter.graph.query_ast import GraphQuery
@@ -284,11 +286,8 @@ class LinkQueries:
             del self.routes[conjunction]
             self._index.remove(place.number)
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "routes": self._route_count,
-            "route_queries": len(self.routes),
-        }
+    def report(self, said: EngineStatistics) -> None:
+        said.routes, said.route_queries = self._route_count, len(self.routes)
 
     def _add_target(self, place: _Place, target: LinkTarget) -> None:
         place.targets[target] = None
@@ -586,14 +585,10 @@ class LocalQueries:
         """The ids of the profiles that are a query."""
         return list(map(self.registrations.name, self.runs.of(number)))
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "profiles": len(self.registrations),
-            "queries": len(self._texts),
-            "profiles_bytes": (
-                self.registrations.size_bytes() + self.runs.size_bytes() + self._texts.size_bytes()
-            ),
-        }
+    def report(self, said: EngineStatistics) -> None:
+        said.profiles, said.queries = len(self.registrations), len(self._texts)
+        kept = self.registrations, self.runs, self._texts
+        said.profiles_bytes = sum(each.size_bytes() for each in kept)
 
     def _install(self, profile: Profile, text: bytes) -> int:
         """The number of a new query."""
@@ -703,13 +698,13 @@ class LocalDelivery:
     """Results of the queries that ``local`` has in the ``index``; ``costs`` are theirs."""
 
     def __init__(
-        self, index: Index, local: LocalQueries, limits: EvaluationLimits, work: Work
+        self, index: Index, local: LocalQueries, limits: EvaluationLimits, counted: EngineStatistics
     ) -> None:
         self.costs = QueryCosts(limits.late_messages)
         self._index = index
         self._local = local
         self._limits = limits
-        self._work = work
+        self._counted = counted
         self._answers = Answers(index.operators, limits)
 
     def forget(self, query: int) -> None:
@@ -762,7 +757,7 @@ class LocalDelivery:
             else:
                 one = Delivered(numbers, [], None, is_made=False)
             if one.results or not one.is_made:
-                self._work.matched[Priority.PROFILE] += len(numbers)
+                self._counted.matched_profile += len(numbers)
             if one.results or one.exceeded or not one.is_made:
                 yield one
         if local.changes != stamp:
@@ -771,7 +766,7 @@ class LocalDelivery:
                 "i", (one for one in whole_of if query[one] >= 0 and since[one] <= stamp)
             )
         if whole_of:
-            self._work.matched[Priority.PROFILE] += len(whole_of)
+            self._counted.matched_profile += len(whole_of)
             if makes_now is None or makes_now(whole_of, False):
                 syntax = "" if message.document is not None else self._answers.syntax(message)
                 yield Delivered(
@@ -797,7 +792,7 @@ class LocalDelivery:
                 return self._answers.has_results(answer, message, Reading.GRAPH)
             return bool((rendering or self.rendering(number, message)).results())
         except MatchLimitExceeded:
-            self._work.over_limit += 1
+            self._counted.over_limit += 1
             return False
 
     def _made(
@@ -825,7 +820,7 @@ class LocalDelivery:
                 self.costs.add(query, writer.seconds - before)
         except MatchLimitExceeded as exceeded:
             if self._limits.is_final(exceeded.code):
-                self._work.over_limit += 1
+                self._counted.over_limit += 1
             else:
                 self.costs.note_late(query)
             return Delivered(numbers, exceeded.first, exceeded)
@@ -958,8 +953,8 @@ class Matcher:
         self._link_queries = LinkQueries(self._index, limits)
         self._transformations = Transformations(self._index, limits=limits.evaluation)
         self._generated = 0
-        self._work = Work()
-        self._delivery = LocalDelivery(self._index, self._local, limits.evaluation, self._work)
+        self._counted = EngineStatistics()
+        self._delivery = LocalDelivery(self._index, self._local, limits.evaluation, self._counted)
 
     def add(self, profile: str | Profile, profile_id: str | None = None) -> str:
         """Register a profile; gives its id, "p1", "p2", ... unless one is named.
@@ -1114,8 +1109,7 @@ class Matcher:
         column.  The number of a profile that was removed is given again.
         """
         readings = self._read(message)
-        self._work.messages += 1
-        self._work.local_asked += 1
+        self._counted.messages += 1
         local, visits_max = self._local, self.limits.visits_max
         if not local.remainders:
             found = self._index.match_runs(readings, visits_max, local.runs)
@@ -1126,7 +1120,7 @@ class Matcher:
                 if number not in local.remainders or self._delivery.has_results(number, readings)
             ]
             found = local.runs.collect(array("i", kept), len(kept))
-        self._work.matched[Priority.PROFILE] += len(found)
+        self._counted.matched_profile += len(found)
         return found
 
     def deliver(self, message: Message) -> Iterator[Delivered]:
@@ -1138,8 +1132,7 @@ class Matcher:
         results exceed EvaluationLimits is delivered without any, and says which limit.
         """
         readings = self._read(message)
-        self._work.messages += 1
-        self._work.local_asked += 1
+        self._counted.messages += 1
         stamp = self._local.changes
         found = self._index.match(readings, self.limits.visits_max)
         given_up = list(self._delivery.given_up(stamp, found))
@@ -1187,16 +1180,14 @@ class Matcher:
         served_by, limits = self._served_by(profile), self.limits.evaluation
         return explain(profile, served_by, readings, limits, CompiledDeciders())
 
-    def statistics(self) -> dict[str, int]:
-        """Sizes of the structure, and counts over all messages; see docs/engine.md."""
-        return {
-            **self._local.statistics(),
-            **self._link_queries.statistics(),
-            **self._transformations.statistics(),
-            **self._index.statistics(),
-            **self._work.statistics(),
-            "over_limit": self._work.over_limit + self._index.operators.over_limit,
-        }
+    def statistics(self) -> EngineStatistics:
+        """As they are now."""
+        said = replace(self._counted)
+        self._local.report(said)
+        self._link_queries.report(said)
+        self._transformations.report(said)
+        self._index.report(said)
+        return said
 
     def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:
         """The plan for people: the automaton, its tree patterns and operators, the needs of links.
@@ -1245,7 +1236,8 @@ class Matcher:
 
     def _begin(self, message: Message, root: str) -> MessageMatch:
         readings = self._read(message)
-        self._work.messages += 1
+        self._counted.messages += 1
+        self._counted.local_not_asked += 1
         matching = MessageMatch(
             *(self._index, self._link_queries, self._transformations),
             *(readings, root, self.limits),
@@ -1274,7 +1266,7 @@ class Matcher:
         self, matching: MessageMatch, stamp: int, makes_now: MakesNow | None
     ) -> Iterator[Delivered]:
         try:
-            self._work.local_asked += 1
+            self._counted.local_not_asked -= 1
             for found in self._index.match_in_steps(matching.message, matching.visits_left):
                 if found is not None:
                     if self._index.unsure:
@@ -1288,14 +1280,14 @@ class Matcher:
     def _urgent(self, matching: MessageMatch) -> Iterator[Match]:
         for found in matching.urgent():
             if isinstance(found, str):
-                self._work.matched[Priority.ROUTE] += 1
+                self._counted.matched_route += 1
                 yield RouteMatch(found)
             else:
-                self._work.matched[Priority.TRANSFORMATION] += 1
+                self._counted.matched_transformation += 1
                 yield TransformationMatch(*found)
 
     def _matched_profiles(self, matching: MessageMatch, stamp: int) -> Iterator[ProfileMatch]:
-        self._work.local_asked += 1
+        self._counted.local_not_asked -= 1
         for number in matching.local():
             yield from self._matches(number, matching.message, stamp)
 
@@ -1318,5 +1310,5 @@ class Matcher:
         for registration in found:
             # The caller may have removed it meanwhile, and added another one.
             if query[registration] == number and since[registration] <= stamp:
-                self._work.matched[Priority.PROFILE] += 1
+                self._counted.matched_profile += 1
                 yield ProfileMatch(name(registration), rendering)

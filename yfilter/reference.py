@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
+from msgspec.structs import replace
+
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import to_text
@@ -37,8 +39,8 @@ from yfilter.engine.readings import (
     read,
     reading_of,
 )
-from yfilter.engine.targets import LinkTarget, Priority, Transforming
-from yfilter.engine.work import QueryCosts, Work
+from yfilter.engine.targets import LinkTarget, Transforming
+from yfilter.engine.work import EngineStatistics, QueryCosts
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explain import explain, interpreter_of
 from yfilter.explanation import Explanation
@@ -285,7 +287,7 @@ class ReferenceMatcher:
         self._needs: dict[LinkTarget, dict[Need, int]] = {}
         self._modes: dict[str, Transforming] = {}
         self._costs = QueryCosts(limits.evaluation.late_messages)
-        self._work = Work()
+        self._counted = EngineStatistics()
 
     # -- profiles
 
@@ -441,7 +443,8 @@ class ReferenceMatcher:
     def deliver(self, message: Message) -> Iterator[Delivered]:
         """The finished results of local profiles; links are not looked at."""
         asked = _Asked(self._read(message), self.limits)
-        self._work.messages += 1
+        self._counted.messages += 1
+        self._counted.local_not_asked += 1
         return self._delivered(asked, self._candidates(), None, with_pauses=False)
 
     def deliver_to(self, message: Message, profile_ids: Iterable[str]) -> Iterator[Delivered]:
@@ -461,13 +464,12 @@ class ReferenceMatcher:
     def matched_numbers(self, message: Message) -> array[int]:
         """As ``matched_ids``, by number."""
         asked = _Asked(self._read(message), self.limits)
-        self._work.messages += 1
-        self._work.local_asked += 1
+        self._counted.messages += 1
         found = array("i")
         for query in list(self._queries.values()):
             if self._results_if_matched(asked, query) is not _NO_MATCH:
                 found.extend(query.registrations)
-        self._work.matched[Priority.PROFILE] += len(found)
+        self._counted.matched_profile += len(found)
         return found
 
     def take_costs(self, least: float) -> list[tuple[list[str], float]]:
@@ -492,19 +494,18 @@ class ReferenceMatcher:
         readings = None if message is None else self._read(message)
         return explain(profile, SERVED_BY, readings, self.limits.evaluation, _Deciders())
 
-    def statistics(self) -> dict[str, int]:
-        """Sizes, and counts over all messages; of an index there are none."""
-        return {
-            "profiles": len(self._registrations),
-            "queries": len(self._queries),
-            "profiles_bytes": sum(len(query.text) for query in self._queries.values()),
-            "routes": self._route_count,
-            "route_queries": len(self._routes),
-            "links_open": len(self._needs),
-            "link_needs": sum(map(len, self._needs.values())),
-            **dict.fromkeys(_STATISTICS_OF_AN_INDEX, 0),
-            **self._work.statistics(),
-        }
+    def statistics(self) -> EngineStatistics:
+        """As they are now; of an index there are none."""
+        return replace(
+            self._counted,
+            profiles=len(self._registrations),
+            queries=len(self._queries),
+            profiles_bytes=sum(len(query.text) for query in self._queries.values()),
+            routes=self._route_count,
+            route_queries=len(self._routes),
+            links_open=len(self._needs),
+            link_needs=sum(map(len, self._needs.values())),
+        )
 
     def dump(self, nodes_max: int = DUMP_NODES_MAX) -> str:
         """The profiles and routing queries for people, at most about so many of each."""
@@ -540,7 +541,8 @@ class ReferenceMatcher:
 
     def _begin(self, message: Message, root: str) -> tuple[_Asked, Iterator[Match]]:
         asked = _Asked(self._read(message), self.limits)
-        self._work.messages += 1
+        self._counted.messages += 1
+        self._counted.local_not_asked += 1
         open_targets = [target for target in self._needs if target.is_on(root)]
         return asked, self._urgent(asked, root, self._routes, open_targets)
 
@@ -561,12 +563,12 @@ class ReferenceMatcher:
                 continue
             for link in sorted(links - reached.keys()):
                 reached[link] = None
-                self._work.matched[Priority.ROUTE] += 1
+                self._counted.matched_route += 1
                 yield RouteMatch(link)
         transformed = {target.link for target in open_targets}
         for link in reached:
             if link in transformed and self._modes.get(link) is not Transforming.NOT:
-                self._work.matched[Priority.TRANSFORMATION] += 1
+                self._counted.matched_transformation += 1
                 yield TransformationMatch(link, asked.message.carried)
 
     def _candidates(self) -> list[tuple[_Query, array[int]]]:
@@ -591,7 +593,7 @@ class ReferenceMatcher:
         stamp = self._changes
 
         def matches() -> Iterator[ProfileMatch]:
-            self._work.local_asked += 1
+            self._counted.local_not_asked -= 1
             for query, numbers in candidates:
                 if not self._open(query, numbers, stamp):
                     continue
@@ -601,7 +603,7 @@ class ReferenceMatcher:
                 rendering = _Rendering(asked, query, results)
                 for number in numbers:
                     if self._open(query, array("i", [number]), stamp):
-                        self._work.matched[Priority.PROFILE] += 1
+                        self._counted.matched_profile += 1
                         yield ProfileMatch(self._registrations[number].name, rendering)
 
         return matches()
@@ -618,7 +620,7 @@ class ReferenceMatcher:
         stamp = self._changes
 
         def deliveries() -> Iterator[Delivered]:
-            self._work.local_asked += 1
+            self._counted.local_not_asked -= 1
             made: list[tuple[_Query, Delivered]] = []
             for place, (query, found) in enumerate(candidates, 1):
                 if with_pauses and place % PAUSE_QUERIES == 0:
@@ -644,7 +646,7 @@ class ReferenceMatcher:
 
     def _given(self, made: Delivered, makes_now: MakesNow | None, remains: bool) -> Delivered:
         """The results, or that there are some."""
-        self._work.matched[Priority.PROFILE] += len(made.numbers)
+        self._counted.matched_profile += len(made.numbers)
         if makes_now is None or makes_now(made.numbers, remains):
             return made
         return Delivered(made.numbers, [], None, is_made=False)
@@ -658,7 +660,7 @@ class ReferenceMatcher:
             results = self._timed(query, lambda: asked.results(query))
         except MatchLimitExceeded as exceeded:
             if self.limits.evaluation.is_final(exceeded.code):
-                self._work.over_limit += 1
+                self._counted.over_limit += 1
             else:
                 self._costs.note_late(query.number)
             return Delivered(numbers, exceeded.first, exceeded)
@@ -673,7 +675,7 @@ class ReferenceMatcher:
         except MatchLimitExceeded:
             if asked.is_found(query):
                 return None
-            self._work.over_limit += 1
+            self._counted.over_limit += 1
             return _NO_MATCH
 
     def _timed(self, query: _Query, results: Callable[[], list[bytes]]) -> list[bytes]:
@@ -700,7 +702,6 @@ class ReferenceMatcher:
 
 
 _NO_MATCH: list[bytes] = []
-_STATISTICS_OF_AN_INDEX = ("index_bytes", "index_lazy_bytes", "operators", "operators_interpreted")
 
 
 def _more(count_: int) -> list[str]:

@@ -54,7 +54,7 @@ def measure_matching(report: Report, options: argparse.Namespace) -> None:
             times.append((thread_time_ns() - start) / 1000)
         loop_us = _loop(matcher, profiles, measured[0])
         statistics = matcher.statistics()
-        size = statistics["index_bytes_used"] + statistics["profiles_bytes"]
+        size = statistics.index_bytes_used + statistics.profiles_bytes
         name = f"{number // 1_000_000}m" if number >= _MILLION else f"{number // 1000}k"
         report.figure(f"all_in_{name}_p", f"bytes to ids, {number:,}", mean(times) / unit, "P")
         report.figure(f"matched_{name}_percent", "matched", 100 * mean(counts) / number, "%")

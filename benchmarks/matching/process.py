@@ -19,6 +19,7 @@ from typing import Any
 
 import lxml.etree
 import msgpack
+from msgspec import structs
 
 from benchmarks.machine import resident_bytes
 from benchmarks.matching.job import JOB, MESSAGES, PROFILES, TIMINGS, MatchJob, Timings
@@ -100,11 +101,7 @@ class _Run:
             self._time(self._collect_binary, encoded, timings.binary)
         timings.message_bytes = [len(message) for message in messages]
         timings.resident_warm = resident_bytes()
-        timings.statistics = {
-            key: value
-            for key, value in self._matcher.statistics().items()
-            if isinstance(value, int | float)
-        }
+        timings.statistics = structs.asdict(self._matcher.statistics())
         for message in messages[: self._job.checked]:
             found = {int(name.partition(".")[0]) for name in self._ids(message)}
             timings.checked.append(sorted(found))

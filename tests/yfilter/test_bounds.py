@@ -36,7 +36,7 @@ WIDE = b"<a>" + b'<a x="1"><a/></a>' * 2_000 + b"</a>"
 
 def cost(matcher: Matcher) -> int:
     """Everything that visits_max bounds."""
-    return matcher.statistics()["index_visits"]
+    return matcher.statistics().index_visits
 
 
 def matched(matcher: Matcher, message: bytes) -> list[str]:
@@ -86,10 +86,10 @@ def test_states_that_are_alternatives_of_many_positions_do_not_multiply() -> Non
             f"</{name}>" for name in reversed(names)
         )
         assert matched(matcher, message.encode()) == matched(roomy, message.encode())
-        assert matcher.statistics()["index_lazy_bytes"] <= 2 * bound
+        assert matcher.statistics().index_lazy_bytes <= 2 * bound
     sizes = matcher.statistics()
-    assert sizes["index_lazy_turns"] > 0  # the bound was reached, many times over
-    assert sizes["index_heads"] == 30 * 100
+    assert sizes.index_lazy_turns > 0  # the bound was reached, many times over
+    assert sizes.index_heads == 30 * 100
 
 
 def refused(matcher: Matcher, message: bytes) -> str:
@@ -107,7 +107,7 @@ def test_heads_are_counted_for_every_child_that_starts_from_them() -> None:
     attributes = b" ".join(b'x%d="1"' % number for number in range(100))
     message = b"<a %s><b>" % attributes + b"<d/>" * 2_000 + b"</b></a>"
     assert refused(matcher, message) == "too-many-visits"
-    assert matcher.statistics()["index_heads"] < 2_500
+    assert matcher.statistics().index_heads < 2_500
 
 
 def test_heads_that_are_compared_with_each_other_are_counted() -> None:
@@ -127,7 +127,7 @@ def test_candidates_are_counted_and_their_conditions() -> None:
         matcher.add(f'//b[@x = "1"][@y != "{number}"]')
     one = b'<b x="1"/>'
     assert matched(matcher, b"<a>" + one * 50 + b"</a>") == []
-    assert matcher.statistics()["candidates_profile"] == 50 * 200
+    assert matcher.statistics().candidates_profile == 50 * 200
     assert refused(matcher, b"<a>" + one * 1_000 + b"</a>") == "too-many-visits"
     many = Matcher(MatchLimits(visits_max=20_000))
     conditions = "".join(f"[@c{number}]" for number in range(200))
@@ -175,10 +175,10 @@ def test_a_condition_has_one_bound_for_all_elements_of_a_message(profile: str) -
     message = b"<a>" + b"<b/>" * 1_000 + b"</a>"
     for turn in (1, 2):
         assert matched(matcher, message) == ["modest"]
-        assert matcher.statistics()["over_limit"] == turn
+        assert matcher.statistics().over_limit == turn
         assert cost(matcher) < turn * 20_000
     assert matched(matcher, b"<a><b x='2'/></a>") == ["modest"]
-    assert matcher.statistics()["over_limit"] == 2
+    assert matcher.statistics().over_limit == 2
 
 
 def test_what_a_condition_asks_for_and_does_not_get_costs_the_message_nothing() -> None:
@@ -250,7 +250,7 @@ def test_a_message_beyond_a_bound_is_refused_before_it_is_matched(
     with pytest.raises(MessageRefused) as refusal:
         matcher.match(message)
     assert refusal.value.code == code
-    assert matcher.statistics()["messages"] == 0
+    assert matcher.statistics().messages == 0
 
 
 def test_a_message_at_the_bounds_costs_its_size() -> None:

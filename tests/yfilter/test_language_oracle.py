@@ -384,7 +384,7 @@ def test_what_costs_too_much_is_stopped() -> None:
         "for $a in //a return <r>{" + "count(for $x in 1 to 3000, $y in 1 to 3000 return 1)}</r>"
     )
     assert list(matcher.match(MESSAGE)) == []
-    assert matcher.statistics()["over_limit"] == 2
+    assert matcher.statistics().over_limit == 2
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_what_is_evaluated_again_elsewhere_is_beyond_no_limit(
     matcher.add("for $v in /a return <r>{for $x in 1 to 90000 return $x * 2}</r>")
     told = [one.exceeded for one in matcher.deliver(STREAM)]
     assert [limit and limit.code for limit in told] == ["too-much-time"] * 2
-    assert matcher.statistics()["over_limit"] == over_limit
+    assert matcher.statistics().over_limit == over_limit
 
 
 def test_a_process_that_died_is_an_answer_and_another_one_begins() -> None:

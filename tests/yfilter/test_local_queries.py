@@ -37,7 +37,7 @@ def test_a_profile_by_its_shape_and_by_its_tree(text: str) -> None:
     one, other = Matcher(), Matcher()
     one.add(profile, "p")
     assert one.add(by_tree, "q") == "q"
-    assert one.statistics()["queries"] == 1
+    assert one.statistics().queries == 1
     other.add(profile, "p")
     found = [
         [(m.bindings, m.results()) for m in matcher.match(MESSAGE)] for matcher in (one, other)
@@ -79,8 +79,8 @@ def test_memory_comes_back() -> None:
         for name in names:
             matcher.remove(name)
         statistics = matcher.statistics()
-        assert statistics["profiles"] == statistics["queries"] == 0
-        sizes.append((statistics["profiles_bytes"], statistics["index_bytes_used"]))
+        assert statistics.profiles == statistics.queries == 0
+        sizes.append((statistics.profiles_bytes, statistics.index_bytes_used))
     assert sizes[1] == sizes[2]
 
 

@@ -76,7 +76,7 @@ def test_ids_are_unique_and_generated_where_none_is_named() -> None:
     assert matcher.add(parse_profile("/a")) == "p3"
     with pytest.raises(ValueError, match="'p2' is in use"):
         matcher.add("/b", "p2")
-    assert matcher.statistics()["profiles"] == 3
+    assert matcher.statistics().profiles == 3
 
 
 def test_a_refused_profile_leaves_nothing_behind() -> None:
@@ -148,7 +148,7 @@ def test_equal_profiles_are_one_query_rendered_once(monkeypatch: pytest.MonkeyPa
     matcher = Matcher()
     matcher.add("for $a in /a[b  and @id] return <x>{$a/b}</x>", "alice")
     matcher.add("for $a in /a[b and @id] return <x>{$a/b}</x> (: the same :)", "bob")
-    assert matcher.statistics()["queries"] == 1
+    assert matcher.statistics().queries == 1
     matches = [match for match in matcher.match(MESSAGE) if isinstance(match, ProfileMatch)]
     assert [match.profile_id for match in matches] == ["alice", "bob"]
     assert calls == []  # nobody has asked for the results yet
@@ -157,7 +157,7 @@ def test_equal_profiles_are_one_query_rendered_once(monkeypatch: pytest.MonkeyPa
     matcher.remove("alice")
     assert names(matcher) == ["bob"]
     matcher.remove("bob")
-    assert matcher.statistics()["queries"] == matcher.statistics()["operators"] == 0
+    assert matcher.statistics().queries == matcher.statistics().operators == 0
 
 
 def test_a_profile_with_a_remainder_needs_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_all_ids_at_once_are_those_of_the_matches() -> None:
     matcher.add("for $b in /a/b, $c in $b/c where count($c) > 1 return $c", "none")
     route(matcher, "/a", "link")
     assert sorted(matcher.matched_ids(MESSAGE)) == ["general", "q1", "q2", "q4"]
-    assert matcher.statistics()["messages"] == 2
+    assert matcher.statistics().messages == 2
     numbers = matcher.matched_numbers(MESSAGE)
     assert sorted(map(matcher.id_of, numbers)) == ["general", "q1", "q2", "q4"]
     assert [matcher.number_of(matcher.id_of(number)) for number in numbers] == list(numbers)
@@ -229,7 +229,7 @@ def test_routes_are_exact_pairs() -> None:
     assert names(matcher) == ["-> right"]
     unroute(matcher, "/a", "right")
     sizes = matcher.statistics()
-    assert (sizes["routes"], sizes["index_queries"], sizes["index_nodes"]) == (0, 0, ROOTS)
+    assert (sizes.routes, sizes.index_queries, sizes.index_nodes) == (0, 0, ROOTS)
 
 
 def test_links_come_before_profiles() -> None:
@@ -387,7 +387,7 @@ def test_what_an_operator_said_of_a_message_is_not_said_of_its_successor() -> No
             assert matcher.matched_ids(stream) == ["it"] * wanted
             matcher.remove("it")
             assert matcher.matched_ids(stream) == []
-            assert matcher.statistics()["operators"] == 0
+            assert matcher.statistics().operators == 0
 
 
 def test_a_message_too_costly_ends_the_match_but_links_found_are_handed_out() -> None:
@@ -422,7 +422,7 @@ def test_a_profile_too_costly_for_a_message_does_not_spoil_it_for_others() -> No
     matcher.add("/a/b[@n = 1]", "modest")
     message = b"<a>" + b'<b n="1"/>' * 20 + b"</a>"
     assert names(matcher, message) == ["modest"]
-    assert matcher.statistics()["over_limit"] == 2
+    assert matcher.statistics().over_limit == 2
 
 
 def test_results_beyond_the_limit_fail_when_they_are_asked_for() -> None:
@@ -440,13 +440,13 @@ def test_statistics_and_dump_tell_what_there_is() -> None:
     route(matcher, "/a/b", "link")
     names(matcher)
     sizes = matcher.statistics()
-    assert {key: sizes[key] for key in ("profiles", "queries", "routes", "messages")} == {
+    assert {key: getattr(sizes, key) for key in ("profiles", "queries", "routes", "messages")} == {
         "profiles": 1,
         "queries": 1,
         "routes": 1,
         "messages": 1,
     }
-    assert sizes["index_visits"] > 0
+    assert sizes.index_visits > 0
     dump = matcher.dump()
     assert "-> alice" in dump and "-> link (tree of r)" in dump
     assert "local profiles\n  a  -> alice if …" in dump

@@ -75,14 +75,14 @@ def test_changes_between_messages_leave_the_engine_as_if_built_anew(seed: int) -
     for name in list(profiles):
         changed.remove(name)
     assert _sizes(changed) == _sizes(Matcher())
-    assert changed.statistics()["operators"] == 0
+    assert changed.statistics().operators == 0
 
 
 def _sizes(matcher: Matcher) -> dict[str, int]:
     """What depends neither on the order in which profiles came nor on what has matched."""
     sizes = matcher.statistics()
     names = ("profiles", "queries", "index_queries")
-    return {name: sizes[name] for name in names}
+    return {name: getattr(sizes, name) for name in names}
 
 
 def router(profiles: list[Profile], disjuncts_max: int = 32) -> Matcher:

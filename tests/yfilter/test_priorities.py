@@ -66,8 +66,8 @@ def work(matcher: Matcher) -> dict[str, int]:
     """What was looked at beyond its access path, and what was not."""
     sizes = matcher.statistics()
     names = ("route", "profile", "skipped_reached")
-    counts = {name: sizes[f"candidates_{name}"] for name in names}
-    counts["projected"] = sizes["projected_links"]
+    counts = {name: getattr(sizes, f"candidates_{name}") for name in names}
+    counts["projected"] = sizes.projected_links
     return {name: count for name, count in counts.items() if count}
 
 
@@ -104,9 +104,9 @@ def test_what_is_not_asked_for_is_not_done() -> None:
     assert isinstance(next(matches), TransformationMatch)
     del matches
     assert "profile" not in work(matcher)
-    assert matcher.statistics()["local_not_asked"] == 2
+    assert matcher.statistics().local_not_asked == 2
     assert len(names(matcher)) == 3
-    assert matcher.statistics()["local_not_asked"] == 2
+    assert matcher.statistics().local_not_asked == 2
 
 
 def test_nothing_is_looked_at_for_a_tree_without_routes() -> None:
@@ -122,13 +122,13 @@ def test_a_class_without_queries_costs_nothing() -> None:
     route(matcher, "/a/x", "link")
     needs(matcher, "for $b in /a/b return <x>{$b/c}</x>", "link")
     assert names(matcher) == []
-    assert matcher.statistics()["projected_messages"] == 0
+    assert matcher.statistics().projected_messages == 0
     route(matcher, "/a", "link")
     assert names(matcher) == ["-> link", "link: <a><b/><b><c>t</c></b></a>"]
     alone = Matcher()
     alone.add("/a[not(x)]", "alice")
     assert names(alone) == ["alice"]
-    assert alone.statistics()["index_heads"] == 0
+    assert alone.statistics().index_heads == 0
 
 
 # -- what leads only to targets already reached is skipped
@@ -165,7 +165,7 @@ def test_the_run_ends_when_all_links_are_reached() -> None:
     route(matcher, "/a/b[@n = 1]", "right")
     route(matcher, "//c", "right")
     assert names(matcher) == ["-> left", "-> right"]
-    assert matcher.statistics()["elements_spared"] == 1  # c, on the next level
+    assert matcher.statistics().elements_spared == 1  # c, on the next level
 
 
 def test_a_thousand_routes_to_a_reached_link_are_not_verified() -> None:
@@ -196,7 +196,7 @@ def test_only_what_links_taken_need_is_looked_at() -> None:
         needs(matcher, "for $b in /a/b where $b/@n = 1 return <x>{$b/@n}</x>", link)
     needs(matcher, "for $b in /a/b where $b/c return <x>{$b/c}</x>", "other")
     assert names(matcher) == ["-> taken", 'taken: <a><b n="1"/></a>']
-    assert matcher.statistics()["projected_links"] == 1
+    assert matcher.statistics().projected_links == 1
 
 
 def test_links_with_equal_needs_share_what_is_left() -> None:
@@ -208,7 +208,7 @@ def test_links_with_equal_needs_share_what_is_left() -> None:
     left = [match.stream for match in urgent if isinstance(match, TransformationMatch)]
     assert len(left) == 8
     assert len(set(map(id, left))) == 1
-    assert matcher.statistics()["needs"] == 1
+    assert matcher.statistics().needs == 1
 
 
 def test_links_whose_needs_are_not_open_or_not_to_be_looked_at_get_all() -> None:
@@ -233,7 +233,7 @@ def test_needs_are_counted_pairs() -> None:
     for target in (left, left, right):
         matcher.add_need(need, target)
     sizes = matcher.statistics()
-    assert (sizes["needs"], sizes["link_needs"], sizes["links_open"]) == (1, 2, 2)
+    assert (sizes.needs, sizes.link_needs, sizes.links_open) == (1, 2, 2)
     route(matcher, "/a", "right", "s")
     assert names(matcher, root="s") == ["-> right", 'right: <a><b n="2"><c>t</c></b></a>']
     matcher.remove_need(need, left)
@@ -242,7 +242,7 @@ def test_needs_are_counted_pairs() -> None:
         matcher.remove_need(need, left)
     matcher.close_needs(left)
     matcher.close_needs(right)
-    assert matcher.statistics()["needs"] == empty["needs"] == 0
+    assert matcher.statistics().needs == empty.needs == 0
 
 
 def test_what_is_left_is_settled_when_needs_change() -> None:
@@ -409,8 +409,8 @@ def structure(matcher: Matcher) -> dict[str, int]:
     names = ("nodes", "queries", "atoms", "records", "symbols", "attributes", "bytes_used")
     sizes = matcher.statistics()
     return {
-        **{name: sizes[f"index_{name}"] for name in names},
-        **{name: sizes[name] for name in ("target_groups", "operators", "queries")},
+        **{name: getattr(sizes, f"index_{name}") for name in names},
+        **{name: getattr(sizes, name) for name in ("target_groups", "operators", "queries")},
     }
 
 

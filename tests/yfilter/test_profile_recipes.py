@@ -54,7 +54,7 @@ def test_a_recipe_makes_the_same_profile(text: str) -> None:
     matcher.add(read, "read")
     found = [match for match in matcher.match(MESSAGE) if isinstance(match, ProfileMatch)]
     assert len(found) in (0, 2)
-    assert matcher.statistics()["queries"] == 1
+    assert matcher.statistics().queries == 1
 
 
 @pytest.mark.parametrize("text", PARSED_ON_THEIR_OWN)

@@ -202,7 +202,7 @@ def test_random_profiles_of_both_readings_in_one_matcher(seed: int) -> None:
     limits = MatchLimits(lazy_bytes_max=4096) if seed % 2 else MatchLimits()
     matcher = Matcher(limits)
     empty = {
-        key: matcher.statistics()[key]
+        key: getattr(matcher.statistics(), key)
         for key in ("index_nodes", "index_queries", "operators", "index_bytes_used")
     }
     profiles: dict[str, Profile] = {}
@@ -252,7 +252,7 @@ def test_random_profiles_of_both_readings_in_one_matcher(seed: int) -> None:
         matcher.remove(name)
     for link, route in routes.items():
         matcher.remove_route(route, LinkTarget("r", link))
-    assert {key: matcher.statistics()[key] for key in empty} == empty
+    assert {key: getattr(matcher.statistics(), key) for key in empty} == empty
 
 
 def test_both_readings_share_one_budget_of_visits() -> None:
@@ -263,7 +263,7 @@ def test_both_readings_share_one_budget_of_visits() -> None:
     matcher = Matcher()
     matcher.add("/r/a[@x]")
     assert both.document is not None and matcher.matched_ids(both.document) == []
-    visits = matcher.statistics()["index_visits"]
+    visits = matcher.statistics().index_visits
     for limit, suffices in ((visits + visits // 2, False), (3 * visits, True)):
         matcher = Matcher(MatchLimits(visits_max=limit))
         matcher.add("/r/a[@x]")

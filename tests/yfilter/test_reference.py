@@ -185,7 +185,7 @@ def test_both_engines_say_the_same_while_profiles_and_routes_come_and_go(seed: i
         for pair in routes:
             matcher.remove_route(*pair)
         statistics = matcher.statistics()
-        assert not any(statistics[each] for each in ("profiles", "queries", "routes"))
+        assert not any(getattr(statistics, each) for each in ("profiles", "queries", "routes"))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -369,7 +369,7 @@ def test_a_slice_of_time_leaves_a_long_graph_profile_to_another_process() -> Non
     assert one.exceeded is not None and one.exceeded.code == "too-much-time"
     (other,) = matcher.deliver(stream_of(":a :p 1 ."))
     assert other.exceeded is not None  # it is not tried for two messages
-    assert matcher.statistics()["over_limit"] == 0
+    assert matcher.statistics().over_limit == 0
 
 
 def test_an_explanation_says_which_engine_it_is() -> None:

@@ -118,7 +118,7 @@ def test_what_costs_too_much_does_so_in_pieces_too() -> None:
     matcher.add("//a//b//c", "p1")
     message = parse_text(b"<x><a><b><c/></b></a><a><b><c/></b></a></x>")
     at_once(matcher, message)
-    visits = matcher.statistics()["index_visits"]
+    visits = matcher.statistics().index_visits
     matcher.limits = replace(matcher.limits, visits_max=visits - 1)
     with pytest.raises(MatchLimitExceeded):
         in_steps(matcher, message, lambda: None)

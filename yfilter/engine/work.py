@@ -1,26 +1,55 @@
-"""Work: what matching has come to, over all messages; QueryCosts: what it takes to make results."""
+"""EngineStatistics: what matching has come to; QueryCosts: what it takes to make results."""
 
 from __future__ import annotations
 
-from yfilter.engine.targets import Priority
+from msgspec import Struct
 
 
-class Work:
-    """Counts over all messages; ``matched`` by class, ``messages`` and those asked for profiles."""
+class EngineStatistics(Struct):
+    """What the engine holds, and from ``messages`` on counts over all of them; docs/engine.md."""
 
-    def __init__(self) -> None:
-        self.messages = 0
-        self.local_asked = 0
-        self.matched = [0] * len(Priority)
-        self.over_limit = 0
-
-    def statistics(self) -> dict[str, int]:
-        return {
-            "messages": self.messages,
-            "local_not_asked": self.messages - self.local_asked,
-            **{f"matched_{priority.name.lower()}": self.matched[priority] for priority in Priority},
-            "over_limit": self.over_limit,
-        }
+    profiles: int = 0
+    queries: int = 0
+    profiles_bytes: int = 0
+    routes: int = 0
+    route_queries: int = 0
+    target_groups: int = 0
+    links_open: int = 0
+    link_needs: int = 0
+    needs: int = 0
+    need_groups: int = 0
+    index_queries: int = 0
+    index_nodes: int = 0
+    index_atoms: int = 0
+    index_records: int = 0
+    index_symbols: int = 0
+    index_attributes: int = 0
+    index_twigs: int = 0
+    index_twig_nodes: int = 0
+    index_bytes: int = 0
+    index_bytes_used: int = 0
+    index_lazy_bytes: int = 0
+    operators: int = 0
+    operators_interpreted: int = 0
+    messages: int = 0
+    local_not_asked: int = 0
+    matched_route: int = 0
+    matched_transformation: int = 0
+    matched_profile: int = 0
+    candidates_route: int = 0
+    candidates_profile: int = 0
+    candidates_skipped_reached: int = 0
+    elements_spared: int = 0
+    projected_messages: int = 0
+    projected_links: int = 0
+    projected_written: int = 0
+    over_limit: int = 0
+    index_heads: int = 0
+    index_visits: int = 0
+    index_candidates: int = 0
+    index_twig_visits: int = 0
+    index_lazy_steps_computed: int = 0
+    index_lazy_turns: int = 0
 
 
 class QueryCosts:

@@ -45,7 +45,7 @@ cdef class RecordPool:
     cdef public int[::1] words
     cdef int[::1] _slots
     cdef int _used
-    cdef int _count
+    cdef readonly int count
     cdef dict _free
     cdef long long _free_words
     cdef long long _first_seed
@@ -271,11 +271,11 @@ cdef class Trie:
     cdef int _recent_since
     cdef int[::1] _slots
     cdef int _node_bound
-    cdef int _node_count
+    cdef readonly int node_count
     cdef int _first_free
     cdef int _last_free
     cdef int _query_bound
-    cdef int _query_count
+    cdef readonly int query_count
     cdef int _free_query
     cdef AtomTable _atoms
 
@@ -338,9 +338,9 @@ cdef class SymbolTable:
     cdef public int[::1] label
     cdef public int[::1] attribute
     cdef public int[::1] first
-    cdef Numbers _symbols
-    cdef Numbers _attributes
-    cdef dict _labels
+    cdef readonly Numbers symbols
+    cdef readonly Numbers attributes
+    cdef readonly dict labels
     cdef dict _labels_of
     cdef int _next_label
     cdef dict _remembered
@@ -636,7 +636,6 @@ cdef class LazyStates(StateTable):
     cdef public long long bytes_max
     cdef public long long computed
     cdef public long long gone_through
-    cdef public long long carried
 
     cdef int start(self, int root) except -1
     cdef int follow(self, int state, int edge) except -1

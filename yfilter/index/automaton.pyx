@@ -470,7 +470,7 @@ cdef class RecordPool:
         self.words = ints(256)
         self._slots = ints(64)
         self._used = POOLED_BEFORE
-        self._count = 0
+        self.count = 0
         self._free: dict[int, list[int]] = {}
         self._free_words = 0
         self._first_seed = _RECORD_SEED
@@ -480,7 +480,7 @@ cdef class RecordPool:
         cdef int record, candidate, i
         cdef long long mask
         cdef unsigned long long slot
-        if 3 * (self._count + 1) > 2 * len(self._slots):
+        if 3 * (self.count + 1) > 2 * len(self._slots):
             self._rehash(2 * len(self._slots))
         record = self._allocate(length)
         for i in range(length):
@@ -501,7 +501,7 @@ cdef class RecordPool:
             slot = (slot + 1) & mask
         self._slots[slot] = record
         self.words[record + POOLED_USERS] = 1
-        self._count += 1
+        self.count += 1
         return record
 
     cpdef bint release(self, int record) except -1:
@@ -523,19 +523,16 @@ cdef class RecordPool:
                 hole = slot
             slot = (slot + 1) & mask
         self._slots[hole] = 0
-        self._count -= 1
+        self.count -= 1
         self._free.setdefault(self.words[record + POOLED_LENGTH], []).append(record)
         self._free_words += self.words[record + POOLED_LENGTH] + POOLED_BEFORE
         return True
-
-    def statistics(self) -> dict[str, int]:
-        return {"index_records": self._count}
 
     def size_bytes(self) -> int:
         return 4 * (len(self.words) + len(self._slots))
 
     def used_bytes(self) -> int:
-        return 4 * (self._used - self._free_words) + 6 * self._count
+        return 4 * (self._used - self._free_words) + 6 * self.count
 
     cdef int _allocate(self, int length) except -1:
         cdef int record
@@ -1114,8 +1111,9 @@ cdef class AtomTable:
         """All atoms are below."""
         return self._bound
 
-    def statistics(self) -> dict[str, int]:
-        return {"index_atoms": self._bound - 1 - len(self._free_atoms)}
+    @property
+    def count(self) -> int:
+        return self._bound - 1 - len(self._free_atoms)
 
     def size_bytes(self) -> int:
         return (
@@ -1125,7 +1123,7 @@ cdef class AtomTable:
         )
 
     def used_bytes(self) -> int:
-        atoms = self._bound - 1 - len(self._free_atoms)
+        atoms = self.count
         return 32 * atoms + 16 * self._count + self._octets_used - self._octets_free
 
     def _value(self, atom: int) -> bytes:
@@ -1290,11 +1288,11 @@ cdef class Trie:
         self._recent_since = 0
         self._slots = ints(64)
         self._node_bound = ROOTS + 1
-        self._node_count = ROOTS
+        self.node_count = ROOTS
         self._first_free = 0
         self._last_free = 0
         self._query_bound = 1
-        self._query_count = 0
+        self.query_count = 0
         self._free_query = 0
         self._atoms = atoms
         for root in range(1, ROOTS + 1):
@@ -1355,7 +1353,7 @@ cdef class Trie:
         cdef int made = self.child(node, edge)
         if made:
             return made
-        if 3 * (self._node_count + 1) > 2 * len(self._slots):
+        if 3 * (self.node_count + 1) > 2 * len(self._slots):
             self._rehash(2 * len(self._slots))
         if self._is_known(node):
             self._note(node, edge)
@@ -1390,7 +1388,7 @@ cdef class Trie:
             if QUERY_WIDTH * (query + 1) > len(self.queries):
                 self.queries = grown(self.queries, QUERY_WIDTH * (query + query // 2 + 8))
             self._query_bound = query + 1
-        self._query_count += 1
+        self.query_count += 1
         row = QUERY_WIDTH * query
         first = self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
         self.queries[row + QUERY_NODE] = node
@@ -1435,7 +1433,7 @@ cdef class Trie:
             self.alias[query] = 0
         self.queries[row + QUERY_NODE] = self._free_query
         self._free_query = query
-        self._query_count -= 1
+        self.query_count -= 1
         self._note(node, LOG_QUERIES)
         self.nodes[NODE_WIDTH * node + NODE_USES] -= 1
         self._prune(node)
@@ -1456,16 +1454,13 @@ cdef class Trie:
         self.clock = 1
         self._recent_since = 0
 
-    def statistics(self) -> dict[str, int]:
-        return {"index_nodes": self._node_count, "index_queries": self._query_count}
-
     def size_bytes(self) -> int:
         return 4 * (
             len(self.nodes) + len(self.queries) + len(self.alias) + len(self._slots) + 3 * LOG_SIZE
         )
 
     def used_bytes(self) -> int:
-        return 48 * self._node_count + 20 * self._query_count
+        return 48 * self.node_count + 20 * self.query_count
 
     @property
     def query_bound(self) -> int:
@@ -1510,7 +1505,7 @@ cdef class Trie:
             else:
                 self._first_free = node
             self._last_free = node
-            self._node_count -= 1
+            self.node_count -= 1
             self.nodes[NODE_WIDTH * parent + NODE_USES] -= 1
             node = parent
         return 0
@@ -1519,7 +1514,7 @@ cdef class Trie:
         cdef int node = self._first_free
         cdef int i
         # Those freed long ago, and only if many are free: few states know them still.
-        if node and 8 * (self._node_bound - 1 - self._node_count) > self._node_bound:
+        if node and 8 * (self._node_bound - 1 - self.node_count) > self._node_bound:
             self._first_free = self.nodes[NODE_WIDTH * node + NODE_PARENT]
             self._note(node, LOG_REUSED)
         else:
@@ -1527,7 +1522,7 @@ cdef class Trie:
             if NODE_WIDTH * (node + 1) > len(self.nodes):
                 self.nodes = grown(self.nodes, NODE_WIDTH * (node + node // 2 + 8))
             self._node_bound = node + 1
-        self._node_count += 1
+        self.node_count += 1
         for i in range(NODE_WIDTH):
             if i != NODE_CHANGED:
                 self.nodes[NODE_WIDTH * node + i] = 0
@@ -1729,9 +1724,9 @@ cdef class SymbolTable:
     """
 
     def __init__(self) -> None:
-        self._symbols = Numbers(1)
-        self._attributes = Numbers(ATTRIBUTES)
-        self._labels: dict[tuple[int, int, int], int] = {}
+        self.symbols = Numbers(1)
+        self.attributes = Numbers(ATTRIBUTES)
+        self.labels: dict[tuple[int, int, int], int] = {}
         self._labels_of: dict[int, list[tuple[int, int, int]]] = {}
         self._next_label = 1
         self._remembered: dict[QualifiedName, tuple[int, int]] = {}
@@ -1752,7 +1747,7 @@ cdef class SymbolTable:
         cdef int symbol
         if test[1] == ANY and test[0] == ANY:
             return 0
-        symbol = self._symbols.acquire(test)
+        symbol = self.symbols.acquire(test)
         if symbol < 0:
             symbol = -symbol
             if symbol >= len(self.only_label):
@@ -1765,19 +1760,19 @@ cdef class SymbolTable:
 
     cdef int retain(self, int symbol) noexcept:
         if symbol:
-            self._symbols.retain(symbol)
+            self.symbols.retain(symbol)
         return 0
 
     cpdef int release(self, int symbol) except -1:
-        if symbol and self._symbols.release(symbol):
+        if symbol and self.symbols.release(symbol):
             self._forget_names()
             for triple in self._labels_of.pop(symbol, ()):
-                self._labels.pop(triple, None)
+                self.labels.pop(triple, None)
         return 0
 
     cpdef int acquire_attribute(self, object test) except -1:
         """The number of an attribute; ``release_attribute`` undoes it."""
-        cdef int attribute = self._attributes.acquire(test)
+        cdef int attribute = self.attributes.acquire(test)
         if attribute < 0:
             self._forget_names()
             return -attribute
@@ -1785,11 +1780,11 @@ cdef class SymbolTable:
 
     cdef int retain_attribute(self, int attribute) noexcept:
         if attribute >= ATTRIBUTES:
-            self._attributes.retain(attribute)
+            self.attributes.retain(attribute)
         return 0
 
     cpdef int release_attribute(self, int attribute) except -1:
-        if attribute >= ATTRIBUTES and self._attributes.release(attribute):
+        if attribute >= ATTRIBUTES and self.attributes.release(attribute):
             self._forget_names()
         return 0
 
@@ -1827,7 +1822,7 @@ cdef class SymbolTable:
     def describe(self, symbol: int) -> str:
         if symbol == ANY_SYMBOL:
             return ANY
-        namespace, local = self._symbols.key(symbol)
+        namespace, local = self.symbols.key(symbol)
         if namespace == ANY:
             return f"*:{local}"
         return f"Q{{{namespace}}}{local}" if namespace or local == ANY else local
@@ -1835,15 +1830,8 @@ cdef class SymbolTable:
     def describe_attribute(self, attribute: int) -> str:
         if attribute < ATTRIBUTES:
             return "text()" if attribute == TEXT_NODE else "."
-        namespace, local = self._attributes.key(attribute)
+        namespace, local = self.attributes.key(attribute)
         return f"@Q{{{namespace}}}{local}" if namespace else f"@{local}"
-
-    def statistics(self) -> dict[str, int]:
-        return {
-            "index_symbols": len(self._symbols),
-            "index_labels": len(self._labels),
-            "index_attributes": len(self._attributes),
-        }
 
     cdef int _learn(self, name, int slot, unsigned long long address) except -1:
         """Put what is known of a name, by its address, into a slot instead of another."""
@@ -1865,14 +1853,14 @@ cdef class SymbolTable:
 
     def _remember(self, name: QualifiedName) -> tuple[int, int]:
         """The label and the attribute number of a name."""
-        symbol_of = self._symbols.of
+        symbol_of = self.symbols.of
         triple = (
             symbol_of.get((name.namespace, name.local), 0),
             symbol_of.get((name.namespace, ANY), 0),
             symbol_of.get((ANY, name.local), 0),
         )
-        label = self._labels.get(triple) or (any(triple) and self._new_label(triple)) or ELSEWHERE
-        known = label, self._attributes.of.get((name.namespace, name.local), 0)
+        label = self.labels.get(triple) or (any(triple) and self._new_label(triple)) or ELSEWHERE
+        known = label, self.attributes.of.get((name.namespace, name.local), 0)
         # Messages may hold any names, so the memory of names has a bound.
         if len(self._remembered) >= _NAMES_REMEMBERED:
             self._forget_names()
@@ -1888,7 +1876,7 @@ cdef class SymbolTable:
             self.any_namespace = grown(self.any_namespace, 2 * label)
             self.label_bits = grown(self.label_bits, 2 * label)
         self.exact[label], self.in_namespace[label], self.any_namespace[label] = triple
-        self._labels[triple] = label
+        self.labels[triple] = label
         for symbol in triple:
             if symbol:
                 self.label_bits[label] |= edge_bit(symbol << EDGE_SHIFT)
@@ -3316,7 +3304,6 @@ cdef class LazyStates(StateTable):
         self.bytes_max = bytes_max
         self.computed = 0
         self.gone_through = 0  # nodes, while steps were computed
-        self.carried = 0
         self.begin(symbols)
 
     cdef int start(self, int root) except -1:
@@ -3410,14 +3397,6 @@ cdef class LazyStates(StateTable):
         """Let the generation before go."""
         self.older = None
         self.loops.older = None
-
-    def statistics(self) -> dict[str, int]:
-        return {
-            "index_lazy_states": self.bound - 1,
-            "index_lazy_bytes": self.used_bytes(),
-            "index_lazy_steps_computed": self.computed,
-            "index_lazy_steps_carried": self.carried,
-        }
 
     cdef int _step(self, int state, int edge, int before) except -1:
         """The state behind an edge, which was another one before, or 0."""
@@ -3530,7 +3509,6 @@ cdef class LazyStates(StateTable):
             if target > 0 and older.outdated(target):
                 return -1
             if target > 0:
-                self.carried += 1
                 return self.carry(older, target)
         return target
 

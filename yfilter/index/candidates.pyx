@@ -654,16 +654,6 @@ cdef class Twigs:
         self.trie.restart_clock()
         self.states = self._new_states(None)
 
-    def statistics(self) -> dict[str, int]:
-        states = self.states.statistics()
-        return {
-            "index_twigs": self.trie.statistics()["index_queries"],
-            "index_twig_nodes": self.trie.statistics()["index_nodes"],
-            "index_twig_states": states["index_lazy_states"],
-            "index_twig_lazy_bytes": states["index_lazy_bytes"],
-            "index_twig_visits": self.walked,
-        }
-
     cdef int _added(self, int node, int record) except -1:
         """A new twig."""
         cdef int[::1] words = self.records.words

@@ -40,6 +40,7 @@ from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import Conjunction, StructuralStep
 from yfilter.engine.readings import Reading, Readings
 from yfilter.engine.targets import LinkTarget, Priority
+from yfilter.engine.work import EngineStatistics
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.automaton import (
     EDGE_ATTRIBUTE,
@@ -243,7 +244,7 @@ class IndexPicture:
 
     def _more(self, children: dict[int, list[int]]) -> int:
         shown = sum(map(len, children.values()))
-        return self._trie.statistics()["index_nodes"] - ROOTS - shown
+        return self._trie.node_count - ROOTS - shown
 
 
 # -------------------------------------------------------------------------------------------------
@@ -363,7 +364,7 @@ class Index:
         """
         if self._epoch == 0:
             self._fit_bound()
-        wanted = _READY_BYTES_A_QUERY * self._trie.statistics()["index_queries"]
+        wanted = _READY_BYTES_A_QUERY * self._trie.query_count
         self._run.states.get_ready(min(wanted, _READY_BYTES_MAX, self._run_bytes // 8))
 
     def match(self, message: Readings, visits_max: int) -> list[int]:
@@ -442,31 +443,29 @@ class Index:
         were told last."""
         return self._candidates.take_costs(least)
 
-    def statistics(self) -> dict[str, int]:
+    def report(self, said: EngineStatistics) -> None:
         """Sizes of the structure, and counts over all messages."""
         parts = (self._trie, self._twig_trie, self._atoms, self._records)
-        return {
-            **self._trie.statistics(),
-            **self._atoms.statistics(),
-            **self._records.statistics(),
-            **self._symbols.statistics(),
-            **self._twigs.statistics(),
-            **self.operators.statistics(),
-            "index_bytes": sum(part.size_bytes() for part in parts),
-            "index_bytes_used": sum(part.used_bytes() for part in parts),
-            **self._run.states.statistics(),
-            "index_lazy_turns": self._run.turns,
-            "index_candidates": self._candidates.candidates,
-            "index_heads": self._run.heads,
-            "index_visits": self._candidates.visits,
-            **self._groups.statistics(),
-            **{
-                f"candidates_{priority.name.lower()}": self.candidates[priority]
-                for priority in Priority
-            },
-            "elements_spared": self._run.elements_spared,
-            "candidates_skipped_reached": self.passed_over[Priority.ROUTE],
-        }
+        said.index_nodes, said.index_queries = self._trie.node_count, self._trie.query_count
+        said.index_twig_nodes = self._twig_trie.node_count
+        said.index_twigs = self._twig_trie.query_count
+        said.index_atoms, said.index_records = self._atoms.count, self._records.count
+        said.index_symbols = len(self._symbols.symbols)
+        said.index_attributes = len(self._symbols.attributes)
+        said.operators, said.operators_interpreted = self.operators.sizes()
+        said.over_limit += self.operators.over_limit
+        said.index_bytes = sum(part.size_bytes() for part in parts)
+        said.index_bytes_used = sum(part.used_bytes() for part in parts)
+        said.index_lazy_bytes = self._run.states.used_bytes()
+        said.index_lazy_steps_computed = self._run.states.computed
+        said.index_lazy_turns, said.index_heads = self._run.turns, self._run.heads
+        said.index_candidates = self._candidates.candidates
+        said.index_visits, said.index_twig_visits = self._candidates.visits, self._twigs.walked
+        said.target_groups = self._groups.count
+        said.candidates_route = self.candidates[Priority.ROUTE]
+        said.candidates_profile = self.candidates[Priority.PROFILE]
+        said.candidates_skipped_reached = self.passed_over[Priority.ROUTE]
+        said.elements_spared = self._run.elements_spared
 
     def picture(self, names: Callable[[int], list[str]]) -> IndexPicture:
         """The queries for people; ``names`` gives the subscribers of a local one."""
@@ -588,7 +587,7 @@ class Index:
     @property
     def _lazy_bytes(self) -> int:
         low, high = _LAZY_BYTES
-        wanted = _LAZY_BYTES_A_QUERY * self._trie.statistics()["index_queries"]
+        wanted = _LAZY_BYTES_A_QUERY * self._trie.query_count
         return self._lazy_bytes_max or min(max(low, wanted), high)
 
     def _restart(self) -> None:

@@ -61,14 +61,6 @@ class PatternSet:
             found += block.find(octets)
         return found
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "patterns": len(self),
-            "blocks": len(self._blocks),
-            "blocks_compiled": sum(block.compiled for block in self._blocks),
-            "blocks_searched_singly": sum(bool(block.singles) for block in self._blocks),
-        }
-
 
 class _Block:
     """Up to BLOCK_PATTERNS_MAX patterns; a removed one takes its place until half are gone.

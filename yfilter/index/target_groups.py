@@ -74,8 +74,9 @@ class TargetGroups:
         group = self.group_of[query] if query < len(self.group_of) else 0
         return [name for target in self._listed(self._bits[group]) for name in target.names()]
 
-    def statistics(self) -> dict[str, int]:
-        return {"target_groups": len(self._groups) - 1}
+    @property
+    def count(self) -> int:
+        return len(self._groups) - 1
 
     def restart(self) -> None:
         """Epochs and stamps begin again."""

@@ -2793,12 +2793,10 @@ cdef class OperatorTable:
             self._spent[number] = self.scratch.visits_max + 1
             self._why[number] = too_much_time(self._limits)
 
-    def statistics(self) -> dict[str, int]:
+    def sizes(self) -> tuple[int, int]:
+        """How many operators there are, and how many of them need the interpreter."""
         entries = [entry for entry in self._entries if entry is not None]
-        return {
-            "operators": len(entries),
-            "operators_interpreted": sum(entry.interprets for entry in entries),
-        }
+        return len(entries), sum(entry.interprets for entry in entries)
 
     def lines(self, operators_max: int) -> Iterator[str]:
         """For people: the oldest entries, and how many more there are."""

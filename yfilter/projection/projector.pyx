@@ -552,7 +552,7 @@ cdef class Projector:
     cdef int[::1] _settled, _place_element
     cdef unsigned long long[::1] _kept, _values
     cdef unsigned long long _word
-    cdef long long _messages, _links_asked, _written, _elements, _elements_kept, _over_limit
+    cdef long long _messages, _links_asked, _written
     cdef int _settled_count, _at
     cdef Py_ssize_t _shift
     cdef double _whole_share
@@ -577,9 +577,6 @@ cdef class Projector:
         self._messages = 0
         self._links_asked = 0
         self._written = 0
-        self._elements = 0
-        self._elements_kept = 0
-        self._over_limit = 0
 
     def add(self, need: Need, link: int) -> None:
         """Keep what a need asks for, too."""
@@ -606,23 +603,15 @@ cdef class Projector:
                     if word:
                         self._project(stream, word, shift, left)
             else:
-                self._over_limit += 1
                 left.append((self._asked, WHOLE))
         return left
 
-    def statistics(self) -> dict[str, int]:
-        """``projected_links``: for how many links messages were looked at, ``projected_written``:
-        how many messages were made of that, ``projection_over_limit``: those that would have cost
-        too much."""
-        return {
-            **self.table.statistics(),
-            "projected_messages": self._messages,
-            "projected_links": self._links_asked,
-            "projected_written": self._written,
-            "projection_elements": self._elements,
-            "projection_elements_kept": self._elements_kept,
-            "projection_over_limit": self._over_limit,
-        }
+    def report(self, said) -> None:
+        """``said``: an EngineStatistics; ``projected_links``: for how many links messages were
+        looked at, ``projected_written``: how many messages were made of that."""
+        self.table.report(said)
+        said.projected_messages, said.projected_links = self._messages, self._links_asked
+        said.projected_written = self._written
 
     @property
     def visits(self) -> int:
@@ -653,8 +642,6 @@ cdef class Projector:
         whole += _TAG_BYTES * elements
         for place in range(self._classes.count):
             made = self._selected(place, whole)
-            self._elements += elements
-            self._elements_kept += elements if made.stream is None else self._selection.elements
             links = self._classes.links[place]
             left.append((links << shift, made))
 

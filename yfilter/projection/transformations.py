@@ -27,11 +27,14 @@ from copy import copy
 from functools import lru_cache
 from heapq import heappop, heappush
 
+from msgspec import Struct
+
 from formats.binary import encode_binary
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget, Transforming
+from yfilter.engine.work import EngineStatistics
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.element_condition import Condition, condition_of
 from yfilter.index.index import Index
@@ -171,11 +174,8 @@ class NeedTable:
             self._asked_of[links] = groups
         return groups
 
-    def statistics(self) -> dict[str, int]:
-        return {
-            "needs": len(self.needs),
-            "need_groups": len(self._groups) - len(self._free_bits),
-        }
+    def report(self, said: EngineStatistics) -> None:
+        said.needs, said.need_groups = len(self.needs), len(self._groups) - len(self._free_bits)
 
     def names_of(self, query: int) -> list[str]:
         """For people: what is done where a query is found."""
@@ -432,7 +432,7 @@ class Transformations:
         self._wholes: Counter[int] = Counter()  # by number: messages passed on whole, in a row
         self._rests: dict[int, int] = {}  # by number: how many more without a look
         self._resting = 0  # those, as a mask
-        self._counters: Counter[str] = Counter()
+        self.counted = PieceCounts()
 
     @property
     def is_empty(self) -> bool:
@@ -524,16 +524,10 @@ class Transformations:
             if more:
                 yield f"… and {more} needs more"
 
-    def statistics(self) -> dict[str, int]:
-        """``link_needs``: (need, link) pairs; ``projection_rested``: how often a link's message was
-        passed on without a look; ``pieces_computed`` and ``pieces_passed_on``."""
-        return {
-            **self._projector.statistics(),
-            "links_open": len(self._links),
-            "link_needs": sum(len(link.needs) for link in self._links.values()),
-            "parts": sum(len(link.parts) for link in self._links.values()),
-            **self._counters,
-        }
+    def report(self, said: EngineStatistics) -> None:
+        self._projector.report(said)
+        said.links_open = len(self._links)
+        said.link_needs = sum(len(link.needs) for link in self._links.values())
 
     # -- needs
 
@@ -634,7 +628,7 @@ class Transformations:
         """Those of some numbers that rest."""
         resting = asked & self._resting
         for number in bits_of(resting):
-            self._counters["projection_rested"] += 1
+            self.counted.rested += 1
             self._rests[number] -= 1
             if not self._rests[number]:
                 del self._rests[number]
@@ -646,7 +640,7 @@ class Transformations:
     ) -> dict[str, ElementStream]:
         """What is left for all that do not rest; links with parts may ask for it in more ways than
         one."""
-        message = _Message(stream, self._counters, self._limits)
+        message = _Message(stream, self.counted, self._limits)
         waiting: dict[str, tuple[_Link, bool]] = {}
         for name, (link, restructures) in plan.with_parts.items():
             way = link.ways[link.way if restructures and link.until_measured > 0 else PLAIN]
@@ -737,16 +731,25 @@ class _Plan:
         return found
 
 
+class PieceCounts(Struct):
+    """Of pieces; ``rested``: how often a link's message was passed on without a look."""
+
+    rested: int = 0
+    failed: int = 0
+    passed_on: int = 0
+    computed: int = 0
+
+
 class _Message:
     """What was made of a message so far; links share what is the same."""
 
     def __init__(
-        self, stream: ElementStream, counters: Counter[str], limits: EvaluationLimits
+        self, stream: ElementStream, counted: PieceCounts, limits: EvaluationLimits
     ) -> None:
         self.stream = stream
         self._limits = limits
         self.left: dict[int, Left] = {}  # by number of the way
-        self._counters = counters
+        self._counted = counted
         self._made: dict[tuple[Left, frozenset[str]], ElementStream | None] = {}
         self._computed: dict[tuple[int, str], bytes] = {}
         self._evaluator: MessageEvaluator | None = None
@@ -780,13 +783,12 @@ class _Message:
             for element, place, text in left.parts:
                 self._collect(part_of_text(text), way.chosen, element, place, pieces)
         except (DynamicError, MatchLimitExceeded):
-            self._counters["pieces_failed"] += 1  # whoever wants the result finds out the same
+            self._counted.failed += 1  # whoever wants the result finds out the same
             return None
         made = copy(left.stream)
         made.pieces = pieces
         if way.chosen and _weight(made) > _weight(self.stream):
-            self._counters["pieces_too_large"] += 1  # no link carries more than came
-            return None
+            return None  # no link carries more than came
         return made
 
     def _collect(
@@ -800,11 +802,11 @@ class _Message:
         """The piece of a part, or those of the parts in it that are chosen or have come."""
         came = self.stream.pieces.get((element, part.digest))
         if came is not None:
-            self._counters["pieces_passed_on"] += 1
+            self._counted.passed_on += 1
             pieces[place, part.digest] = came
         elif part.digest in chosen:
             if (element, part.digest) not in self._computed:
-                self._counters["pieces_computed"] += 1
+                self._counted.computed += 1
                 if self._evaluator is None:
                     self._evaluator = MessageEvaluator(self.stream, self._limits)
                 self._computed[element, part.digest] = computed(part, self._evaluator, element)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from msgspec import convert
 from msgspec.structs import astuple
 
 from onyx.broker.deliveries.delivery_log import without_results
@@ -53,7 +52,7 @@ from overlay.routing.branches import Branch
 from overlay.routing.delta import Delta, DeltaSum, parse_delta, texts
 from overlay.routing.generalisation import Budget
 from overlay.routing.routing_table import RoutingTable
-from overlay.statistics import BrokerStatistics, Engine
+from overlay.statistics import BrokerStatistics
 from registration.catalog import REGISTRATION_KEY
 from yfilter.engine.linear_paths import ANY_GRAPH, Conjunction
 from yfilter.engine.readings import Readings
@@ -519,7 +518,7 @@ class QueryPlane(Part):
     def report(self, said: BrokerStatistics) -> None:
         said.query.profiles = len(self.profiles)
         said.query.routing_table = self.table.statistics()
-        said.query.matcher = convert(self.matcher.statistics(), Engine)
+        said.query.matcher = self.matcher.statistics()
         said.query.transformation = self.transformation.statistics()
 
     # --- helpers --------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def test_random_graph_profiles_match_what_they_should(seed: int) -> None:
     rng = Random(seed)
     matcher = Matcher(MatchLimits(lazy_bytes_max=4096) if seed % 2 else MatchLimits())
     counted = ("index_nodes", "index_queries", "operators", "index_bytes_used", "queries")
-    empty = {key: matcher.statistics()[key] for key in counted}
+    empty = {key: getattr(matcher.statistics(), key) for key in counted}
     profiles: dict[str, str | Profile] = {}
     routes: dict[str, tuple[Conjunction, ...]] = {}
     found_some = 0
@@ -156,7 +156,7 @@ def test_random_graph_profiles_match_what_they_should(seed: int) -> None:
         matcher.remove(name)
         for disjunct in routes[name]:
             matcher.remove_route(disjunct, LinkTarget("r", name))
-    assert {key: matcher.statistics()[key] for key in counted} == empty
+    assert {key: getattr(matcher.statistics(), key) for key in counted} == empty
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -188,7 +188,7 @@ def test_what_is_kept_of_a_graph_profile_is_its_text() -> None:
     text = PREFIX + 'SELECT ?i WHERE { ?i :p "u" ; :q ?j FILTER(?j > 1) }'
     one = matcher.add(text)
     other = matcher.add(parse_profile(unparse(parse_profile(text))))
-    assert matcher.statistics()["queries"] == 1
+    assert matcher.statistics().queries == 1
     graph = stream_of(':a :p "u" ; :q 2 . :b :p "u" ; :q 1 .')
     (delivered,) = matcher.deliver(graph)
     assert {matcher.id_of(number) for number in delivered.numbers} == {one, other}
@@ -270,7 +270,7 @@ def test_a_graph_profile_that_costs_too_much_is_told_and_the_others_are_matched(
     given = {matcher.id_of(number): one for one in matcher.deliver(graph) for number in one.numbers}
     assert given["costly"].exceeded is not None and not given["costly"].results
     assert given["cheap"].results
-    assert matcher.statistics()["over_limit"] == 1
+    assert matcher.statistics().over_limit == 1
 
 
 def test_an_explanation_says_what_each_part_leaves() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from formats.text import parse_text
 from tests.yfilter.evaluated import select
+from tests.yfilter.figures import figures
 from tests.yfilter.random_cases import (
     random_linear_profile,
     random_message,
@@ -57,8 +58,8 @@ def matches(profile: str, message: str) -> bool:
 
 
 def sizes(index: Index) -> dict[str, int]:
-    statistics = index.statistics()
-    return {key: statistics[key] for key in EMPTY}
+    statistics = figures(index)
+    return {key: getattr(statistics, key) for key in EMPTY}
 
 
 def dump(index: Index) -> str:
@@ -181,7 +182,7 @@ def test_twigs_found_together_are_those_found_one_by_one() -> None:
         assert sorted(together.match(Readings(stream), VISITS_MAX)) == sorted(
             alone.match(Readings(stream), VISITS_MAX)
         )
-    assert alone.statistics()["index_twig_visits"] < together.statistics()["index_twig_visits"]
+    assert figures(alone).index_twig_visits < figures(together).index_twig_visits
 
 
 def test_many_queries_that_ask_of_an_element_cost_one_walk() -> None:
@@ -190,9 +191,9 @@ def test_many_queries_that_ask_of_an_element_cost_one_walk() -> None:
         add(index, f"/a[b{number}/c]")
     message = parse_text(f"<a>{'<b7><c/></b7>' * 50}</a>".encode())
     assert index.match(Readings(message), VISITS_MAX) == [8]
-    statistics = index.statistics()
-    assert statistics["index_twig_visits"] == 100
-    assert statistics["index_visits"] < 250
+    statistics = figures(index)
+    assert statistics.index_twig_visits == 100
+    assert statistics.index_visits < 250
 
 
 def test_what_lacks_a_name_below_its_element_costs_no_visit() -> None:
@@ -201,9 +202,9 @@ def test_what_lacks_a_name_below_its_element_costs_no_visit() -> None:
         add(index, f"/a[b{number}/c]")
     message = parse_text(f"<a>{'<b7><c/></b7>' * 50}</a>".encode())
     assert index.match(Readings(message), VISITS_MAX) == [8]
-    statistics = index.statistics()
-    assert statistics["index_twig_visits"] == 0
-    assert statistics["index_visits"] < 300
+    statistics = figures(index)
+    assert statistics.index_twig_visits == 0
+    assert statistics.index_visits < 300
 
 
 def test_what_a_change_does_not_concern_is_not_computed_again() -> None:
@@ -212,13 +213,13 @@ def test_what_a_change_does_not_concern_is_not_computed_again() -> None:
     for text in ("/a/b/c/d", '/a/b/c[@x = "1"]/d', "/a//c", "/a/b/*"):
         add(index, text)
     assert len(index.match(Readings(message), VISITS_MAX)) == 4
-    steps = index.statistics()["index_lazy_steps_computed"]
+    steps = figures(index).index_lazy_steps_computed
     add(index, "/a/e")  # an edge that is not met
     assert len(index.match(Readings(message), VISITS_MAX)) == 4
-    assert index.statistics()["index_lazy_steps_computed"] == steps
+    assert figures(index).index_lazy_steps_computed == steps
     add(index, "/*/b")  # three sets have a node more; what is behind the last is as before
     assert len(index.match(Readings(message), VISITS_MAX)) == 5
-    assert index.statistics()["index_lazy_steps_computed"] <= steps + 3 < 2 * steps
+    assert figures(index).index_lazy_steps_computed <= steps + 3 < 2 * steps
 
 
 def test_what_was_removed_leaves_nothing_to_compute() -> None:
@@ -228,12 +229,12 @@ def test_what_was_removed_leaves_nothing_to_compute() -> None:
         add(index, text)
     others = [add(index, text) for text in ('/a/b/c[@x = "1"]/d', "/a/b//d", "/*/b/c")]
     assert len(index.match(Readings(message), VISITS_MAX)) == 6
-    steps = index.statistics()["index_lazy_steps_computed"]
+    steps = figures(index).index_lazy_steps_computed
     for query in others:
         index.remove(query)
         index.match(Readings(message), VISITS_MAX)
     assert len(index.match(Readings(message), VISITS_MAX)) == 3
-    assert index.statistics()["index_lazy_steps_computed"] == steps
+    assert figures(index).index_lazy_steps_computed == steps
 
 
 def test_a_wildcard_more_leaves_what_is_behind_other_steps() -> None:
@@ -242,10 +243,10 @@ def test_a_wildcard_more_leaves_what_is_behind_other_steps() -> None:
     for text in ("/a/b/c", "/a/b/d", "/a/e/c", "/a/e/d"):
         add(index, text)
     assert len(index.match(Readings(message), VISITS_MAX)) == 4
-    steps = index.statistics()["index_lazy_steps_computed"]
+    steps = figures(index).index_lazy_steps_computed
     add(index, "/a/*/x")  # two sets have a node more; what is behind them is as before
     assert len(index.match(Readings(message), VISITS_MAX)) == 4
-    assert index.statistics()["index_lazy_steps_computed"] == steps + 2
+    assert figures(index).index_lazy_steps_computed == steps + 2
 
 
 def test_the_bound_of_the_lazy_states_is_kept_by_new_generations() -> None:
@@ -259,10 +260,10 @@ def test_the_bound_of_the_lazy_states_is_kept_by_new_generations() -> None:
         assert sorted(tight.match(Readings(stream), VISITS_MAX)) == sorted(
             roomy.match(Readings(stream), VISITS_MAX)
         )
-    assert roomy.statistics()["index_lazy_turns"] == 0
-    statistics = tight.statistics()
-    assert statistics["index_lazy_turns"] > 0
-    assert statistics["index_lazy_bytes"] < 3 * 16_384
+    assert figures(roomy).index_lazy_turns == 0
+    statistics = figures(tight)
+    assert statistics.index_lazy_turns > 0
+    assert statistics.index_lazy_bytes < 3 * 16_384
 
 
 def test_sets_of_hundreds_of_nodes_and_queries_of_one_node_are_all_there() -> None:
@@ -379,7 +380,7 @@ def test_what_the_index_cannot_look_up_is_verified_by_an_operator(profile: str) 
         "index_queries": 1,
         "index_records": 1,
         "index_symbols": 1,
-        "index_bytes_used": index.statistics()["index_bytes_used"],
+        "index_bytes_used": figures(index).index_bytes_used,
         "operators": 1,
     }
     index.remove(query)
@@ -422,7 +423,7 @@ def test_only_candidates_are_verified() -> None:
     for number in range(1000):
         add(index, f'/a[@id = "{number}"][b[@n]]')
     index.match(Readings(parse_text(b'<a id="7"><b n=""/></a>')), VISITS_MAX)
-    assert index.statistics()["index_candidates"] == 1
+    assert figures(index).index_candidates == 1
 
 
 # -- bounds
@@ -442,7 +443,7 @@ def test_a_removed_query_gives_its_memory_back() -> None:
         index.match(Readings(message), VISITS_MAX)
         for query in queries:
             index.remove(query)
-        allocated.append(index.statistics()["index_bytes"])
+        allocated.append(figures(index).index_bytes)
     assert sizes(index) == sizes(Index())
     assert allocated[-1] <= 1.3 * allocated[0]
 

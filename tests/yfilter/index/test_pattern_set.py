@@ -55,7 +55,7 @@ def test_adds_and_removes(block_max: int, monkeypatch: pytest.MonkeyPatch) -> No
         text = random_text(chance, 6)
         assert sorted(together.find(text.encode())) == sorted(found_alone(patterns, text))
         assert len(together) == len(patterns)
-        assert together.statistics()["blocks"] <= 2 * 400 // block_max + 2
+        assert len(together._blocks) <= 2 * 400 // block_max + 2
 
 
 def test_blocks_are_compiled_when_asked_after_a_change() -> None:
@@ -63,9 +63,9 @@ def test_blocks_are_compiled_when_asked_after_a_change() -> None:
 
     def compiled() -> int:
         assert together.find(b"x7y") == [7]
-        return together.statistics()["blocks_compiled"]
+        return sum(block.compiled for block in together._blocks)
 
-    assert together.statistics()["blocks_compiled"] == 0
+    assert sum(block.compiled for block in together._blocks) == 0
     assert compiled() == compiled() == 3
     together.add(600, "z")  # to the third block
     assert compiled() == 4
@@ -78,7 +78,7 @@ def test_blocks_are_compiled_when_asked_after_a_change() -> None:
     for number in range(601, 900):
         together.add(number, "z")  # into the room in the first and the third
     assert compiled() == 8
-    assert together.statistics()["blocks"] == 4
+    assert len(together._blocks) == 4
 
 
 def test_numbers_are_given_once() -> None:
@@ -101,21 +101,21 @@ def test_hostile_patterns_are_searched_for_together() -> None:
         together.add(len(together), written(pattern))
     text = "".join(random.Random(1).choice("abcdefghijklmnop") for _ in range(60)) + "a" * 500 + "b"
     assert sorted(together.find(text.encode())) == found_alone(patterns, text)
-    assert together.statistics()["blocks_searched_singly"] == 0
+    assert sum(bool(block.singles) for block in together._blocks) == 0
 
 
 def test_what_is_too_large_together_is_searched_for_singly() -> None:
     patterns = {number: rf"^{number}:\w{{10}}" for number in range(100)}
     together = filled(patterns)
     assert together.find(b"42:abcdefghij") == [42]
-    assert together.statistics()["blocks_searched_singly"] == 1
+    assert sum(bool(block.singles) for block in together._blocks) == 1
     together.remove(42)
     assert together.find(b"42:abcdefghij") == []
     for number in range(2, 100):
         if number != 42:
             together.remove(number)
     assert together.find(b"1:abcdefghij") == [1]
-    assert together.statistics()["blocks_searched_singly"] == 0
+    assert sum(bool(block.singles) for block in together._blocks) == 0
 
 
 def test_a_search_without_enough_memory_misses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,4 +129,4 @@ def test_a_search_without_enough_memory_misses_nothing(monkeypatch: pytest.Monke
     together = filled({1: "a", 2: "b", 3: "a.b"})
     assert sorted(together.find(b"a-b")) == [1, 2, 3]
     assert together.find(b"b-a") == [1, 2]
-    assert together.statistics()["blocks_searched_singly"] == 1
+    assert sum(bool(block.singles) for block in together._blocks) == 1

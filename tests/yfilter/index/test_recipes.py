@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from benchmarks.workload import ProfileMaker, make_schema
+from tests.yfilter.figures import figures
 from tests.yfilter.random_cases import (
     random_flwor,
     random_linear_profile,
@@ -38,13 +39,13 @@ def content(index: Index) -> list[object]:
     tables = (index._records.words, index._atoms.atoms, index._atoms.numbers)
     values = [index._atoms.describe(atom) for atom in range(1, index._atoms.bound)]
     # Hashes of values differ from process to process, but not within one.
-    return [*(list(column) for column in (*columns, *tables)), values, index.statistics()]
+    return [*(list(column) for column in (*columns, *tables)), values, figures(index)]
 
 
 def sizes(index: Index) -> dict[str, int]:
     names = ("nodes", "queries", "atoms", "records", "twigs", "symbols", "attributes")
-    statistics = index.statistics()
-    return {f"index_{name}": statistics[f"index_{name}"] for name in names}
+    statistics = figures(index)
+    return {f"index_{name}": getattr(statistics, f"index_{name}") for name in names}
 
 
 def random_texts(seed: int) -> list[str]:

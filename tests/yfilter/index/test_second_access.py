@@ -114,9 +114,9 @@ def test_a_crowd_is_not_looked_at_one_by_one(place: str) -> None:
             matcher.add(place.format(number))
         drawn = Message(b'<a s="A"><b s="B" n="100" m="1"><c n="100" m="3"/></b></a>')
         assert len(bindings(matcher, drawn)) == 100
-        before = matcher.statistics()["candidates_profile"]
+        before = matcher.statistics().candidates_profile
         assert len(bindings(matcher, drawn)) == 100
-        looked_at.append(matcher.statistics()["candidates_profile"] - before)
+        looked_at.append(matcher.statistics().candidates_profile - before)
     assert looked_at == [100, 100]
 
 
@@ -132,6 +132,6 @@ def test_of_a_crowd_that_is_alike_only_those_that_hold_are_taken(compared: str) 
     matching = 600 if compared == ">" else 1000
     assert len(bindings(matcher, drawn)) == matching
     other = Message(b'<a s="A"><b s="B"/><b s="C" n="2000"/><b s="C" n="-2000"/></a>')
-    before = matcher.statistics()["candidates_profile"]
+    before = matcher.statistics().candidates_profile
     assert not bindings(matcher, other)
-    assert matcher.statistics()["candidates_profile"] == before
+    assert matcher.statistics().candidates_profile == before

@@ -14,6 +14,7 @@ from lxml import etree
 
 from formats import ElementStream, parse_text, to_text
 from tests.formats.support import assert_invariants, canonical
+from tests.yfilter.figures import figures
 from tests.yfilter.projection.reference import ATTRIBUTES, Reference, touched
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.targets import LinkTarget
@@ -130,7 +131,7 @@ def test_nearly_everything_is_passed_on_as_it_came() -> None:
         projector = projector_of(Index(), whole_share=0.8)
         projector.add(wanted, 0)
         assert found(projector, stream, [0])[0].stream is None
-        assert projector.statistics()["projected_written"] == 0
+        assert figures(projector).projected_written == 0
 
 
 def random_steps(rng: Random, names: str, least: int, most: int, deep: float) -> Steps:
@@ -273,19 +274,19 @@ def test_what_links_share_is_there_once() -> None:
         for link in range(links):
             projector.add(first, link)
             projector.add(second, link)
-    assert together.statistics()["needs"] == 2
-    assert together.statistics() == alone.statistics()
+    assert figures(together).needs == 2
+    assert figures(together) == figures(alone)
     assert structure(together, index) == structure(alone, one_index)
     stream = parse_text(FEED.encode())
     one = left_of(alone, stream)
     by_link = found(together, stream, range(32))
     assert len(set(by_link.values())) == 1  # one object
     assert to_text(by_link[31].stream or stream) == to_text(one)
-    sizes = together.statistics()
-    assert (sizes["projected_written"], sizes["projected_messages"]) == (1, 1)
+    sizes = figures(together)
+    assert (sizes.projected_written, sizes.projected_messages) == (1, 1)
     # One link more of one of the needs: another group with another set of links.
     together.add(first, 32)
-    assert together.statistics()["needs"] == 2
+    assert figures(together).needs == 2
     by_link = found(together, stream, range(33))
     assert len(set(by_link.values())) == 2
     for link in range(32):
@@ -300,12 +301,12 @@ def test_what_links_share_is_there_once() -> None:
 
 def structure(projector: Projector, index: Index) -> dict[str, int]:
     """What is there of the needs and their queries, and that nothing else is left."""
-    needs, sizes = projector.statistics(), index.statistics()
+    needs, sizes = figures(projector), figures(index)
     names = ("nodes", "queries", "atoms", "records", "symbols", "attributes")
     return {
-        **{name: needs[name] for name in ("needs", "need_groups")},
-        **{name: sizes[f"index_{name}"] for name in names},
-        "operators": sizes["operators"],
+        **{name: getattr(needs, name) for name in ("needs", "need_groups")},
+        **{name: getattr(sizes, f"index_{name}") for name in names},
+        "operators": sizes.operators,
         "found": len(projector.table.found),
     }
 
@@ -387,7 +388,7 @@ def test_a_change_outdates_only_the_states_that_it_concerns() -> None:
 
     def computed() -> int:
         projector.project(stream, 1)
-        return index.statistics()["index_lazy_steps_computed"]
+        return figures(index).index_lazy_steps_computed
 
     made = computed()
     assert made > 200
@@ -409,16 +410,16 @@ def test_many_more_places_and_names_than_are_there_at_once() -> None:
         left = left_of(projector, parse_text(f"<feed><e{number}>1</e{number}><x/></feed>".encode()))
         assert to_text(left).decode() == f"<feed><e{number}>1</e{number}></feed>"
         projector.remove(wanted, 0)
-    assert index.statistics()["index_nodes"] < 100
+    assert figures(index).index_nodes < 100
 
 
 def test_needs_and_profiles_share_what_is_found_of_a_message() -> None:
     """An atom that both ask for is one, found once."""
     matcher = Matcher()
     matcher.add('/feed/entry/category[@term = "a"]')
-    atoms = matcher.statistics()["index_atoms"]
+    atoms = matcher.statistics().index_atoms
     matcher.add_need(two_needs()[0], LinkTarget("r", "link"))
-    assert matcher.statistics()["index_atoms"] == atoms
+    assert matcher.statistics().index_atoms == atoms
     stream = parse_text(FEED.encode())
     assert to_text(matcher.transformed(stream, "r", ["link"])["link"]).decode() == (
         '<feed><entry><title y="1">A<b>!</b></title></entry></feed>'

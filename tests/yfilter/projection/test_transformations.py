@@ -14,6 +14,7 @@ from formats import WireFormat, decode, encode, parse_text, to_text
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError
 from tests.formats.support import assert_invariants
+from tests.yfilter.figures import figures
 from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.random_cases import random_message
 from yfilter.engine.readings import Readings
@@ -233,7 +234,7 @@ def test_a_part_that_is_an_error_is_left_to_the_host() -> None:
     link = OneLink(needs_of_all([profile]))
     left = link.project(stream)
     assert not left.pieces
-    assert link.transformations.statistics()["pieces_failed"] == 1
+    assert link.transformations.counted.failed == 1
     assert results([profile], left) == results([profile], stream)
 
 
@@ -346,7 +347,7 @@ def test_links_that_do_this_and_that_share_one_pass(seed: int) -> None:
                 assert to_text(message) == to_text(alone.project(stream))
     for link in modes:
         together.close(LinkTarget("r", link))
-    assert together.statistics()["needs"] == 0
+    assert figures(together).needs == 0
     assert not together.left(Readings(stream), "r", list(modes))
 
 
@@ -359,11 +360,11 @@ def test_equal_links_compute_a_piece_once() -> None:
         for need in needs_of_all(PROFILES[:1]):
             together.add(need, LinkTarget("r", link))
     for _ in range(3):
-        before = together.statistics().get("pieces_computed", 0)
+        before = together.counted.computed
         left = together.left(Readings(stream), "r", links)
         assert len(set(map(id, left.values()))) == 1
         assert left["l0"].pieces
-        assert together.statistics()["pieces_computed"] - before == len(left["l0"].pieces)
+        assert together.counted.computed - before == len(left["l0"].pieces)
 
 
 def test_a_link_rests_by_itself_when_nothing_is_saved() -> None:
@@ -379,7 +380,7 @@ def test_a_link_rests_by_itself_when_nothing_is_saved() -> None:
         left = together.left(Readings(whole), "r", ["most", "least"])
         assert left["most"] is whole
         assert left["least"] is not whole
-    assert 60 < together.statistics()["projection_rested"] < 100
+    assert 60 < together.counted.rested < 100
     waited = 0
     while together.left(Readings(half), "r", ["most"])["most"] is half:
         waited += 1
