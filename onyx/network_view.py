@@ -32,7 +32,7 @@ def decoded(said: Mapping[str, Any], kind: type[N]) -> N:
 
 
 def read_statistics(said: Mapping[str, Any] | None) -> NodeStatistics | RequestFailed | None:
-    """Those of a broker or registration service, by which of them says who it is, or why they
+    """The statistics of a broker or registration service, whichever the answer names, or why they
     cannot be read; None: there is no answer."""
     if said is None:
         return None

@@ -2,9 +2,10 @@
 
 A field says once what it is, in which unit, and as which metric Prometheus reads it (``counter``,
 ``gauge``).  Parts of a core write their figures into the record of its process (``Part.report``),
-or count in a section of it.  Of the sections that are ``Counted`` the answer to ``statistics`` has
-what is not zero or empty.  Who makes a record of that answer (``onyx.network_view.decoded``) passes
-over a field that only another release knows; a field that is not there has its default.
+or count in a section of it.  The answer to ``statistics`` leaves out the fields of ``Counted``
+sections that are zero or empty.  A reader makes a record of that answer again
+(``onyx.network_view.decoded``): it passes over a field that only another release knows, and a field
+that is not there has its default.
 """
 
 from __future__ import annotations
@@ -250,7 +251,6 @@ class Data(Counted):
     unwanted: int = 0
     abandoned: Annotated[int, told("That could not be read any more.")] = 0
     match_over_limit: Annotated[int, told("Whose matching cost too much.")] = 0
-    not_evaluated: int = 0
     matched_nothing: Annotated[
         int, counter("Messages from other brokers that nobody here or further on wanted.")
     ] = 0
@@ -353,8 +353,6 @@ class RoutingTableFigures(Struct):
         int, told("That no generalisation let pass: profiles say more, or an interest had gone.")
     ] = 0
     branches: int = 0
-    distinct_disjuncts: int = 0
-    shared_entries: Annotated[int, told("So many more there would be, had each tree its own.")] = 0
     interests: int = 0
     told: Annotated[int, told("Disjuncts that parents know.")] = 0
     generalisations: int = 0
@@ -495,7 +493,6 @@ class Shape(Struct):
 
 class Placement(Counted):
     plan: Annotated[str, told("Its id.")] = ""
-    by_location: int = 0
     by_content: int = 0
     dont_care: int = 0
     overflow: Annotated[int, told("Profiles for which a broker of the plan had no room.")] = 0

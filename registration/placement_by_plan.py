@@ -88,7 +88,6 @@ class PlanPlacement(Part):
         RequestRefused when every broker is full.
         """
         if self._placer is None or near:
-            self.counted.by_location += 1
             return self._by_location(location, profiles_by_broker)
         plan = self._placer.plan
         placement = self._placer.place(text)

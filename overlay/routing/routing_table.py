@@ -960,12 +960,10 @@ class RoutingTable(BranchTable[Conjunction, Delta, LinkInterests, CoverForest]):
         return self._below[branch].entries
 
     def statistics(self) -> RoutingTableFigures:
-        entries = sum(len(below.entries) for below in self._below.values())
-        of_trees = (self._below[branch] for below in self.trees.values() for branch in below)
-        trees = sum(len(below.entries) for below in of_trees)
-        table_bytes = sum(below.bytes for below in self._below.values())
-        said = RoutingTableFigures(entries, table_bytes, shared_entries=trees - entries)
-        said.branches, said.distinct_disjuncts = len(self._upward), len(self.pool)
+        said = RoutingTableFigures(branches=len(self._upward))
+        for below in self._below.values():
+            said.entries += len(below.entries)
+            said.table_bytes += below.bytes
         self.report(said)
         return said
 

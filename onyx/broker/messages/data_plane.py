@@ -271,7 +271,6 @@ class DataPlane(Part):
 
     def _tell_not_evaluated(self, frame: Message) -> None:
         """Everybody, here and below, as nobody knows who would have got it."""
-        self.counted.not_evaluated += 1
         self.finish()  # deliveries keep the order of their messages
         self._query.note_arrival(frame)
         for child in self._control.children(frame.root):
