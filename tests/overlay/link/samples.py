@@ -119,11 +119,11 @@ SAMPLES: tuple[Frame, ...] = (
     SourceAnnounced(
         *("s1", "markets", "B1", (48.1, 11.5), 2.5, 800, "quote.dtd", "dtd", "off"),
         [("text", b"EC")],
-        "source/markets",
-        "http://markets.example/",
-        41,
-        2,
-        b"<!--",
+        owner="source/markets",
+        base="http://markets.example/",
+        taken=41,
+        version=2,
+        payload=b"<!--",
     ),
     AccessAnnounced(
         [("user/ann", "publish", "s1")],
@@ -165,7 +165,9 @@ SAMPLES: tuple[Frame, ...] = (
     Refused("s1", 4, "malformed", "mismatched tag", 1, 9),
     DictionaryTrained("B1", "s1", "text", b"dict"),
     TaxonomiesAnnounced(7, b"x\x9c"),
-    SourceChanged(*("B1", "s1", 2, (48.1, 11.5), 2.5, 800, "quote.dtd", "dtd", "report", b"<!--")),
+    SourceChanged(
+        *("B1", "s1", 2, (48.1, 11.5), 2.5, 800, "quote.dtd", "dtd", "report"), payload=b"<!--"
+    ),
     SourceGone("B1", "s1"),
     TaxonomiesInForce("B1", 7, b"x\x9c"),
     TreeBegun("B1@2"),
