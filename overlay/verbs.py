@@ -278,6 +278,18 @@ class ProfileShow(ProfileNamed, frozen=True, kw_only=True):
     route = "GET /v1/profiles/{profile}"
 
 
+_ProfileSettings: Any = may_be_unset(ProfileSettings, ProfileNamed, verb="")
+
+
+class ProfileSet(_ProfileSettings, frozen=True, kw_only=True):  # type: ignore[call-arg, misc]
+    """Change settings of a profile; those that are not given stay."""
+
+    effect = Effect.OWN
+    answer: ClassVar = answers.ProfileInfo
+    route = "PATCH /v1/profiles/{profile}"
+    is_command = True
+
+
 class ProfileList(OfUser, frozen=True, kw_only=True):
     """List profiles in order of registration; a page, behind the id ``after``."""
 

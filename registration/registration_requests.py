@@ -24,6 +24,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from overlay import answers, verbs
 from overlay.access import Right
@@ -95,6 +96,7 @@ class RegistrationRequests(Part):
             Verb(verbs.ProfileAwait, self._await_profile, self._catalog.profiles_of),
             Verb(verbs.ProfileList, self._list_profiles, users_named),
             Verb(verbs.ProfileShow, self._show_profile, self._catalog.profiles_of),
+            Verb(verbs.ProfileSet, self._set_profile, self._catalog.profiles_of),
         )
 
     def events(self) -> Iterable[Hearer]:
@@ -353,11 +355,21 @@ class RegistrationRequests(Part):
     def _show_profile(
         self, connection: int, request: Request, asked: verbs.ProfileShow
     ) -> answers.ProfileInfo:
-        profile = asked.profile
+        entry = self._named(asked.profile)
+        return self._profile_result(entry, text=entry.text)
+
+    def _set_profile(
+        self, connection: int, request: Request, asked: verbs.ProfileSet
+    ) -> answers.ProfileInfo:
+        entry = replace(self._named(asked.profile), **settings_of(asked, ProfileSettings))
+        self._catalog.put_profile(entry)
+        return self._profile_result(entry)
+
+    def _named(self, profile: str) -> ProfileEntry:
         entry = self._catalog.profiles.get(profile)
         if entry is None:
             raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")
-        return self._profile_result(entry, text=entry.text)
+        return entry
 
     def _find(self, request: Request, key: Key | None) -> str:
         """What the request, or an earlier one with its key, has made already; "" if nothing."""

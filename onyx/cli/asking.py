@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import trio
+from msgspec import UnsetType
 
 from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import LOCATION_HELP, print_json, table
@@ -265,7 +266,9 @@ def _add_argument(
         said["help"] += f" (default {_cell(usual)})"
     name = str(says.get("option", field.name.replace("_", "-")))
     if kind is bool:
-        parser.add_argument(f"--{name}", action="store_true", default=None, dest=field.name, **said)
+        may_be_no = UnsetType in get_args(hint)
+        action: Any = argparse.BooleanOptionalAction if may_be_no else "store_true"
+        parser.add_argument(f"--{name}", action=action, default=None, dest=field.name, **said)
         return
     said["metavar"] = str(says.get("metavar", name.upper()))
     if get_origin(kind) is Literal:

@@ -16,7 +16,7 @@ from formats.errors import DecodeError, MessageRefused, about
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from formats.schema import what_is_unread
-from onyx.cli.asking import Told, add_command, ask, ask_all, columns_of, settings_said
+from onyx.cli.asking import Told, add_command, add_commands, ask, ask_all, columns_of, settings_said
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
     DETAILS,
@@ -603,6 +603,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     for parser in (export, update):
         add_client_arguments(parser)  # of export --json, which it does anyway
+    add_commands(subverbs, "profile", told={verbs.ProfileSet: Told(_sentence)})
     add_policy(subverbs)
     add_import(subverbs)
     add_check(subverbs)

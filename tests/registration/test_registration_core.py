@@ -358,3 +358,18 @@ def test_a_profile_that_no_source_can_match_is_warned_of() -> None:
     assert len(_added(setting, 5, "/nitf/head")) == 2  # type: ignore[arg-type]
     setting.request("q3", "source.register", name="anything")
     assert _added(setting, 6, "/nitf/head") == []
+
+
+def test_settings_of_a_profile_are_changed_and_kept() -> None:
+    setting = Setting()
+    setting.client.ask("profile.add", text="/nitf", user="ann")
+    _, broker = setting.holder(PlaceProfiles)
+    ((profile, _, _),) = broker.all(PlaceProfiles)[0].profiles
+    for near in (True, False, True):
+        answer = setting.request(f"set {near}", "profile.set", profile=profile, near=near)
+        assert answer is not None and answer.result["near"] is near
+    assert refused(setting.request("q1", "profile.set", profile=profile, near=1)) == "bad-argument"
+    assert refused(setting.request("q2", "profile.set", profile="p9")) == "unknown-profile"
+    setting.restart()
+    answer = setting.request("q3", "profile.set", profile=profile)
+    assert answer is not None and answer.result["near"] is True
