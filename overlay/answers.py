@@ -128,6 +128,7 @@ class SourceInfo(SourceTold, Answer, frozen=True):
     root: str
     address: str
     HERE: ClassVar[None]
+    validation: str
     compression: list[str]
     ready: bool
     base: str = ""

@@ -14,7 +14,7 @@ A new setting has a default, for rows and peers of before.  ``extra`` of its ``M
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct, StructMeta, UnsetType
@@ -26,6 +26,8 @@ Degrees: TypeAlias = tuple[
     Annotated[float, Meta(ge=-90, le=90)], Annotated[float, Meta(ge=-180, le=180)]
 ]
 """(latitude, longitude)."""
+Validation: TypeAlias = Literal["off", "report", "reject"]
+"""Of messages by the schema of their source."""
 
 
 class _Inheriting(StructMeta):
@@ -37,19 +39,15 @@ class _Inheriting(StructMeta):
     ) -> Any:
         others = tuple(base for base in bases if len(bases) == 1 or not issubclass(base, Settings))
         if others != bases:
-            hints: dict[str, Any] = dict(namespace["__annotations__"])
+            (kind,) = {*bases}.difference(others)
+            is_bounded = all(getattr(other, "bounded", True) for other in others)
+            hints = dict(namespace["__annotations__"])
             names = list(hints)
             place = names.index("HERE") if "HERE" in names else len(names)
-            for kind in (base for base in bases if base not in others):
-                is_bounded = all(getattr(other, "bounded", True) for other in others)
-                said = get_type_hints(kind, include_extras=is_bounded)
-                for each in fields(kind):
-                    hints[each.name] = said[each.name]
-                    names.insert(place, each.name)
-                    place += 1
-                    if each.default is not NODEFAULT:
-                        namespace[each.name] = each.default
-            namespace.update(namespace.get("USUAL", {}))
+            names[place:place] = kind.__struct_fields__  # type: ignore[attr-defined]
+            hints |= get_type_hints(kind, include_extras=is_bounded)
+            namespace |= {each.name: each.default for each in fields(kind) if not each.required}
+            namespace |= namespace.get("USUAL", {})
             names.sort(key=lambda name: not _is_needed(namespace.get(name, NODEFAULT)))
             namespace["__annotations__"] = {name: hints[name] for name in names}
         return super().__new__(cls, name, others, namespace, **config)
@@ -97,12 +95,10 @@ USUAL_SOURCE = SourceSettings(location=None, rate=1.0, size=1024)
 
 
 class SourceTold(SourceSettings, frozen=True, kw_only=True):
-    """Also its schema by name and kind, and what is done about messages against it ("off", "report"
-    or "reject")."""
+    """And the schema of its messages."""
 
     schema_name: Name
     schema_kind: Name
-    validation: Name
 
 
 class ProfileSettings(Settings, frozen=True, kw_only=True):

@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from msgspec import UNSET
-from msgspec.structs import astuple
 
 from formats import Schema
 from formats.errors import Refusal
@@ -45,10 +44,11 @@ from overlay.link.request_server import (
 from overlay.link.row_log import RowLog
 from overlay.link.slices import never
 from overlay.link.tables import Row, Table
+from overlay.settings import ProfileSettings, settings_of
 from overlay.topology import Topology
 from registration.catalog import Catalog, ProfileEntry
 from registration.ids import number_of
-from registration.new_profiles import Asked, NewProfiles, said_of
+from registration.new_profiles import Asked, NewProfiles
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.whose import users_named
 from yfilter.matcher import check_profile
@@ -196,9 +196,9 @@ class BatchRequests(Part):
     def _add_many(
         self, connection: int, request: Request, asked: verbs.ProfileAddMany
     ) -> answers.ProfilesAdded | None:
-        texts, settings = asked.texts, said_of(asked)
+        texts, settings = asked.texts, settings_of(asked, ProfileSettings)
         users = _users(asked, self._principal(connection))
-        content = [*texts, *users, *map(str, (asked.location, *astuple(settings)))]
+        content = [*texts, *users, *map(str, (asked.location, *settings.values()))]
         digest = sha256("\0".join(content).encode()).digest()
         batch = self._batches.get(request.request)
         if batch is not None and batch.digest != digest:
@@ -222,7 +222,7 @@ class BatchRequests(Part):
                 if place not in gone
             ]
             is_bounded = self._is_bounded(connection)
-            entries = self._news.add(new, asked.location, settings, is_bounded) if new else []
+            entries = self._news.add(new, asked.location, asked, is_bounded) if new else []
             first = number_of(entries[0].profile) if entries else 0
             batch = _Batch(first, len(entries), digest)
             self._remember(request.request, batch)

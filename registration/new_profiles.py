@@ -11,9 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import asdict
-
-from overlay import verbs
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.frames import PlaceProfiles
 from overlay.link.link_layer import LinkLayer
@@ -35,10 +32,6 @@ class Asked(NamedTuple):
     user: str
     request: str = ""
     policy: DeliveryPolicy = USUAL
-
-
-def said_of(asked: verbs.ProfileSaid) -> ProfileSettings:
-    return ProfileSettings(**settings_of(asked, ProfileSettings))
 
 
 class NewProfiles(Part):
@@ -71,7 +64,7 @@ class NewProfiles(Part):
     ) -> list[ProfileEntry]:
         """Add profiles that were checked, all or none; RequestRefused where there is no room, or
         where whoever asks ``is_bounded`` and their users have too many."""
-        near, said = settings.near, asdict(settings)
+        near, said = settings.near, settings_of(settings, ProfileSettings)
         if near and location is None:
             raise RequestRefused("bad-argument", "'near' needs a 'location' to be near to")
         self._check_room(len(asked))

@@ -41,7 +41,7 @@ from overlay.topology import Topology
 from registration.batch_requests import BatchRequests
 from registration.catalog import Catalog, ProfileEntry, SourceEntry
 from registration.keys import Key
-from registration.new_profiles import Asked, NewProfiles, said_of
+from registration.new_profiles import Asked, NewProfiles
 from registration.placement import choose_root_broker
 from registration.schema_warnings import schema_warnings, schemas_seen
 from registration.shape_changes import ShapeChanges
@@ -268,7 +268,7 @@ class RegistrationRequests(Part):
         check_length(asked.verb, text, self._topology.limits.profile_length_max)
         new = Asked(text, user, request.request, asked.policy)
         check_profile(text)
-        return self._news.add([new], asked.location, said_of(asked), is_bounded)[0]
+        return self._news.add([new], asked.location, asked, is_bounded)[0]
 
     def _answer_awaiting(self, entry: ProfileEntry) -> None:
         for connection, request, version in self._awaiting.pop(entry.profile):

@@ -51,7 +51,7 @@ from overlay.link.frame_fields import (
 )
 from overlay.link.limits import FRAME_BYTES_MAX_LEAST
 from overlay.link.message_headers import DIGEST_BYTES, Headers
-from overlay.settings import SourceTold
+from overlay.settings import SourceTold, Validation
 
 # -------------------------------------------------------------------------------------------------
 # Frames about the connection itself: unsequenced, gone with it.
@@ -224,10 +224,9 @@ class SourceChanged(SourceTold, MessageFrame, frozen=True):
     root: Name
     source: Name
     version: Whole
+    HERE: ClassVar[None]
+    validation: Validation
     payload: bytes = b""
-
-    def check(self) -> None:
-        check_validation(self.validation)
 
 
 @on_the_wire
@@ -581,23 +580,12 @@ class PartitionsMatched(QueryFrame, frozen=True):
 # stages of a change; docs/protocol.md, "When the shape of the network changes".
 
 
-VALIDATIONS = frozenset({"off", "report", "reject"})
-
 HELD, SWITCHED, SETTLED = 1, 2, 3
 """The stages of a change of shape at a broker, see ShapeReached."""
 
 REVOKED_MAX = 100_000  # certificates; they are over after 90 days
 KEYS_MAX = 64  # publish keys that go together
 SERIAL_BYTES = 20  # of a certificate
-
-
-def check_validation(validation: str) -> None:
-    """ProtocolError for another."""
-    if validation not in VALIDATIONS:
-        raise ProtocolError(
-            "bad-field",
-            f"validation {validation!r}; expected one of {sorted(VALIDATIONS)}",
-        )
 
 
 @on_the_wire
@@ -613,15 +601,13 @@ class SourceAnnounced(SourceTold, CatalogFrame, frozen=True):
     name: Name
     root: Name
     HERE: ClassVar[None]
+    validation: Validation
     compression: GivenDictionaries
     owner: Name = ""
     base: Name = ""
     taken: SequenceNumber = 0
     version: Whole = 1
     payload: bytes = b""
-
-    def check(self) -> None:
-        check_validation(self.validation)
 
 
 @on_the_wire

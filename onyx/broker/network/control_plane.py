@@ -54,7 +54,7 @@ from overlay.network_shape import SHAPE, NetworkShape, first_shape, refreshed
 from overlay.nodes import Addresses, Link
 from overlay.routing.branches import Branch, Branches
 from overlay.routing.broadcast_tree import BroadcastTree
-from overlay.settings import SourceTold, settings_of
+from overlay.settings import settings_of
 from overlay.statistics import BrokerStatistics, Control
 from overlay.topology import Topology
 from overlay.tree_name import root_of, version_of
@@ -782,9 +782,9 @@ class ControlPlane(Part):
 def _changed(
     entry: SourceEntry, frame: SourceAnnounced | SourceChanged, former: Iterable[FormerSchema]
 ) -> SourceEntry:
-    told = settings_of(frame, SourceTold)
-    version, schema = frame.version, frame.payload
-    return replace(entry, **told, version=version, schema=schema, former=tuple(former))
+    told = settings_of(frame, SourceChanged)
+    told.update(schema=told.pop("payload"), former=tuple(former), root=entry.root)
+    return replace(entry, **told)
 
 
 def _change(entry: SourceEntry, tree: str) -> SourceChanged:

@@ -37,6 +37,7 @@ from overlay.link.frames import (
     TreeReady,
 )
 from overlay.routing.message_sample import SAMPLE_EVERY
+from overlay.settings import Validation
 from overlay.statistics import Data
 from overlay.topology import Topology, load_topology, parse_topology
 from tests.beside import Beside, Peer
@@ -82,7 +83,7 @@ class Setting:
         source: str = "s1",
         root: str = "B1",
         schema: bytes = b"",
-        validation: str = "off",
+        validation: Validation = "off",
         compression: Sequence[tuple[str, bytes]] = (),
         kind: str = "dtd",
         ready: bool = True,
@@ -122,7 +123,7 @@ def announced(
     source: str = "s1",
     root: str = "B1",
     schema: bytes = b"",
-    validation: str = "off",
+    validation: Validation = "off",
     compression: Sequence[tuple[str, bytes]] = (),
     kind: str = "dtd",
 ) -> SourceAnnounced:

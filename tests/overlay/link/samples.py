@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 from msgspec import Meta
@@ -233,6 +233,8 @@ def _strategy(hint: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*(_strategy(argument) for argument in arguments))
     if get_origin(hint) is Mapping:
         return MAPS
+    if get_origin(hint) is Literal:
+        return st.sampled_from(arguments)
     if get_origin(hint) in (list, Sequence):
         return st.lists(_strategy(arguments[0]), max_size=5)
     simple: dict[Any, st.SearchStrategy[Any]] = {
@@ -266,8 +268,6 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
         values["policies"] = st.lists(st.tuples(*policy), max_size=3)
     if cls is PublishOnce:
         values["key"] = st.binary(min_size=DIGEST_BYTES, max_size=DIGEST_BYTES)
-    if cls in (SourceAnnounced, SourceChanged):
-        values["validation"] = st.sampled_from(["off", "report", "reject"])
     if cls is KeysReleased:
         numbers = st.lists(st.integers(0, CLAIMED_SEQUENCE_MAX), max_size=KEYS_MAX)
         return numbers.flatmap(lambda found: st.builds(cls, **values | _keys_of(found)))
