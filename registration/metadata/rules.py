@@ -762,8 +762,6 @@ class _Group:
         tests = []
         for each in kinds:
             values = [value for value in (left, right) if value.startswith("?_")]
-            if each == "number" and not right.startswith("?"):
-                values = []  # what compares with a number is one
             guards = [_is(value, each, is_alone=not kind) for value in values]
             tests.append(" && ".join((*guards, _test(each, operator, left, right))))
         self._said.append(f"FILTER({' || '.join(tests)})")

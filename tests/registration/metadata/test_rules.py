@@ -107,7 +107,7 @@ def test_example_1_in_the_normal_form_of_the_paper(schema: RdfSchema) -> None:
         f"SELECT DISTINCT ?c WHERE {{ ?c a <{NS}CycleProvider> . ?c <{NS}serverHost> ?_1 . "
         'FILTER(ISLITERAL(?_1) && CONTAINS(STR(?_1), "uni-passau.de")) '
         f"?c <{NS}serverInformation> ?s . ?s a <{NS}ServerInformation> . "
-        f"?s <{NS}memory> ?_2 . FILTER(?_2 > 64) }}"
+        f"?s <{NS}memory> ?_2 . FILTER(ISNUMERIC(?_2) && ?_2 > 64) }}"
     )
 
 
