@@ -8,11 +8,11 @@ one of the query's) or is reached over a strong reference from a variable that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from formats.graph.rdf_schema import RdfSchema
 from registration.metadata.atomic_rules import turned
-from registration.metadata.rules import Condition, Conjunction, Constant, Join
+from registration.metadata.rules import RESOURCE, Condition, Conjunction, Constant, Join
 
 
 def missing(query: Conjunction, rules: Iterable[Conjunction], schema: RdfSchema) -> list[str]:
@@ -34,6 +34,24 @@ def missing(query: Conjunction, rules: Iterable[Conjunction], schema: RdfSchema)
         if not more:
             return [variable for variable in query.classes if variable not in held]
         held |= more
+
+
+def with_paths(
+    query: Conjunction, columns: Iterable[tuple[str, Sequence[str]]], schema: RdfSchema
+) -> Conjunction:
+    """A query with a variable for each resource on the way to what is selected."""
+    classes, joins = dict(query.classes), list(query.joins)
+    for variable, path in columns:
+        here = variable
+        for prop in path[:-1]:
+            known = schema.properties.get(prop)
+            there = f"w{len(classes)}"
+            while there in classes:
+                there += "w"
+            classes[there] = known.range if known is not None and known.range else RESOURCE
+            joins.append(Join(here, prop, "=", there, ""))
+            here = there
+    return query._replace(classes=classes, joins=tuple(joins))
 
 
 def _references(join: Join[str]) -> Iterator[tuple[str, str, str]]:

@@ -32,6 +32,7 @@ from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from registration.metadata.change_messages import Change, RuleSaid, To
 from registration.metadata.documents import Statement, read_document
+from registration.metadata.explanation import Explanation, failures, ways_up
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.metadata_filter import Effects, MetadataFilter
 from registration.metadata.n_triples import n_triples
@@ -354,6 +355,27 @@ class Provider:
         number = _number_of(rule)
         found = self._filter.matches(number) if number else ()
         return sorted(self._filter.statements.uris(found).values())
+
+    def explain(self, repository: str, uri: str) -> Explanation:
+        """Why a repository holds a resource, or its rules do not match it."""
+        if repository not in self._repositories:
+            raise _refused("no-such-repository", f"there is no repository {repository!r}")
+        statements = self._filter.statements
+        number = statements.known((uri,)).get(uri)
+        ways = {} if number is None else ways_up(statements, number)
+        held: list[tuple[str, tuple[str, ...]]] = []
+        not_matched: dict[str, tuple[str, ...]] = {}
+        for row in self.rules(repository):
+            rule = f"r{row.number}"
+            found = [ways[each] for each in self._filter.matches(row.number) if each in ways]
+            for way in sorted(found, key=len):
+                uris = statements.uris(way)
+                held.append((rule, tuple(uris[each] for each in way)))
+            if not any(len(way) == 1 for way in found):
+                parsed = self._parsed(repository, row)
+                why = failures(parsed, uri, statements, self._tables, self.schema)
+                not_matched[rule] = why
+        return Explanation(tuple(held), not_matched)
 
     def repositories(self) -> dict[str, RepositoryRow]:
         return dict(self._repositories)

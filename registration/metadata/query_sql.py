@@ -6,7 +6,7 @@ that says most, goes along the links by indexes, and looks at all else on the wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from registration.metadata.atomic_rules import Link, turned
@@ -159,13 +159,3 @@ def _test(operator: str, constant: Constant, table: str) -> str:
         return f"{table}.ref = 0 AND instr({table}.value, ?) {sign} 0"
     guard = {"text": f"{table}.ref = 0 AND ", "iri": f"{table}.ref != 0 AND "}
     return f"{guard.get(constant.kind, '')}{table}.{_COLUMNS[constant.kind]} {operator} ?"
-
-
-def values_of(
-    tables: StatementTables, resources: Iterable[int], prop: str
-) -> Mapping[int, list[str]]:
-    """The values of a property, as texts, of each resource that has some."""
-    found: dict[int, list[str]] = {}
-    for resource, value in tables.values(list(resources), prop):
-        found.setdefault(resource, []).append(value)
-    return found

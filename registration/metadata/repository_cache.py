@@ -9,8 +9,9 @@ resource reaches over strong references, circles of them too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from typing import NamedTuple
 
 from formats.errors import Fault, Refusal
@@ -19,10 +20,10 @@ from formats.graph.syntaxes import GraphSyntax, by_media_type
 from registration.metadata.change_messages import Change, RuleSaid, read_change
 from registration.metadata.documents import Statement, read_document
 from registration.metadata.filter_tables import Tables, clear, create
-from registration.metadata.implied import missing
+from registration.metadata.implied import missing, with_paths
 from registration.metadata.n_triples import n_triples, read_n_triples
 from registration.metadata.query_sql import query_sql
-from registration.metadata.rules import Rule, parse_rule
+from registration.metadata.rules import Query, Rule, normal_text, parse_query, parse_rule
 from registration.metadata.schema_conformance import check_conformance, note_schema
 from registration.metadata.statement_tables import Changes, StatementTables
 
@@ -43,14 +44,14 @@ class MessageMissing(Refusal):
 
 class Answer(NamedTuple):
     """``rows`` of texts, in order.  ``revision`` of the provider that it shows, ``time``: seconds
-    since 1970 when the provider had it.  ``is_complete``: no row is missing that the provider would
-    find; else ``rule`` would make it so."""
+    since 1970 when the provider had it.  ``complete``: no row is missing that the provider would
+    find; else ``rules`` would make it so, together with those that there are."""
 
     rows: list[tuple[str, ...]]
     revision: int
     time: float
-    is_complete: bool
-    rule: str = ""
+    complete: bool
+    rules: tuple[str, ...] = ()
 
 
 class RepositoryCache:
@@ -242,28 +243,67 @@ class RepositoryCache:
     def query(self, text: str) -> Answer:
         """Ask in the rules' language; ProfileRefused."""
         query = self._read(text)
-        made = query_sql(query.alternatives, (), self._statements)
+        variables = [*dict.fromkeys(variable for variable, _ in query.columns)]
+        made = query_sql(query.rule.alternatives, variables, self._statements)
         found = self._tables.execute(made.sql, made.arguments).fetchall()
-        uris = self._statements.uris({number for row in found for number in row})
-        rows = sorted(tuple(uris[number] for number in row) for row in found)
-        rule = self._rule_for(query, text)
-        return Answer(rows, self.revision, self.time, not rule, rule)
+        values = [
+            self._column({row[variables.index(variable)] for row in found}, path)
+            for variable, path in query.columns
+        ]
+        places = [variables.index(variable) for variable, _ in query.columns]
+        rows = {
+            row
+            for bound in found
+            for row in product(
+                *(column[bound[at]] for column, at in zip(values, places, strict=True))
+            )
+        }
+        rules = self._rules_for(query)
+        return Answer(sorted(rows), self.revision, self.time, not rules, rules)
+
+    def _column(self, resources: set[int], path: Sequence[str]) -> dict[int, list[str]]:
+        """The values at the end of a path from each resource; "" where there is none."""
+        tables = self._statements
+        if not path:
+            return {number: [uri] for number, uri in tables.uris(resources).items()}
+        reached = {number: {number} for number in resources}
+        for prop in path[:-1]:
+            on = tables.referred({each for some in reached.values() for each in some}, prop)
+            reached = {
+                number: {target for each in some for target in on.get(each, ())}
+                for number, some in reached.items()
+            }
+        ends: dict[int, list[str]] = {}
+        everything = {each for some in reached.values() for each in some}
+        for resource, value in tables.values(list(everything), path[-1]):
+            ends.setdefault(resource, []).append(value)
+        return {
+            number: sorted({value for each in some for value in ends.get(each, ())}) or [""]
+            for number, some in reached.items()
+        }
 
     def explain(self, text: str) -> str:
         """The SQL of a query."""
         query = self._read(text)
-        return query_sql(query.alternatives, (), self._statements).sql
+        variables = dict.fromkeys(variable for variable, _ in query.columns)
+        return query_sql(query.rule.alternatives, variables, self._statements).sql
 
-    def _read(self, text: str) -> Rule:
+    def _read(self, text: str) -> Query:
         if not self._state("schema type"):
             raise Refusal(Fault("no-schema", "the provider has not sent its schema yet"))
-        return parse_rule(text, self.schema, self._rules())
+        return parse_query(text, self.schema, self._rules())
 
-    def _rule_for(self, query: Rule, text: str) -> str:
-        """A rule with which the answer would be complete; "" where it is."""
+    def _rules_for(self, query: Query) -> tuple[str, ...]:
+        """The rules with which the answer would be complete; none where it is."""
         rules = [each for rule in self._all_rules().values() for each in rule.alternatives]
-        lacking = [each for each in query.alternatives if missing(each, rules, self.schema)]
-        return text if lacking else ""
+        found: dict[str, None] = {}
+        for each in query.rule.alternatives:
+            whole = with_paths(each, query.columns, self.schema)
+            while lacking := missing(whole, rules, self.schema):
+                rule = whole._replace(register=lacking[0])
+                found[normal_text(rule, self.schema)] = None
+                rules.append(rule)
+        return tuple(found)
 
     def _all_rules(self) -> dict[str, Rule]:
         if self._parsed is None:

@@ -120,6 +120,21 @@ def parse_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: st
     return _RuleParser(checked_text(text, LIMITS), schema, rules, name).rule(text)
 
 
+class Query(NamedTuple):
+    """A rule's conditions, and what is wanted of what they hold for: ``columns`` of variables, each
+    with the properties to go along, () for the resource itself."""
+
+    rule: Rule
+    columns: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def parse_query(text: str, schema: RdfSchema, rules: Mapping[str, Rule]) -> Query:
+    """The same language, with ``select v, v.p`` where a rule has ``register v``."""
+    parser = _RuleParser(checked_text(text, LIMITS), schema, rules, "", is_query=True)
+    rule = parser.rule(text)
+    return Query(rule, tuple(parser.columns))
+
+
 # -- text -> comparisons
 
 LIMITS = ProfileLimits(length_max=32_768)
@@ -222,8 +237,18 @@ class _Lexer(TokenLexer):
 class _RuleParser(TokenParser):
     word_form = "'{}'"
 
-    def __init__(self, text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str) -> None:
+    def __init__(
+        self,
+        text: str,
+        schema: RdfSchema,
+        rules: Mapping[str, Rule],
+        name: str,
+        *,
+        is_query: bool = False,
+    ) -> None:
         super().__init__(LIMITS)
+        self.columns: list[tuple[str, tuple[str, ...]]] = []
+        self._is_query = is_query
         self.lexer = _Lexer(text)
         self._schema = schema
         self._rules = rules
@@ -241,8 +266,13 @@ class _RuleParser(TokenParser):
             self._prefixes[prefix] = self._taken("an IRI in < >", TokenKind.IRI).text
         self.expect_word("search")
         self.listed(self._searched)
-        self.expect_word("register")
-        register = self._known(self._taken("a variable of the search part", TokenKind.NAME))
+        if self._is_query and self.takes_word("select"):
+            self.columns = self.listed(self._column)
+            register = self.columns[0][0]
+        else:
+            self.expect_word("register")
+            register = self._known(self._taken("a variable of the search part", TokenKind.NAME))
+            self.columns = [(register, ())]
         alternatives: _Alternatives = [()]
         if self.takes_word("where"):
             alternatives = self._any(is_negated=False)
@@ -422,6 +452,10 @@ class _RuleParser(TokenParser):
         if self._schema.is_open or RESOURCE in (one, other):
             return True
         return not self._schema.below(one).isdisjoint(self._schema.below(other))
+
+    def _column(self) -> tuple[str, tuple[str, ...]]:
+        path = self._path(self._taken("a path", TokenKind.NAME))
+        return path.variable, tuple(step.property for step in path.steps)
 
     # -- operands
 

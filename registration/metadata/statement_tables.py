@@ -192,6 +192,14 @@ class StatementTables:
             found |= on
         return found
 
+    def referrers(self, resource: int) -> list[int]:
+        """The resources that strongly refer to one."""
+        found: dict[int, None] = {}
+        for prop in self.strong:
+            query = "SELECT res FROM statements WHERE prop = ? AND ref = ? AND ref != 0"
+            found.update((each, None) for (each,) in self._tables.execute(query, (prop, resource)))
+        return list(found)
+
     def statements(
         self, resources: Collection[int], doc: int | None = None
     ) -> dict[int, list[Statement]]:
@@ -219,6 +227,18 @@ class StatementTables:
             about = (uris[resource], self._by_number[prop], objects[ref] if ref else value)
             said[resource][Statement(*about, datatype, language)] = None
         return {number: sorted(found) for number, found in said.items()}
+
+    def referred(self, resources: Collection[int], prop: str) -> dict[int, set[int]]:
+        """The resources that a property of each leads to."""
+        found: dict[int, set[int]] = {}
+        for some, places in _portions(list(resources)):
+            query = (
+                f"SELECT res, ref FROM statements WHERE res IN ({places})"
+                f" AND prop = {self.name(prop)} AND ref != 0"
+            )
+            for resource, target in self._tables.execute(query, some):
+                found.setdefault(resource, set()).add(target)
+        return found
 
     def values(self, resources: Sequence[int], prop: str) -> Iterator[tuple[int, str]]:
         """The values of a property as texts; a reference as its URI."""

@@ -157,9 +157,13 @@ class Run:
         answer = cache.query(text)
         found = {row[0] for row in answer.rows}
         assert found == brute.matches(query, cached, self.schema), text
-        if answer.is_complete:
+        if answer.complete:
             self.complete += 1
             assert found == brute.matches(query, statements, self.schema), text
+        else:
+            assert answer.rules
+            for rule in answer.rules:
+                parse_rule(rule, self.schema, {})
 
 
 def run(seed: int, path: Path) -> int:

@@ -1,0 +1,73 @@
+"""Why a resource is in a cache, and why a rule does not match it (MDV, sections 2.3, 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from formats.graph.rdf_schema import RdfSchema, local_name
+from registration.metadata.filter_tables import Tables
+from registration.metadata.query_sql import query_sql
+from registration.metadata.rules import Condition, Conjunction, Constant, Rule, normal_text
+from registration.metadata.statement_tables import StatementTables
+
+
+class Explanation(NamedTuple):
+    """``held``: the ways in which it is held, each the id of a rule, and the URIs from the resource
+    that the rule matches over strong references to this one.  ``not_matched``: by the ids of the
+    other rules, in words what does not hold."""
+
+    held: tuple[tuple[str, tuple[str, ...]], ...]
+    not_matched: Mapping[str, tuple[str, ...]]
+
+
+def ways_up(statements: StatementTables, resource: int) -> dict[int, tuple[int, ...]]:
+    """From each resource that strongly reaches this one the shortest way down to it."""
+    found: dict[int, tuple[int, ...]] = {resource: (resource,)}
+    new = [resource]
+    while new:
+        on: list[int] = []
+        for here in new:
+            for above in statements.referrers(here):
+                if above not in found:
+                    found[above] = (above, *found[here])
+                    on.append(above)
+        new = on
+    return found
+
+
+def failures(
+    rule: Rule, uri: str, statements: StatementTables, tables: Tables, schema: RdfSchema
+) -> tuple[str, ...]:
+    """What of a rule does not hold for a resource, which it does not match."""
+    found: dict[str, None] = {}
+    for each in rule.alternatives:
+        found.update(dict.fromkeys(_failures(each, uri, statements, tables, schema)))
+    return tuple(found)
+
+
+def _failures(
+    of: Conjunction, uri: str, statements: StatementTables, tables: Tables, schema: RdfSchema
+) -> Iterator[str]:
+    itself = Condition(of.register, "", "=", Constant("iri", uri, f"<{uri}>"))
+
+    def holds(conditions: Iterable[Condition]) -> bool:
+        part = of._replace(conditions=(itself, *conditions))
+        made = query_sql((part,), (), statements)
+        return tables.execute(made.sql, made.arguments).fetchone() is not None
+
+    alone = of._replace(classes={of.register: of.classes[of.register]}, joins=())
+    made = query_sql((alone._replace(conditions=(itself,)),), (), statements)
+    if tables.execute(made.sql, made.arguments).fetchone() is None:
+        yield f"it is no {local_name(of.classes[of.register])}"
+        return
+    if not holds(()):
+        text = normal_text(of._replace(conditions=()), schema)
+        yield f"it has no such connections: {text}"
+        return
+    failing = [each for each in of.conditions if not holds((each,))]
+    for each in failing:
+        only = of._replace(conditions=(each,))
+        yield f"this does not hold: {normal_text(only, schema)}"
+    if not failing:
+        yield "each condition holds by itself, but not all together"
