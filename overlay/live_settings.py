@@ -16,8 +16,8 @@ from msgspec.structs import fields, replace
 
 from overlay.limits import ALL_PROCESSES, KIB, MESSAGE_ROOM
 from overlay.link.slices import SLICE_SECONDS
-from overlay.toml_table import taken_apart
 from overlay.topology import Topology
+from overlay.unfit import taken_apart
 
 
 def _marks(

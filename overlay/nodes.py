@@ -14,7 +14,8 @@ from formats import LEVELS, Compression
 from formats.codec import WireFormat
 from overlay.errors import TopologyError
 from overlay.stores import SQLITE, check_store
-from overlay.toml_table import Text, quote
+from overlay.toml_table import Text
+from overlay.unfit import quote
 
 DEFAULT_LATENCY_MS = 1.0
 DEFAULT_BANDWIDTH_KBPS = 1_000_000.0

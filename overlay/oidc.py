@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from overlay.errors import TopologyError
-from overlay.toml_table import Text, quote
+from overlay.toml_table import Text
+from overlay.unfit import quote
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 

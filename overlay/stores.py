@@ -12,7 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 from msgspec import Meta, Struct
 
 from overlay.errors import TopologyError
-from overlay.toml_table import Text, quote
+from overlay.toml_table import Text
+from overlay.unfit import quote
 
 SQLITE: Final = "sqlite"
 TRIAL: Final = "trial"

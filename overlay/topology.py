@@ -58,15 +58,8 @@ from overlay.oidc import OidcOptions
 from overlay.planning import PlanningOptions
 from overlay.state_directory import KNOWN_NETWORKS, state_directory
 from overlay.stores import TRIAL, StoreOptions
-from overlay.toml_table import (
-    Text,
-    did_you_mean,
-    quote,
-    read_record,
-    read_toml,
-    toml_lines,
-    toml_text,
-)
+from overlay.toml_table import Text, read_record, read_toml, toml_lines, toml_text
+from overlay.unfit import did_you_mean, quote
 
 __all__ = [
     "Address",
@@ -135,7 +128,9 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     brokers: Annotated[
         tuple[BrokerNode, ...], Meta(min_length=1, max_length=BROKERS_MAX, extra=_NO_BROKER)
     ] = field(name="broker")
-    links: Annotated[tuple[Link, ...], Meta(max_length=LINKS_MAX)] = field(name="link", default=())
+    links: Annotated[
+        tuple[Link, ...], Meta(max_length=LINKS_MAX, title="an array of tables [[link]]")
+    ] = field(name="link", default=())
     limits: Limits = Limits()
     access: Annotated[AccessOptions, _AT_START] = AccessOptions()
     oidc: Annotated[OidcOptions | None, _AT_START] = None

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable
-from typing import Any, NamedTuple, get_args, get_type_hints
+from collections.abc import Iterable, Mapping
+from types import NoneType
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from msgspec import ValidationError
+from msgspec import Meta, Struct, UnsetType, ValidationError
+from msgspec.structs import fields
 
 from formats.errors import Fault
 
 _REFUSAL = re.compile(r"(.*) - at `(?:key in `)?\$(.*)`", re.DOTALL)
-_SHOWN = 1_000  # as long as this, a value is not written out
+_SHOWN = 80  # as long as this, a value is not written out
 _MISSING = re.compile(r"Object missing required field `(.*)`")
+_NOTHING = frozenset({NoneType, UnsetType})
 
 
 class Unfit(NamedTuple):
@@ -24,15 +28,10 @@ class Unfit(NamedTuple):
     why: str
 
     @property
-    def name(self) -> str:
-        """The field that is refused, or in which something is."""
-        return str(self.path[0])
-
-    @property
-    def inside(self) -> str:
-        """The way on from there: "[3]"."""
-        steps = self.path[1:]
-        return "".join(f".{s}" if isinstance(s, str) and s != "..." else f"[{s}]" for s in steps)
+    def where(self) -> str:
+        """As ``broker[2].listen``."""
+        steps = (f".{s}" if isinstance(s, str) and s != "..." else f"[{s}]" for s in self.path)
+        return "".join(steps).removeprefix(".")
 
 
 def unfit(error: ValidationError, given: Any) -> Unfit:
@@ -51,7 +50,7 @@ def unfit(error: ValidationError, given: Any) -> Unfit:
     return Unfit(path, given, why)
 
 
-_WORDS = {
+WORDS: Mapping[str, str] = {
     "str": "a string",
     "bytes": "bytes",
     "bool": "true or false",
@@ -62,50 +61,125 @@ _WORDS = {
     "null": "nothing",
 }
 _RELATIONS = {">=": "at least", "<=": "at most", "<": "less than", ">": "more than"}
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got .*)?")
 
 
 def in_words(kind: Any, error: ValidationError, given: Any) -> Fault:
     """The refusal of the fields of a record ``kind``: "bad-argument" or "too-long"."""
     found = unfit(error, given)
+    fault, where = said_of(kind, found), found.where
+    reason = fault.reason
+    if "`key in `" in str(error):
+        reason = reason.replace(", not ", " as a key, not ")
+    if where:
+        first = str(found.path[0])
+        between = " " if reason.startswith(("must ", "has ", "is ")) else ": "
+        reason = f"{first!r}{where.removeprefix(first)}{between}{reason}"
+    return Fault(fault.code, reason, fault.expected, where=where)
+
+
+def said_of(kind: Any, found: Unfit, words: Mapping[str, str] = WORDS) -> Fault:
+    """A refusal without the name of the field, whose types are called by ``words``; ``hint``: the
+    field that there is not."""
+    hint, says = taken_apart(type_at(kind, found.path))
     value, why = found.value, found.why
-    if unknown := _UNKNOWN.fullmatch(why):
-        known = ", ".join(_below(kind, found.path).__struct_fields__)
-        inside = "".join(f"{each!r}: " for each in found.path)
-        reason = f"{inside}there is no {unknown[1]!r}; there are {known}"
-        return Fault("bad-argument", reason, known, where=".".join(map(str, found.path)))
-    where, shown = found.name + found.inside, f"{found.name!r}{found.inside}"
-    if why.startswith("Invalid enum value"):
-        choices = ", ".join(get_args(_below(kind, found.path)))
-        reason = f"{shown} must be one of {choices}, not {value!r}"
-        return Fault("bad-argument", reason, choices, where=where)
-    said = _EXPECTED.fullmatch(why)
-    if not said:
-        reason = f"{shown}: {why}" if why else f"{shown} is not given"
-        return Fault("bad-argument", reason, where=where)
-    kinds, bound = said.groups()
-    for sign, words in _RELATIONS.items():
-        bound = bound.replace(f" {sign} ", f" {words} ")
-    if " of length " in bound and value is not None:
+    code, unknown = "bad-argument", ""
+    said, title = _EXPECTED.fullmatch(why), says.get("title")
+    kinds, bound = said.groups() if said else ("", "")
+    for sign, relation in _RELATIONS.items():
+        bound = bound.replace(f" {sign} ", f" {relation} ")
+    if why.startswith("Object contains unknown field"):
+        known = [*hint.__struct_encode_fields__, *getattr(hint, "OTHER_KEYS", ())]
+        unknown = next((str(each) for each in value or () if each not in known), "")
+        expected, more = ", ".join(known), did_you_mean(unknown, known)
+        reason = f"there is no {unknown!r}{more}; there are {expected}"
+    elif why.startswith("Invalid enum value"):
+        expected = ", ".join(choices := [str(each) for each in get_args(hint) or hint])
+        more = did_you_mean(value, choices) if isinstance(value, str) else ""
+        reason = f"must be one of {expected}, not {_shown(value, words)}{more}"
+    elif not why:
+        expected, reason = title or _word_of(hint, words), "is not given"
+    elif isinstance(value, str) and "form" in says:
+        expected, reason = "", f"{quote(value)} {says['form']}"
+    elif not said:
+        expected, reason = "", why
+    elif " of length " in bound and value is not None:
         unit = "characters" if isinstance(value, str) else "values"
         unit = "bytes" if isinstance(value, bytes) else unit
-        code = "too-long" if " <= " in why else "bad-argument"
-        expected = bound.removeprefix(" of length ")
-        reason = f"{shown} has {len(value)} {unit}, expected {expected}"
-        return Fault(code, reason, f"{expected} {unit}", where=where)
-    expected = " or ".join(_WORDS.get(each, each) for each in kinds.split(" | "))
-    expected += bound and f" of{bound}"
+        code = "too-long" if " <= " in why else code
+        most = bound.removeprefix(" of length ")
+        wanted = title if title and most.isdigit() else most
+        expected, reason = f"{most} {unit}", f"has {len(value)} {unit}, expected {wanted}"
+    else:
+        called = (words.get(each, each) for each in kinds.split(" | "))
+        expected = " or ".join(filter(None, called))
+        within = bound and f" of{bound}"
+        if bound and {"ge", "le"} <= says.keys():
+            ends = (says["ge"], says["le"])
+            within = " from {} to {}".format(*(f"{e:.15g}" if e % 1 else int(e) for e in ends))
+        expected = title or f"{expected}{within}"
+        other = "" if value is None and len(found.path) > 1 else f", not {_shown(value, words)}"
+        reason = f"must be {expected}{other}"
+    return Fault(code, reason, expected, hint=unknown)
+
+
+def _shown(value: Any, words: Mapping[str, str]) -> str:
+    if isinstance(value, dict | list):
+        return words["object" if isinstance(value, dict) else "array"]
+    if isinstance(value, int) and abs(value) >= 10**20:  # Python writes none of 4,300 digits
+        return f"{words['int']} of very many digits"
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
     size = len(value) if hasattr(value, "__len__") else 0
-    other = repr(value)[:80] if size < _SHOWN else f"{type(value).__name__} of length {size}"
-    other = "" if value is None and found.inside else f", not {other}"
-    other = f" as a key{other}" if "`key in `" in str(error) else other
-    return Fault("bad-argument", f"{shown} must be {expected}{other}", expected, where=where)
+    return repr(value) if size < _SHOWN else f"{type(value).__name__} of length {size}"
 
 
-def _below(kind: Any, path: Iterable[str | int]) -> Any:
-    """The type at a path of names below a record."""
-    for name in path:
-        hint = get_type_hints(kind)[str(name)]
-        kind = next((each for each in get_args(hint) if hasattr(each, "__struct_fields__")), hint)
-    return kind
+def _word_of(hint: Any, words: Mapping[str, str]) -> str:
+    kind = get_origin(hint) or hint
+    if isinstance(kind, type) and issubclass(kind, Struct | dict):
+        return words["object"]
+    return words.get(getattr(kind, "__name__", ""), words["array" if kind is tuple else "str"])
+
+
+def taken_apart(hint: Any) -> tuple[Any, dict[str, Any]]:
+    """The type that an annotation has, but for None and UNSET, and all that its Metas say."""
+    said: dict[str, Any] = {}
+    while get_origin(hint) is Annotated or _NOTHING.intersection(get_args(hint)):
+        if get_origin(hint) is Annotated:
+            hint, *others = get_args(hint)
+            metas = (each for each in others if isinstance(each, Meta))
+            said |= {name: value for meta in metas for name, value in meta.__rich_repr__()}
+        elif len(others := [each for each in get_args(hint) if each not in _NOTHING]) == 1:
+            hint = others[0]
+        else:
+            break
+    return hint, {**said, **(said.get("extra") or {})}
+
+
+def type_at(hint: Any, path: Iterable[str | int]) -> Any:
+    """The type at a path below a record; Any where it cannot be told."""
+    for step in path:
+        hint, _ = taken_apart(hint)
+        inner = get_args(hint)
+        if isinstance(hint, type) and issubclass(hint, Struct):
+            hint = next((each.type for each in fields(hint) if each.encode_name == step), Any)
+        elif hasattr(hint, "_fields") and isinstance(step, int):
+            hint = get_type_hints(hint, include_extras=True)[hint._fields[step]]
+        elif isinstance(step, int) and inner and len(inner) > step and ... not in inner:
+            hint = inner[step]
+        else:
+            hint = inner[-1 if step == "..." else 0] if inner else Any
+    return hint
+
+
+def quote(text: str) -> str:
+    """``text`` in double quotes for a message, cut short and without control characters."""
+    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return f'"{shown[:80]}…"' if len(shown) > 80 else f'"{shown}"'
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``"; did you mean X?"`` when a known word is close, otherwise ""."""
+    folded = {candidate.casefold(): candidate for candidate in sorted(known)}
+    close = difflib.get_close_matches(word.casefold(), folded, n=1)
+    return f"; did you mean {quote(folded[close[0]])}?" if close else ""

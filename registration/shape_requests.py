@@ -22,8 +22,8 @@ from overlay.network_shape import (
     without_broker,
 )
 from overlay.nodes import BrokerNode, Link
-from overlay.toml_table import did_you_mean
 from overlay.topology import Topology, parse_topology, to_toml
+from overlay.unfit import did_you_mean
 from registration.catalog import Catalog
 from registration.drains import Drains
 from registration.shape_changes import ShapeChanges

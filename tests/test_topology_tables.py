@@ -20,7 +20,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, fields
 
 from formats.limits import INTEGER_MAX
-from overlay.toml_table import taken_apart
+from overlay.unfit import taken_apart
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "topologies.md"
 RECORDS = (

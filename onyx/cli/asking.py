@@ -39,7 +39,7 @@ from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.answers import Answer, Listing, Moment
 from overlay.settings import Settings
-from overlay.toml_table import taken_apart
+from overlay.unfit import taken_apart
 
 T = TypeVar("T")
 Line = Callable[[Any], Mapping[str, object]]

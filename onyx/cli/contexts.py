@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from onyx.data_directory import write_atomically
 from onyx.errors import UnreadableInput, UnwritableOutput, UsageError
 from onyx.identity.known_networks import VARIABLE as CREDENTIALS
-from overlay.toml_table import did_you_mean
+from overlay.unfit import did_you_mean
 
 
 class Context(Struct, frozen=True):

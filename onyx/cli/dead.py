@@ -17,7 +17,7 @@ from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import Letter, LetterReplayed
 from overlay.link.dead_letters import KEPT_MAX, KINDS, OVER_LIMIT, POISON, REFUSED, UNDELIVERABLE
-from overlay.toml_table import quote
+from overlay.unfit import quote
 
 DETAILS = f"""\
 Dead letters are of four kinds:

@@ -13,7 +13,7 @@ from onyx.errors import UsageError
 from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import LinkTransformation
-from overlay.toml_table import quote
+from overlay.unfit import quote
 
 EXAMPLES = """\
   onyx transform show B1:B3

@@ -14,7 +14,7 @@ from typing import cast
 
 from onyx.drawing import columns
 from onyx.errors import UnreadableInput, UsageError, file_errors
-from overlay.toml_table import did_you_mean, quote
+from overlay.unfit import did_you_mean, quote
 
 STANDARD_INPUT = "-"
 

@@ -48,7 +48,7 @@ def test_a_policy_is_said_with_the_profile_shown_and_changed(
     assert capsys.readouterr().out.startswith("as much waits as the network allows; ")
     assert main(["profile", "policy", profile, "--attempts", "5000", *where]) == 2
     assert (
-        "'attempts_max' must be a whole number of at most 1000, not 5000" in capsys.readouterr().err
+        "'attempts_max' must be a whole number from 1 to 1000, not 5000" in capsys.readouterr().err
     )
     with User(registration) as user:
         assert user.policy(profile) == DeliveryPolicy()

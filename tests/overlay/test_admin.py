@@ -36,8 +36,8 @@ def test_it_is_read_and_written(text: str, options: AdminOptions | None) -> None
     ("text", "says"),
     [
         ("[admin]\noffset = 1", 'admin.offset: unknown key; did you mean "port_offset"?'),
-        ("[admin]\nport_offset = -1", "-1 is out of range, expected 0 to 40000"),
-        ("[admin]\nhost = 7", "must be a string, not an integer"),
+        ("[admin]\nport_offset = -1", "must be an integer from 0 to 40000, not -1"),
+        ("[admin]\nhost = 7", "must be a string, not 7"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, says: str) -> None:

@@ -472,13 +472,19 @@ def test_whatever_happens_nothing_is_lost_but_what_the_policy_says(
     ("said", "expected"),
     [
         ({"when_full": "burn"}, "must be one of drop-oldest, drop-newest, disconnect, not 'burn'"),
-        ({"bytes_max": -1}, "'bytes_max' must be a whole number of at least 0, not -1"),
+        (
+            {"bytes_max": -1},
+            "'bytes_max' must be a whole number from 0 to 9007199254740992, not -1",
+        ),
         ({"ttl_s": 1.5}, "'ttl_s' must be a whole number, not 1.5"),
         ({"ttl_s": True}, "'ttl_s' must be a whole number, not True"),
-        ({"attempts_max": 0}, "'attempts_max' must be a whole number of at least 1, not 0"),
+        (
+            {"attempts_max": 0},
+            f"'attempts_max' must be a whole number from 1 to {ATTEMPTS_MAX}, not 0",
+        ),
         (
             {"attempts_max": ATTEMPTS_MAX + 1},
-            f"must be a whole number of at most {ATTEMPTS_MAX}, not {ATTEMPTS_MAX + 1}",
+            f"must be a whole number from 1 to {ATTEMPTS_MAX}, not {ATTEMPTS_MAX + 1}",
         ),
         ({"colour": 1}, "there is no 'colour'; there are when_full, bytes_max"),
     ],
