@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import trio
@@ -19,6 +18,7 @@ from onyx.child_process import ChildProcess, RestartPolicy
 from onyx.errors import UsageError
 from onyx.identity.known_networks import is_loopback
 from onyx.listening import bind, bound_address
+from onyx.release import lacks
 from overlay.gateway import GatewayTable
 from overlay.nodes import Address
 from overlay.topology import TopologyError
@@ -27,16 +27,15 @@ NAME = "gateway"
 START_SECONDS = 60.0
 
 
-def has_gateway() -> bool:
-    """Whether what a gateway takes is installed."""
-    return find_spec("starlette") is not None and find_spec("hypercorn") is not None
+def gateway_lacks() -> str:
+    """What a gateway takes and is not installed, "" where all is."""
+    return lacks("gateway", starlette="starlette", hypercorn="hypercorn")
 
 
 def check_gateway(gateway: GatewayTable, file: str) -> None:
     """TopologyError or UsageError where a gateway cannot run, or would be open to strangers."""
-    if not has_gateway():
-        extra = "pip install 'onyx-dissemination[gateway]'"
-        raise UsageError(f"a gateway takes starlette and hypercorn, which are missing: {extra}")
+    if why := gateway_lacks():
+        raise UsageError(f"a gateway {why}")
     if gateway.tls_certificate is None and not is_loopback(gateway.listen.host):
         reason = f'"{gateway.listen}" is not of this machine alone: expected tls_certificate'
         raise TopologyError(file, "gateway.listen", reason)

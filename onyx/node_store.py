@@ -12,7 +12,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import trio
@@ -21,6 +20,7 @@ from onyx.broker.deliveries.late_spaces import LATE_SPACES
 from onyx.data_directory import DataDirectory
 from onyx.errors import StoreUnusable
 from onyx.listening import NodeProcess
+from onyx.release import lacks
 from onyx.store_errors import store_errors
 from overlay.link.errors import StoreError, StoreUnreachable
 from overlay.link.row_store import NodeStore
@@ -126,8 +126,5 @@ def _schema(network: str) -> str:
 
 def check_installed() -> None:
     """StoreUnusable where a store takes a package that is not there."""
-    if find_spec("psycopg") is None:
-        raise StoreUnusable(
-            "a store in PostgreSQL takes psycopg, which is not installed: "
-            "pip install 'onyx-dissemination[postgres]'"
-        )
+    if why := lacks("postgres", psycopg="psycopg"):
+        raise StoreUnusable(f"a store in PostgreSQL {why}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from formats.kernel import build_info
@@ -23,3 +24,11 @@ def version() -> str:
 def who() -> dict[str, object]:
     """What a process says of itself first."""
     return {"version": version(), "build": build_info(), "pid": os.getpid()}
+
+
+def lacks(extra: str, **modules: str) -> str:
+    """Which of these ``modules``, by names for people, are not there, and how to get them; "" where
+    all are."""
+    missing = [name for module, name in modules.items() if find_spec(module) is None]
+    get = f"pip install 'onyx-dissemination[{extra}]'"
+    return f"takes {' and '.join(missing)}, which is not installed: {get}" if missing else ""

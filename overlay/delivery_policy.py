@@ -38,6 +38,11 @@ Amount: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds: TypeAlias = Annotated[int, Meta(ge=0, le=SECONDS_MAX)]
 
 
+def _option(name: str, description: str, metavar: str = "N") -> Meta:
+    """``name``: of the command line's."""
+    return Meta(description=description, extra={"option": name, "metavar": metavar})
+
+
 class DeliveryPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How deliveries of one profile wait, as its user asks."""
 
@@ -49,16 +54,23 @@ class DeliveryPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = DROP_OLDEST
     bytes_max: Annotated[
-        Amount, Meta(description="bytes that wait; 0: as much as the network allows")
+        Amount, _option("max-bytes", "bytes that wait; 0: as much as the network allows")
     ] = 0
-    deliveries_max: Annotated[Amount, Meta(description="deliveries that wait; 0: any number")] = 0
+    deliveries_max: Annotated[
+        Amount, _option("max-deliveries", "deliveries that wait; 0: any number")
+    ] = 0
     ttl_s: Annotated[
-        Seconds, Meta(description="that a delivery waits; 0: as long as the network allows")
+        Seconds,
+        _option("ttl", "that a delivery waits; 0: as long as the network allows", "SECONDS"),
     ] = 0
     attempts_max: Annotated[
-        int, Meta(ge=1, le=ATTEMPTS_MAX, description="at giving out a delivery that is rejected")
+        int,
+        Meta(ge=1, le=ATTEMPTS_MAX),
+        _option("attempts", "at giving out a delivery that is rejected"),
     ] = 5
-    retry_s: Annotated[Seconds, Meta(description="until a rejected delivery is given again")] = 10
+    retry_s: Annotated[
+        Seconds, _option("retry", "until a rejected delivery is given again", "SECONDS")
+    ] = 10
 
     @property
     def is_bounded(self) -> bool:

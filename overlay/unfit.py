@@ -109,7 +109,8 @@ def said_of(kind: Any, found: Unfit, words: Mapping[str, str] = WORDS) -> Fault:
         code = "too-long" if " <= " in why else code
         most = bound.removeprefix(" of length ")
         wanted = title if title and most.isdigit() else most
-        expected, reason = f"{most} {unit}", f"has {len(value)} {unit}, expected {wanted}"
+        has = f"has {len(value)} {unit}, expected {wanted}"
+        expected, reason = f"{most} {unit}", has if value != "" else "must not be empty"
     else:
         called = (words.get(each, each) for each in kinds.split(" | "))
         expected = " or ".join(filter(None, called))

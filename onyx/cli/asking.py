@@ -39,7 +39,7 @@ from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.answers import Answer, Listing, Moment
 from overlay.settings import Settings
-from overlay.unfit import taken_apart
+from overlay.unfit import said_of, taken_apart, unfit
 
 T = TypeVar("T")
 Line = Callable[[Any], Mapping[str, object]]
@@ -102,12 +102,7 @@ def add_command(
         examples=examples,
     )
     parser.set_defaults(asks=kind)
-    own = {*but, *map(field_of, takes)}
-    hints = get_type_hints(kind, include_extras=True)
-    for field in msgspec.structs.fields(kind):
-        if field.name not in own and taken_apart(hints[field.name])[0] is not bytes:
-            said = getattr(usual, field.name, None)
-            _add_argument(parser, field, hints[field.name], said)
+    add_fields(parser, kind, {*but, *map(field_of, takes)}, usual)
     add_arguments(parser, takes, kinds)
     add_client_arguments(parser)
     return parser
@@ -115,9 +110,8 @@ def add_command(
 
 def asked(arguments: argparse.Namespace, **more: object) -> Any:
     """The request of a command line, with the fields that it has not said itself."""
-    kind = arguments.asks
-    said = {name: getattr(arguments, name, None) for name in kind.__struct_fields__} | more
-    return kind(**{name: value for name, value in said.items() if value is not None})
+    said = settings_said(arguments, arguments.asks)
+    return arguments.asks(**said | {name: each for name, each in more.items() if each is not None})
 
 
 def network(arguments: argparse.Namespace) -> RegistrationClient:
@@ -232,9 +226,23 @@ def moment(second: float) -> str:
 # --- arguments out of a record ------------------------------------------------------------------
 
 
-def settings_said(arguments: argparse.Namespace, kind: type[Settings]) -> dict[str, Any]:
-    """The settings that the options give."""
-    said = {name: getattr(arguments, name) for name in kind.__struct_fields__}
+def add_fields(
+    parser: argparse._ActionsContainer,
+    kind: type[msgspec.Struct],
+    but: Collection[str] = (),
+    usual: Settings | None = None,
+) -> None:
+    """The fields of a record that a command line can say; ``usual``: those told as defaults."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        if field.name not in but and taken_apart(hints[field.name])[0] is not bytes:
+            said = getattr(usual, field.name, None)
+            _add_argument(parser, field, hints[field.name], said)
+
+
+def settings_said(arguments: argparse.Namespace, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The fields of a record that the command line gives."""
+    said = {name: getattr(arguments, name, None) for name in kind.__struct_fields__}
     return {name: value for name, value in said.items() if value is not None}
 
 
@@ -254,7 +262,7 @@ def cells(record: Answer, names: Sequence[str]) -> tuple[object, ...]:
 
 
 def _add_argument(
-    parser: argparse.ArgumentParser,
+    parser: argparse._ActionsContainer,
     field: msgspec.structs.FieldInfo,
     hint: Any,
     usual: object = None,
@@ -273,12 +281,14 @@ def _add_argument(
     said["metavar"] = str(says.get("metavar", name.upper()))
     if get_origin(kind) is Literal:
         said["choices"] = get_args(kind)
+        if not field.required:
+            del said["metavar"]
     elif get_origin(kind) is tuple:
         said |= {"type": location, "metavar": "LAT,LON", "help": LOCATION_HELP}
     elif get_origin(kind) is list:
         said |= {"nargs": "+"}
     elif kind in (int, float):
-        said["type"] = partial(_number, hint)
+        said |= {"type": partial(_number, hint), "metavar": says.get("metavar", "N")}
     if field.required:
         parser.add_argument(field.name, **said)
     elif says.get("positional"):
@@ -291,5 +301,5 @@ def _number(hint: Any, text: str) -> Any:
     try:
         return msgspec.convert(text, hint, strict=False)
     except msgspec.ValidationError as error:
-        why = str(error).replace("`", "")
-        raise argparse.ArgumentTypeError(f'"{text}": {why[:1].lower()}{why[1:]}') from None
+        reason = said_of(hint, unfit(error, text)).reason
+        raise argparse.ArgumentTypeError(reason) from None

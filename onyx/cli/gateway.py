@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 
 import trio
 
@@ -16,6 +15,7 @@ from onyx.cli.network_option import (
 from onyx.cli.values import has_terminal, tell_of
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import UsageError
+from onyx.gateway_child import gateway_lacks
 from onyx.listening import bind, bound_address
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging, log_options
 from onyx.service_manager import tell_service_manager
@@ -61,9 +61,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if find_spec("starlette") is None or find_spec("hypercorn") is None:
-        extra = "pip install 'onyx-dissemination[gateway]'"
-        raise UsageError(f"this takes starlette and hypercorn, which are missing: {extra}")
+    if why := gateway_lacks():
+        raise UsageError(f"this {why}")
     # What only a gateway needs takes long to load.
     from onyx.gateway.gateway_process import admin_address, run_gateway  # noqa: PLC0415
     from onyx.gateway.options import GatewayOptions  # noqa: PLC0415

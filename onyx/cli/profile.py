@@ -7,16 +7,25 @@ import re
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from formats.allowed_content import read_allowed_content
 from formats.errors import DecodeError, MessageRefused, about
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from formats.schema import what_is_unread
-from onyx.cli.asking import Told, add_command, add_commands, ask, ask_all, columns_of, settings_said
+from onyx.cli.asking import (
+    Told,
+    add_command,
+    add_commands,
+    add_fields,
+    ask,
+    ask_all,
+    columns_of,
+    settings_said,
+)
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
     DETAILS,
@@ -56,7 +65,7 @@ from onyx.rule_sets import ImportedRules, import_rules, read_rule_set
 from onyx.schema_path import load_schema
 from overlay import verbs
 from overlay.answers import ProfileInfo
-from overlay.delivery_policy import USUAL, WHEN_FULL, DeliveryPolicy
+from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.settings import ProfileSettings, settings_of
 from yfilter import (
     Conjunction,
@@ -388,15 +397,6 @@ POLICY_EXAMPLES = """\
   onyx profile policy p1 --usual
 """
 
-_OPTIONS = {
-    "when_full": "when_full",
-    "max_bytes": "bytes_max",
-    "max_deliveries": "deliveries_max",
-    "ttl": "ttl_s",
-    "attempts": "attempts_max",
-    "retry": "retry_s",
-}
-
 
 def add_policy(subverbs: Subparsers) -> None:
     parser = add_verb(
@@ -411,29 +411,12 @@ def add_policy(subverbs: Subparsers) -> None:
 
 
 def add_policy_arguments(parser: argparse.ArgumentParser) -> None:
-    takes = {
-        f"--when-full {{{','.join(WHEN_FULL)}}}": "what happens to what is too much",
-        "--max-bytes N": "that wait; 0: the network's",
-        "--max-deliveries N": "that wait; 0: any",
-        "--ttl SECONDS": "that a delivery waits; 0: as long as it may",
-        "--attempts N": "of what is rejected (5)",
-        "--retry SECONDS": "until the next one (10)",
-    }
-    counts = dict.fromkeys(("max_bytes", "max_deliveries", "ttl", "retry"), _number)
-    add_arguments(parser.add_argument_group("how what waits is kept"), takes, counts)
+    add_fields(parser.add_argument_group("how what waits is kept"), DeliveryPolicy)
 
 
 def policy_said(arguments: argparse.Namespace, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
-    """What the options say, the rest as in ``base``; UsageError."""
-    said: dict[str, Any] = {
-        field: getattr(arguments, option)
-        for option, field in _OPTIONS.items()
-        if getattr(arguments, option) is not None
-    }
-    try:
-        return base.changed(said)
-    except ValueError as error:
-        raise UsageError(f"no policy: {error}") from None
+    """What the options say, the rest as in ``base``."""
+    return replace(base, **settings_said(arguments, DeliveryPolicy))
 
 
 async def run(arguments: argparse.Namespace) -> None:
@@ -461,13 +444,6 @@ def sentence(policy: DeliveryPolicy) -> str:
         f"{waiting}; when that is full: {policy.when_full}; what is rejected is given out {times} "
         f"in all, every {policy.retry_s:,} s"
     )
-
-
-def _number(text: str) -> int:
-    """A whole number of at least 0, for argparse."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f'"{text}" is no whole number of at least 0')
-    return int(text)
 
 
 # -------------------------------------------------------------------------------------------------

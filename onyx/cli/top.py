@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 
 import trio
 
@@ -14,6 +13,7 @@ from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import UsageError
 from onyx.network_looks import watch_network
 from onyx.network_view import NetworkView
+from onyx.release import lacks
 
 DETAILS = f"""\
 Brokers, links, sources and the profiles that take most processor time, with what waits for
@@ -44,11 +44,8 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.once:
         if arguments.json:
             raise UsageError("--json prints what there is once: say --once too")
-        if find_spec("textual") is None:
-            raise UsageError(
-                "takes textual, which is not installed: pip install 'onyx-dissemination[top]'; "
-                "--once does without"
-            )
+        if why := lacks("top", textual="textual"):
+            raise UsageError(f"{why}; --once does without")
         from onyx.cli.top_screen import TopScreen  # noqa: PLC0415 - half a second
 
         TopScreen(where, arguments.interval).run_to_end()

@@ -8,7 +8,6 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import trio
@@ -21,13 +20,14 @@ from onyx.cli.values import check_known, has_terminal, print_json
 from onyx.cli.verb import Subparsers, add_arguments, add_verb
 from onyx.data_directory import TOPOLOGY_FILE, DataDirectory
 from onyx.errors import DataDirectoryError, UsageError
-from onyx.gateway_child import check_gateway, has_gateway, running_gateway
+from onyx.gateway_child import check_gateway, gateway_lacks, running_gateway
 from onyx.identity.network_identity import NetworkIdentity
 from onyx.launcher import RunningNetwork, launch
 from onyx.listening import NodeProcess, bind_process, process_of, processes_of
 from onyx.local_network import FILE as LOCAL_FILE
 from onyx.local_network import local_network
 from onyx.logs import add_log_arguments, configure_logging, log_options
+from onyx.release import lacks
 from onyx.service_manager import tell_service_manager
 from onyx.start_progress import StartProgress
 from overlay.archive import ArchiveOptions
@@ -161,16 +161,14 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Run the network or the process; returns when it was told to stop."""
     if arguments.file is None:
-        page = GatewayTable() if has_gateway() else None
+        page = None if gateway_lacks() else GatewayTable()
         arguments.file, topology = Path(LOCAL_FILE), replace(local_network(), gateway=page)
     else:
         topology = load_topology(arguments.file)
     has_postgres = any(each.node.store != SQLITE for each in processes_of(topology))
-    if has_postgres and find_spec("psycopg") is None:
-        reason = "takes psycopg, which is not installed: pip install 'onyx-dissemination[postgres]'"
+    if has_postgres and (reason := lacks("postgres", psycopg="psycopg")):
         raise TopologyError(str(arguments.file), "stores", reason)
-    if topology.oidc is not None and find_spec("jwt") is None:
-        reason = "takes PyJWT, which is not installed: pip install 'onyx-dissemination[oidc]'"
+    if topology.oidc is not None and (reason := lacks("oidc", jwt="PyJWT")):
         raise TopologyError(str(arguments.file), "oidc", reason)
     if arguments.data is not None:
         topology = replace(topology, data_directory=arguments.data)

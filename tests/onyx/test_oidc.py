@@ -261,7 +261,7 @@ def test_a_section_that_is_none_is_refused(tmp_path: Path, line: str, why: str) 
 def test_a_network_with_such_tokens_takes_pyjwt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("onyx.cli.up.find_spec", lambda name: None)
+    monkeypatch.setattr("onyx.release.find_spec", lambda name: None)
     file = tmp_path / "t.toml"
     file.write_text(small_topology_text(tmp_path) + SECTION, encoding="utf-8")
     assert main(["up", str(file)]) == EXIT_CONFIG
