@@ -134,10 +134,6 @@ class Journal(Struct):
         return sum(channel.backlog_bytes for channel in self.sending.values())
 
 
-def bytes_of(memory: FrameMemory) -> int:
-    return memory.bytes
-
-
 def of_role(journals: Mapping[str, Journal], *roles: str) -> Iterator[tuple[str, Journal]]:
     """By the name of the peer."""
     return ((p.partition("/")[2], each) for p, each in journals.items() if p.startswith(roles))
@@ -159,7 +155,9 @@ class Links(Struct):
     connections: Annotated[dict[str, Connection], told("By number.")] = {}
     memory: Annotated[
         FrameMemory,
-        gauge("What frames take that wait to leave.", "frame_memory_bytes", value=bytes_of),
+        gauge(
+            "What frames take that wait to leave.", "frame_memory_bytes", value=lambda m: m.bytes
+        ),
     ] = field(default_factory=lambda: UNBOUNDED)
     peers: Annotated[int, told("Of which journals are kept.")] = 0
     journals: Annotated[
