@@ -6,7 +6,6 @@ import argparse
 import json
 import re
 import uuid
-from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
@@ -18,12 +17,10 @@ from onyx.cli.asking import settings_said
 from onyx.cli.network_option import registration_address
 from onyx.cli.source_publish import Progress
 from onyx.cli.values import counted, print_json, read_text, say
-from onyx.cli.verb import location
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, UsageError, UserError
 from onyx.profile_batches import NewProfile, ProfileBatches
-from overlay.answers import Location
-from overlay.settings import ProfileSettings, settings_of
+from overlay.settings import Degrees, ProfileSettings, settings_of
 from overlay.unfit import in_words
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
@@ -48,7 +45,7 @@ class Line(ProfileSettings, Struct, frozen=True):
     profile: str = ""
     text: str = ""
     user: str | None = None
-    location: Location | None = None
+    location: Degrees | None = None
 
 
 class BadLines(UserError, code="profiles-refused"):
@@ -146,21 +143,15 @@ def _objects(name: str, *needed: str) -> Iterator[Line | str]:
 def _line_of(number: int, found: object, needed: Sequence[str]) -> Line | str:
     if not isinstance(found, dict):
         return f"line {number}: expected an object, as onyx profile export writes"
-    for field in (*needed, *({"user", "profile"} & found.keys())):
-        if not isinstance(found.get(field), str):
-            return f"line {number}: {field!r} is {found.get(field)!r}; expected a string"
-    place = found.get("location")
+    said = {name: value for name, value in found.items() if value is not None}
+    for field in needed:
+        said.setdefault(field, None)
     try:
-        where = None if place is None else location(f"{place[0]},{place[1]}")
-    except (ArgumentTypeError, LookupError, TypeError):
-        return f"line {number}: 'location' is {place!r}; expected [latitude, longitude]"
-    said = {name: found[name] for name in ProfileSettings.__struct_fields__ if found.get(name)}
-    try:
-        settings = settings_of(convert(said, ProfileSettings), ProfileSettings)
+        return convert({**said, "number": number}, Line)
     except ValidationError as error:
-        return f"line {number}: {in_words(ProfileSettings, error, said).reason}"
-    named = found.get("profile", ""), found.get("text", ""), found.get("user")
-    return Line(number, *named, where, **settings)
+        fault = in_words(Line, error, said)
+        hint = "; expected [latitude, longitude]" if fault.where.startswith("location") else ""
+        return f"line {number}: {fault.reason}{hint}"
 
 
 def _numbered(name: str) -> Iterator[tuple[int, str]]:
