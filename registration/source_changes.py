@@ -41,7 +41,6 @@ from overlay.link.frame import SOURCE_CHANGES
 from overlay.link.frames import SourceRemoved
 from overlay.link.part import Part
 from overlay.link.request_server import Changed, RequestRefused
-from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.settings import SourceSettings, settings_of
 from overlay.topology import Topology
@@ -114,12 +113,8 @@ class SourceChanges(Part):
         self._waiting: dict[str, list[tuple[int, str]]] = {}  # until a source is gone
         self._counting: deque[_Update] = deque()
 
-    def restore(self, rows: StoredRows) -> None:
-        """The catalog must have been restored before."""
-        self.flush_soon()
-
     def use_topology(self, topology: Topology) -> None:
-        """The shape of the network may be settled."""
+        """At a start, and when the shape of the network may be settled."""
         self.flush_soon()
 
     def result(self, entry: SourceEntry, **of_update: Any) -> SourceInfo:
