@@ -26,6 +26,7 @@ from registration.metadata.rules import (
     TURNED,
     VARIABLE,
     VARIABLES_MAX,
+    WORDS,
     Condition,
     Conjunction,
     Constant,
@@ -44,7 +45,10 @@ from yfilter.graph.graph_query import parse_anew
 from yfilter.language.comparison import GENERAL
 from yfilter.language.profile_limits import checked_text
 
-_SPARQL = re.compile(r"(?:\s+|#[^\n]*|(?:prefix|base)\b[^<]*<[^>]*>)*+select\b", re.IGNORECASE)
+_SPARQL = re.compile(
+    r"(?:\s+|#[^\n]*|(?:prefix|base)\b[^<]*<[^>]*>)*+select\s*(?:distinct\b|reduced\b)?\s*[?$*(]",
+    re.IGNORECASE,
+)
 _STRING = XSD + "string"
 _GUARDS = {"isliteral": LITERALS, "isnumeric": frozenset(("number",)), "isiri": RESOURCES}
 _OPERATORS = {
@@ -227,8 +231,8 @@ class _Pattern:
         for subject in subjects:
             if not isinstance(subject, sparql.Variable):
                 self._refuse("a triple about one resource", "{", "a variable, and FILTER(?v = …)")
-            name = subject.name if VARIABLE.fullmatch(subject.name) else "v"
-            self._names[subject] = draft.new(name, RESOURCE)
+            is_name = VARIABLE.fullmatch(subject.name) and subject.name not in WORDS
+            self._names[subject] = draft.new(subject.name if is_name else "v", RESOURCE)
         if register not in self._names:
             reason = f"?{register.name} is the subject of no triple in each alternative"
             self._refuse(reason, f"?{register.name}", f"?{register.name} a <class>")

@@ -138,7 +138,7 @@ def parse_query(text: str, schema: RdfSchema, rules: Mapping[str, Rule]) -> Quer
 # -- text -> comparisons
 
 LIMITS = ProfileLimits(length_max=32_768)
-_WORDS = ("prefix", "search", "register", "where", "and", "or", "not", "contains")
+WORDS = ("prefix", "search", "register", "where", "and", "or", "not", "contains")
 _NAME = f"[{NAME_START}][{NAME_START}0-9\u00b7\\-]*"
 _DAY = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}"
 _TOKEN = re.compile(
@@ -284,8 +284,8 @@ class _RuleParser(TokenParser):
     def meant(self, token: Token, expected: str) -> str:
         if token.text in _MEANT:
             return _MEANT[token.text]
-        if token.kind is TokenKind.NAME and token.text not in _WORDS:
-            words = [word for word in _WORDS if f"'{word}'" in expected]
+        if token.kind is TokenKind.NAME and token.text not in WORDS:
+            words = [word for word in WORDS if f"'{word}'" in expected]
             if close := get_close_matches(token.text.lower(), words, n=1):
                 return f"'{close[0]}'"
         return expected
@@ -295,7 +295,7 @@ class _RuleParser(TokenParser):
     def _searched(self) -> None:
         class_name, named = self._extension(self._taken("a class or a rule's name", *_NAMES))
         token = self._taken("a variable", TokenKind.NAME)
-        if token.text in _WORDS or not VARIABLE.fullmatch(token.text):
+        if token.text in WORDS or not VARIABLE.fullmatch(token.text):
             reason = f"'{token.text}' cannot be the name of a variable"
             wanted = "letters, digits and '_', and no word of the language"
             raise self.refusal("variable", reason, token.offset, wanted)
@@ -463,7 +463,7 @@ class _RuleParser(TokenParser):
         token = self.lexer.take()
         text = token.text
         match token.kind:
-            case TokenKind.NAME if text not in _WORDS:
+            case TokenKind.NAME if text not in WORDS:
                 return self._path(token)
             case TokenKind.STRING:
                 return Constant("text", text[1:-1].replace("''", "'"), text)

@@ -112,6 +112,19 @@ def test_example_1_in_sparql_is_example_1(schema: RdfSchema) -> None:
     assert read_rule(EXAMPLE_1, schema, {}) == parse_rule(EXAMPLE_1, schema, {})
 
 
+def test_variables_get_names_that_rules_have(schema: RdfSchema) -> None:
+    text = f"PREFIX : <{NS}> SELECT ?where {{ ?where :partner ?1 . ?1 :tag ?t }}"
+    rule = read_rule(text, schema, {})
+    normal = normal_text(rule.alternatives[0], schema)
+    assert normal.partition(" where ")[2] == "v.partner? = v2 and v2.tag? = v2.tag?"
+    assert parse_rule(normal, schema, {}).alternatives == rule.alternatives
+
+
+def test_select_in_words_of_a_rule_is_no_sparql(schema: RdfSchema) -> None:
+    with pytest.raises(ProfileRefused, match="expected 'search'"):
+        read_rule("select CycleProvider c register c", schema, {})
+
+
 @pytest.mark.parametrize(
     ("query", "code", "place"),
     [
