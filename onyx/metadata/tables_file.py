@@ -11,7 +11,7 @@ _SUFFIXES = ("", "-wal", "-shm")
 
 def open_tables(path: Path, *, synchronous: str) -> sqlite3.Connection:
     """``synchronous``: NORMAL where the file may be behind after a crash of the machine, FULL where
-    a commit is durable on return.  sqlite3.Error."""
+    a commit is durable on return.  sqlite3.Error, also where the file is damaged."""
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=2_000
     )
@@ -23,6 +23,9 @@ def open_tables(path: Path, *, synchronous: str) -> sqlite3.Connection:
             ("cache_size", f"-{CACHE_KIB}"),
         ):
             connection.execute(f"PRAGMA {name} = {value}")
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise sqlite3.DatabaseError(found)
     except BaseException:
         connection.close()
         raise

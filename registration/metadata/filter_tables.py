@@ -3,6 +3,9 @@
 They are derived from documents and rules.  Names (classes, properties, datatypes, languages) and
 resources are numbers.  A statement counts for the properties above its own too, and a resource is
 of the classes above its own: such rows are not ``own``.
+
+Columns of a primary key come first, in its order: quick_check of SQLite 3.40 calls any other table
+WITHOUT ROWID damaged.
 """
 
 from __future__ import annotations
@@ -14,6 +17,9 @@ from typing import Any, Protocol
 class Tables(Protocol):
     """A connection to SQLite, whose transactions are the caller's."""
 
+    @property
+    def in_transaction(self) -> bool: ...
+
     def execute(self, sql: str, parameters: Sequence[object] = ..., /) -> Any: ...
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]], /) -> Any: ...
@@ -23,7 +29,7 @@ STORED = """
 reflected(value INTEGER);
 names(number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL);
 resources(number INTEGER PRIMARY KEY, uri TEXT UNIQUE NOT NULL);
-subjects(doc INTEGER, res INTEGER, PRIMARY KEY (res, doc)) WITHOUT ROWID;
+subjects(res INTEGER, doc INTEGER, PRIMARY KEY (res, doc)) WITHOUT ROWID;
 types(res INTEGER, class INTEGER, doc INTEGER, own INTEGER,
     PRIMARY KEY (res, class, doc)) WITHOUT ROWID;
 statements(res INTEGER, prop INTEGER, ref INTEGER, kind INTEGER, value TEXT, doc INTEGER,

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import zstandard
 
+from formats.characters import find_illegal_character
 from formats.errors import Fault, Refusal
 from formats.errors import about as _about
 from formats.graph.rdf_schema import RdfSchema, read_schema
@@ -36,7 +37,8 @@ from registration.metadata.explanation import Explanation, failures, ways_up
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.metadata_filter import Effects, MetadataFilter
 from registration.metadata.n_triples import n_triples
-from registration.metadata.rules import Rule, parse_rule
+from registration.metadata.rule_sparql import read_rule
+from registration.metadata.rules import Rule
 from registration.metadata.schema_conformance import check_conformance, note_schema
 
 BATCH_MAX = 10_000  # documents
@@ -204,8 +206,10 @@ class Provider:
     def put_schema(
         self, data: bytes, media_type: str, *, is_open: bool = False, dry_run: bool = False
     ) -> Outcome:
-        """Put a schema in force, which all documents and rules have to conform to."""
+        """Put a schema in force, which all documents and rules have to conform to; a refusal says
+        which does not."""
         row = SchemaRow(data, media_type, is_open, self.revision + 1)
+        _check_text(data)
         _schema(row)
         with self._turn(dry_run):
             before = self._snapshot()
@@ -259,7 +263,7 @@ class Provider:
 
     def _write(self, documents: Mapping[str, Sequence[Statement]]) -> None:
         effects = self._filter.write(documents)
-        check_conformance(self._filter.statements, self._tables, self.schema)
+        check_conformance(self._filter.statements, self._tables)
         self._tell(effects)
 
     # --- rules ----------------------------------------------------------------------------
@@ -276,8 +280,7 @@ class Provider:
         self, repository: str, rules: Iterable[tuple[str, str]], *, dry_run: bool = False
     ) -> list[RuleInfo]:
         """The same of several, as texts with names (or ""), in one revision."""
-        if not repository or len(repository) > NAME_LENGTH_MAX:
-            raise _refused("bad-name", f"repository {repository!r}; expected 1 to 256 characters")
+        _check_name("repository", repository)
         came: set[tuple[int, int]] = set()
         left: set[tuple[int, int]] = set()
         said: list[RuleSaid] = []
@@ -287,24 +290,30 @@ class Provider:
         with self._turn(dry_run):
             number = self._repository(repository)
             for text, name in rules:
+                _check_name("rule", name or "r")
                 names = _Named(self, repository)
-                rule = parse_rule(text, self.schema, names, name)
+                rule = read_rule(text, self.schema, names, name)
                 if name and name in names.all_used:
                     raise _refused("circle", f"rule {name!r} would name itself")
                 rows = self._with_users(repository, name)
                 is_all = is_all or bool(rows)
                 for each in rows:
                     parsed = self._parsed(repository, each)
-                    left |= self._filter.remove(each.number, number, parsed.alternatives)
+                    gone = self._filter.remove(each.number, number, parsed.alternatives)
+                    left |= gone - came
+                    came -= gone
                 row = self._put_rule(repository, rows, RuleRow(0, name, text, tuple(names.used)))
                 for each in (row, *rows[1:]):
-                    parsed = rule if each is row else self._parsed(repository, each)
-                    came |= self._filter.add(each.number, number, parsed.alternatives)
+                    with _about("" if each is row else f"rule r{each.number}, which names it"):
+                        parsed = rule if each is row else self._parsed(repository, each)
+                    new = self._filter.add(each.number, number, parsed.alternatives)
+                    came |= new - left
+                    left -= new
                 touched.append((repository, row.number))
                 said.append(RuleSaid(f"r{row.number}", name, text))
                 sparql.append(rule.sparql)
             self._touch(TouchedRow(rules=tuple(touched), is_all=is_all))
-            self._tell(Effects(came - left, left - came, set()), {repository: said})
+            self._tell(Effects(came, left, set()), {repository: said})
             outcome = self._said()
         return [RuleInfo(*each, query, outcome) for each, query in zip(said, sparql, strict=True)]
 
@@ -441,7 +450,7 @@ class Provider:
                 self._new_names[_name_key(repository, name)] = entry
 
     def _parsed(self, repository: str, row: RuleRow) -> Rule:
-        return parse_rule(row.text, self.schema, _Named(self, repository), row.name)
+        return read_rule(row.text, self.schema, _Named(self, repository), row.name)
 
     # --- messages -------------------------------------------------------------------------
 
@@ -550,15 +559,21 @@ class Provider:
                     _put_or_delete(NAMES, self._log, key, name)
                 self._store.commit(self._log.drain())
                 self._new_rules, self._new_names = {}, {}
-                self._tables.execute("COMMIT")
         except BaseException:
             self._back()
             raise
         if dry_run:
             self._back()
+            return
+        try:
+            self._tables.execute("COMMIT")
+        except Exception:  # it is done, by the rows; the filter follows, or is unusable
+            self._back()
+            self._catch_up(self._reflected())
 
     def _back(self) -> None:
-        self._tables.execute("ROLLBACK")
+        if self._tables.in_transaction:  # errors such as a full disk have ended it
+            self._tables.execute("ROLLBACK")
         self._load()
 
     def _touch(self, row: TouchedRow) -> None:
@@ -617,7 +632,7 @@ class Provider:
         self._filter = MetadataFilter(self._tables, self.schema)
         note_schema(self._filter.statements, self._tables, self.schema)
         self._fill(self._filter)
-        check_conformance(self._filter.statements, self._tables, self.schema, is_whole=True)
+        check_conformance(self._filter.statements, self._tables, is_whole=True)
 
     def _fill(self, filter_: MetadataFilter) -> None:
         for _, key, value in self._store.load((RULES.space,)):
@@ -665,7 +680,7 @@ class Provider:
         for repository, resource in self._filter.held():
             if resource not in hashes:
                 said = tables.statements(tables.reached((resource,)))
-                hashes[resource] = hash(tuple(each for some in said.values() for each in some))
+                hashes[resource] = hash(frozenset(each for some in said.values() for each in some))
             (uri,) = tables.uris((resource,)).values()
             found[self._repository_of[repository], uri] = hashes[resource]
         return found
@@ -714,7 +729,7 @@ class _Named(dict[str, Rule]):
             if row is None:
                 return None
             names = _Named(self._provider, self._repository)
-            self[name] = parse_rule(row.text, self._provider.schema, names, name)
+            self[name] = read_rule(row.text, self._provider.schema, names, name)
             self.all_used |= names.all_used
         self.used[name] = None
         self.all_used.add(name)
@@ -748,6 +763,22 @@ def _syntax(media_type: str) -> GraphSyntax:
         known = ", ".join(GraphSyntax)
         raise _refused("unknown-media-type", f"{media_type!r} is no syntax of RDF: {known}")
     return syntax
+
+
+def _check_text(schema: bytes) -> None:
+    """Messages carry it as a text of XML."""
+    try:
+        at = find_illegal_character(schema.decode())
+    except UnicodeDecodeError as error:
+        at = error.start
+    if at >= 0:
+        raise _refused("schema-text", f"the schema is no text of XML in UTF-8 at {at}")
+
+
+def _check_name(whose: str, name: str) -> None:
+    if not 0 < len(name) <= NAME_LENGTH_MAX or "|" in name or not name.isprintable():
+        wanted = "1 to 256 characters that can be printed, without '|'"
+        raise _refused("bad-name", f"{whose} {name!r}; expected {wanted}")
 
 
 def _check_batch(batch: Collection[str]) -> None:

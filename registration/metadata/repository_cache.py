@@ -23,7 +23,8 @@ from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.implied import missing, with_paths
 from registration.metadata.n_triples import n_triples, read_n_triples
 from registration.metadata.query_sql import query_sql
-from registration.metadata.rules import Query, Rule, normal_text, parse_query, parse_rule
+from registration.metadata.rule_sparql import read_rule
+from registration.metadata.rules import Query, Rule, normal_text, parse_query
 from registration.metadata.schema_conformance import check_conformance, note_schema
 from registration.metadata.statement_tables import Changes, StatementTables
 
@@ -132,8 +133,8 @@ class RepositoryCache:
                 self._note("revision", str(change.revision))
                 self._note("time", repr(change.time))
             except BaseException:
-                self._tables.execute("ROLLBACK")
-                self._tables.execute("BEGIN")
+                if self._tables.in_transaction:
+                    self._tables.execute("ROLLBACK")
                 self._load()
                 raise
         return True
@@ -141,8 +142,10 @@ class RepositoryCache:
     def _carry_out(self, change: Change) -> set[int]:
         """Gives what may be garbage: all that what has changed strongly referred to."""
         tables = self._tables
+        before: set[int] = set()
         if change.schema[0]:
             self._put_schema(*change.schema)
+            before.update(self._subjects(GLOBAL))  # which references are strong may be otherwise
         for rule in change.rules:
             tables.execute("DELETE FROM own_rules WHERE id = ?", (rule.id,))
             if rule.text:
@@ -152,7 +155,7 @@ class RepositoryCache:
         numbers = self._statements.numbers((*change.about, *change.matched, *change.dropped), said)
         about = [numbers[uri] for uri in change.about]
         dropped = [numbers[uri] for uri in change.dropped]
-        before = self._statements.reached((*about, *dropped))
+        before |= self._statements.reached((*about, *dropped), doc=GLOBAL)
         changes = Changes(self._statements)
         had = self._statements.of_resources(GLOBAL, about)
         changes.add(GLOBAL, had, self._statements.rows(said, numbers))
@@ -164,11 +167,11 @@ class RepositoryCache:
 
     def _collect(self, suspects: set[int]) -> None:
         """Throw away those that no matched resource reaches."""
-        above = self._statements.reached(suspects, up=True)
+        above = self._statements.reached(suspects, up=True, doc=GLOBAL)
         query = "SELECT 1 FROM matched WHERE res = ?"
         execute = self._tables.execute
         roots = [each for each in above if execute(query, (each,)).fetchone() is not None]
-        gone = list(suspects - self._statements.reached(roots))
+        gone = list(suspects - self._statements.reached(roots, doc=GLOBAL))
         changes = Changes(self._statements)
         changes.add(GLOBAL, self._statements.of_resources(GLOBAL, gone), {})
         changes.write(self._tables)
@@ -196,10 +199,12 @@ class RepositoryCache:
         self._tables.executemany("INSERT INTO matched VALUES (?)", rows)
 
     def _said(self, doc: int) -> list[Statement]:
-        query = "SELECT res FROM subjects WHERE doc = ?"
-        resources = [number for (number,) in self._tables.execute(query, (doc,))]
-        found = self._statements.statements(resources, doc)
+        found = self._statements.statements(self._subjects(doc), doc)
         return [each for some in found.values() for each in some]
+
+    def _subjects(self, doc: int) -> list[int]:
+        query = "SELECT res FROM subjects WHERE doc = ?"
+        return [number for (number,) in self._tables.execute(query, (doc,))]
 
     def _matched(self) -> list[int]:
         return [number for (number,) in self._tables.execute("SELECT res FROM matched")]
@@ -208,8 +213,7 @@ class RepositoryCache:
 
     def resources(self) -> dict[str, str]:
         """What the provider said, by resource: URI -> N-Triples in order."""
-        query = f"SELECT res FROM subjects WHERE doc = {GLOBAL}"
-        numbers = [number for (number,) in self._tables.execute(query)]
+        numbers = self._subjects(GLOBAL)
         found = self._statements.statements(numbers, GLOBAL)
         uris = self._statements.uris(numbers)
         return {uris[number]: "".join(n_triples(found[number])) for number in sorted(numbers)}
@@ -236,7 +240,7 @@ class RepositoryCache:
             self._tables.execute("DELETE FROM changed")
             rows = [(each,) for each in changes.resources]
             self._tables.executemany("INSERT INTO changed VALUES (?)", rows)
-            check_conformance(self._statements, self._tables, self.schema)
+            check_conformance(self._statements, self._tables)
 
     # --- queries --------------------------------------------------------------------------
 
@@ -314,7 +318,7 @@ class RepositoryCache:
                 later = []
                 for rule in left:
                     try:
-                        found = parse_rule(rule.text, self.schema, names, rule.name)
+                        found = read_rule(rule.text, self.schema, names, rule.name)
                     except Refusal:
                         later.append(rule)
                         continue
@@ -349,7 +353,8 @@ def _turn(tables: Tables) -> Iterator[None]:
         yield
         tables.execute("COMMIT")
     except BaseException:
-        tables.execute("ROLLBACK")
+        if tables.in_transaction:  # errors such as a full disk have ended it
+            tables.execute("ROLLBACK")
         raise
 
 

@@ -13,18 +13,20 @@ from registration.metadata.filter_tables import Tables
 from registration.metadata.statement_tables import StatementTables
 
 _TABLES = ("range_of", "domain_of")
+_NUMBERS = ("single", "known_class")
 
 
 def note_schema(statements: StatementTables, tables: Tables, schema: RdfSchema) -> None:
-    """Tell the connection which classes properties lead to, and are of."""
+    """Tell the connection which classes there are, and which ones properties lead to and are of."""
     for table in _TABLES:
         tables.execute(
             f"CREATE TEMP TABLE IF NOT EXISTS {table}(prop INTEGER, class INTEGER,"
             " PRIMARY KEY (prop, class)) WITHOUT ROWID"
         )
         tables.execute(f"DELETE FROM {table}")
-    tables.execute("CREATE TEMP TABLE IF NOT EXISTS single(prop INTEGER PRIMARY KEY)")
-    tables.execute("DELETE FROM single")
+    for table in _NUMBERS:
+        tables.execute(f"CREATE TEMP TABLE IF NOT EXISTS {table}(number INTEGER PRIMARY KEY)")
+        tables.execute(f"DELETE FROM {table}")
     name = statements.name
     ranges, domains, single = [], [], []
     for each in schema.properties.values():
@@ -37,12 +39,17 @@ def note_schema(statements: StatementTables, tables: Tables, schema: RdfSchema) 
     tables.executemany("INSERT INTO range_of VALUES (?, ?)", ranges)
     tables.executemany("INSERT OR IGNORE INTO domain_of VALUES (?, ?)", domains)
     tables.executemany("INSERT INTO single VALUES (?)", single)
+    known = [(name(each),) for each in schema.classes]
+    tables.executemany("INSERT INTO known_class VALUES (?)", known)
 
 
-_TYPED = "EXISTS (SELECT 1 FROM types t WHERE t.res = {0} AND t.own = 1)"
-_NOT_OF = "NOT EXISTS (SELECT 1 FROM types t WHERE t.res = {0} AND t.class = r.class)"
-_SUBJECT = _TYPED.format("s.res"), _NOT_OF.format("s.res")
-_OBJECT = _TYPED.format("s.ref"), _NOT_OF.format("s.ref")
+# A resource is not of the class of a range or domain: it has classes, all of which are known.
+_IS_OTHER = (
+    "NOT EXISTS (SELECT 1 FROM types t WHERE t.res = {0} AND t.class = r.class)"
+    " AND EXISTS (SELECT 1 FROM types t WHERE t.res = {0} AND t.own = 1)"
+    " AND NOT EXISTS (SELECT 1 FROM types t WHERE t.res = {0} AND t.own = 1"
+    " AND t.class NOT IN (SELECT number FROM known_class))"
+)
 
 _OF_STATEMENTS = (
     "SELECT s.res, s.prop, s.ref, r.class FROM {of} CROSS JOIN {table} r ON r.prop = s.prop"
@@ -50,22 +57,25 @@ _OF_STATEMENTS = (
 _OF_REFERRERS = (
     "SELECT s.res, s.prop, s.ref, r.class FROM changed c CROSS JOIN range_of r"
     " CROSS JOIN statements s ON s.prop = r.prop AND s.ref = c.res AND s.ref != 0"
-    f" WHERE {_TYPED.format('c.res')} AND {_NOT_OF.format('c.res')}"
+    f" WHERE {_IS_OTHER.format('c.res')}"
 )
 _CHANGED = "changed c CROSS JOIN statements s ON s.res = c.res"
 
 
 def check_conformance(
-    statements: StatementTables, tables: Tables, schema: RdfSchema, *, is_whole: bool = False
+    statements: StatementTables, tables: Tables, *, is_whole: bool = False
 ) -> None:
     """MessageRefused ``wrong-class`` or ``several-values``: what has changed does not conform.
     ``is_whole``: all that is stored is looked at."""
     of = "statements s" if is_whole else _CHANGED
     queries = [
-        (_OF_STATEMENTS.format(of=of, table="domain_of") + f" WHERE {' AND '.join(_SUBJECT)}", 0),
+        (
+            _OF_STATEMENTS.format(of=of, table="domain_of") + f" WHERE {_IS_OTHER.format('s.res')}",
+            0,
+        ),
         (
             _OF_STATEMENTS.format(of=of, table="range_of")
-            + f" WHERE s.ref != 0 AND {' AND '.join(_OBJECT)}",
+            + f" WHERE s.ref != 0 AND {_IS_OTHER.format('s.ref')}",
             1,
         ),
     ]
@@ -85,7 +95,7 @@ def check_conformance(
                 + (f" (said of {uris[subject]})" if is_object else ""),
             )
     query = (
-        f"SELECT s.res, s.prop FROM {of} CROSS JOIN single r ON r.prop = s.prop"
+        f"SELECT s.res, s.prop FROM {of} CROSS JOIN single r ON r.number = s.prop"
         " GROUP BY s.res, s.prop"
         " HAVING count(DISTINCT s.ref || ' ' || s.kind || ' ' || s.value) > 1 LIMIT 1"
     )

@@ -172,13 +172,16 @@ class StatementTables:
 
     # --- resources ------------------------------------------------------------------------
 
-    def reached(self, resources: Collection[int], *, up: bool = False) -> set[int]:
+    def reached(
+        self, resources: Collection[int], *, up: bool = False, doc: int | None = None
+    ) -> set[int]:
         """Resources with all that they strongly refer to, and so on; ``up``: with all that refer
-        to them."""
+        to them.  ``doc``: as this document alone says."""
         found = set(resources)
         if not self.strong:
             return found
         strong = f"prop IN ({','.join(map(str, self.strong))}) AND ref != 0"
+        strong += "" if doc is None else f" AND doc = {doc}"
         select = (
             "SELECT res FROM statements WHERE ref" if up else "SELECT ref FROM statements WHERE res"
         )
@@ -278,9 +281,9 @@ class Changes:
                 continue
             self.resources.add(resource)
             if not before:
-                self._subjects.append((doc, resource))
+                self._subjects.append((resource, doc))
             elif not after:
-                self._gone_subjects.append((doc, resource))
+                self._gone_subjects.append((resource, doc))
             for row in before.keys() - after.keys():
                 if isinstance(row, Row):
                     self._gone.append((resource, *row, doc))
@@ -302,7 +305,7 @@ class Changes:
             self._gone,
         )
         many("DELETE FROM types WHERE res = ? AND class = ? AND doc = ?", self._gone_types)
-        many("DELETE FROM subjects WHERE doc = ? AND res = ?", self._gone_subjects)
+        many("DELETE FROM subjects WHERE res = ? AND doc = ?", self._gone_subjects)
         many("INSERT INTO subjects VALUES (?, ?)", self._subjects)
         many("INSERT OR REPLACE INTO types VALUES (?, ?, ?, ?)", self._new_types)
         many(

@@ -33,6 +33,10 @@ class Watched:
         self.statements: list[str] = []
         self.rounds: list[list[tuple[str, int]]] = []
 
+    @property
+    def in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
     def execute(self, sql: str, parameters: Sequence[object] = (), /) -> Any:
         self.statements.append(sql)
         if sql.startswith(ROUND):
