@@ -23,6 +23,7 @@ from benchmarks.graph_figures import GRAPH_FIGURES
 from benchmarks.language import LANGUAGE
 from benchmarks.map.benchmark import MAP
 from benchmarks.match import MATCH
+from benchmarks.metadata.benchmark import METADATA
 from benchmarks.network.benchmark import NETWORK
 from benchmarks.operate import OPERATE
 from benchmarks.pep import PEP
@@ -48,6 +49,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     GRAPH_FIGURES,
     LANGUAGE,
     MAP,
+    METADATA,
     OPERATE,
     PEP,
     PROFILES,

@@ -1,0 +1,1 @@
+"""MDV (seed 000): what metadata, and rules over it, cost."""
