@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from formats.characters import find_illegal_character
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
-from formats.names import QualifiedName
+from formats.escapes import escaped_text, escaped_value
 from formats.text import parse_text
-from formats.xml_writer import XmlWriter
 
 NAMESPACE = "urn:onyx:metadata:1"
 
@@ -66,49 +66,37 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     triples: str = ""
 
     def to_bytes(self) -> bytes:
-        out = XmlWriter()
-        said = {
-            "provider": self.provider,
-            "number": str(self.number),
-            "revision": str(self.revision),
-            "time": repr(self.time),
-        }
-        out.start_element(_NAMES["change"], _attributes(said), [("", NAMESPACE)])
-        for repository, (after, is_last) in self.to.items():
-            last = {"last": "true"} if is_last else {}
-            _write(out, "to", {"repository": repository, "after": str(after), **last})
+        """ValueError: XML cannot carry a character of it."""
         media_type, text = self.schema
-        if media_type:
-            _write(out, "schema", {"type": media_type}, text)
-        for rule in self.rules:
-            name = {"name": rule.name} if rule.name else {}
-            _write(out, "rule", {"id": rule.id, **name}, rule.text)
-        for word, resources in (("match", self.matched), ("drop", self.dropped)):
-            for resource in resources:
-                _write(out, word, {"resource": resource})
+        triples = self.triples  # PERF: most of all messages
+        for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+            triples = triples.replace(character, reference)
         matched = set(self.matched)
-        for resource in self.about:
-            if resource not in matched:
-                _write(out, "about", {"resource": resource})
-        if self.triples:
-            _write(out, "triples", {}, self.triples)
-        out.end_element()
-        return out.getvalue()
-
-
-_WORDS = ("change", "to", "schema", "rule", "match", "drop", "about", "triples")
-_NAMES = {word: QualifiedName("", NAMESPACE, word) for word in _WORDS}
-
-
-def _attributes(said: Mapping[str, str]) -> list[tuple[QualifiedName, str]]:
-    return [(QualifiedName("", "", name), value) for name, value in said.items()]
-
-
-def _write(out: XmlWriter, word: str, said: Mapping[str, str], text: str = "") -> None:
-    out.start_element(_NAMES[word], _attributes(said))
-    if text:
-        out.text(text)
-    out.end_element()
+        parts = [f'<change xmlns="{NAMESPACE}" provider="{escaped_value(self.provider)}"']
+        said = f' number="{self.number}" revision="{self.revision}" time="{self.time!r}">'
+        parts.append(said)
+        for repository, (after, is_last) in self.to.items():
+            last = ' last="true"' if is_last else ""
+            parts.append(f'<to repository="{escaped_value(repository)}" after="{after}"{last}/>')
+        if media_type:
+            parts.append(
+                f'<schema type="{escaped_value(media_type)}">{escaped_text(text)}</schema>'
+            )
+        for rule in self.rules:
+            name = f' name="{escaped_value(rule.name)}"' if rule.name else ""
+            parts.append(
+                f'<rule id="{escaped_value(rule.id)}"{name}>{escaped_text(rule.text)}</rule>'
+            )
+        about = [each for each in self.about if each not in matched]
+        for word, resources in (("match", self.matched), ("drop", self.dropped), ("about", about)):
+            parts += [f'<{word} resource="{escaped_value(each)}"/>' for each in resources]
+        if triples:
+            parts.append(f"<triples>{triples}</triples>")
+        written = "".join((*parts, "</change>"))
+        place = find_illegal_character(written)
+        if place >= 0:
+            raise ValueError(f"XML cannot carry the character U+{ord(written[place]):04X}")
+        return written.encode()
 
 
 def read_change(data: bytes) -> Change:

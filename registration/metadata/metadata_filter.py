@@ -58,6 +58,7 @@ class MetadataFilter:
             self._sql[number] = self._group_sql(number, msgspec.json.decode(text, type=Form))
         (last,) = tables.execute("SELECT max(number) FROM atomic_rules").fetchone()
         self._last_rule: int = last or 0
+        self._pieces: dict[tuple[int, int], set[str]] = {}  # by class and property
         self._in_use = [
             name
             for name in TEST_OF
@@ -179,6 +180,7 @@ class MetadataFilter:
             self._tables.execute("INSERT INTO f_class VALUES (?, ?)", (*key, number))
         elif table == "f_contains":
             row = (of_class, prop, piece, value, number)
+            self._pieces.get((of_class, prop), set()).add(piece)
             self._tables.execute("INSERT INTO f_contains VALUES (?, ?, ?, ?, ?)", row)
         else:
             self._tables.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", (*key, number))
@@ -470,20 +472,31 @@ class MetadataFilter:
                 f" ON f.class = fd.class AND f.prop = fd.prop AND {TEST_OF[table]}"
             )
         query = "SELECT res, class, prop, value FROM fd WHERE pieces > 0 AND ref = 0"
-        searched = tables.execute(query).fetchall()
+        searched = [
+            (res, of_class, prop, piece, value)
+            for res, of_class, prop, value in tables.execute(query)
+            for piece in _found(self._filed(of_class, prop), value)
+        ]
         if searched:
-            tables.executemany(
-                "INSERT INTO fp VALUES (?, ?, ?, ?, ?)",
-                (
-                    (res, of_class, prop, piece, value)
-                    for res, of_class, prop, value in searched
-                    for piece in _pieces_of_value(value)
-                ),
-            )
+            tables.executemany("INSERT INTO fp VALUES (?, ?, ?, ?, ?)", searched)
             tables.execute(
                 f"{insert} fp.res, f.rule FROM fp CROSS JOIN f_contains f ON f.class = fp.class"
                 " AND f.prop = fp.prop AND f.piece = fp.piece AND instr(fp.value, f.value) > 0"
             )
+
+    def _filed(self, of_class: int, prop: int) -> set[str]:
+        """The pieces under which patterns are filed, perhaps some under which none is any more."""
+        found = self._pieces.get((of_class, prop))
+        if found is None:
+            query = "SELECT min(piece) FROM f_contains WHERE class = ? AND prop = ? AND piece > ?"
+            found = set()
+            last: str | None = ""
+            while last is not None:
+                found.add(last)
+                key = (of_class, prop, last)
+                (last,) = self._tables.execute(query, key).fetchone()
+            self._pieces[of_class, prop] = found
+        return found
 
     # --- effects --------------------------------------------------------------------------
 
@@ -536,8 +549,15 @@ def _pieces(text: str) -> set[str]:
     return {text[at : at + PIECE] for at in range(len(text) - PIECE + 1)}
 
 
+def _found(filed: set[str], value: str) -> Iterable[str]:
+    """The pieces that a value contains."""
+    if len(filed) <= len(value):
+        return [piece for piece in filed if piece in value]
+    return filed.intersection(_pieces_of_value(value))
+
+
 def _pieces_of_value(value: str) -> Iterator[str]:
-    """All pieces under which a pattern may be filed that the value contains."""
+    """All under which a pattern may be filed that the value contains."""
     yield ""
     for length in range(1, PIECE + 1):
         yield from {value[at : at + length] for at in range(len(value) - length + 1)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import pyoxigraph
@@ -20,20 +21,28 @@ _ESCAPED = {
     ord("\n"): "\\n",
     ord("\r"): "\\r",
 }
+_SPECIAL = re.compile(r'[\x00-\x1f"\\\ud800-\udfff\ufffe\uffff]')
 
 
 def n_triples(statements: Iterable[Statement]) -> Iterator[str]:
     """Statements as lines of N-Triples."""
     for subject, prop, value, datatype, language in statements:
-        if not datatype:
-            shown = f"<{value}>"
-        else:
-            shown = f'"{value.translate(_ESCAPED)}"'
-            if language:
-                shown += f"@{language}"
-            elif datatype != _STRING:
-                shown += f"^^<{datatype}>"
+        shown = f"<{value}>"
+        if datatype:
+            shown = quoted(value) + suffix(f"@{language}" if language else datatype)
         yield f"<{subject}> <{prop}> {shown} .\n"
+
+
+def quoted(value: str) -> str:
+    """A lexical form."""
+    if _SPECIAL.search(value):
+        value = value.translate(_ESCAPED)
+    return f'"{value}"'
+
+
+def suffix(kind: str) -> str:
+    """What follows it, of a datatype, or a language with @ before it."""
+    return kind if kind[0] == "@" else "" if kind == _STRING else f"^^<{kind}>"
 
 
 def read_n_triples(text: str) -> list[Statement]:

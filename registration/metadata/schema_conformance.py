@@ -60,6 +60,12 @@ _OF_REFERRERS = (
     f" WHERE {_IS_OTHER.format('c.res')}"
 )
 _CHANGED = "changed c CROSS JOIN statements s ON s.res = c.res"
+# PERF: what one document alone says of a resource was looked at when it was read.
+_SAID_BY_SEVERAL = (
+    "(SELECT res FROM changed WHERE"
+    " (SELECT count(*) FROM subjects s WHERE s.res = changed.res) > 1)"
+    " c CROSS JOIN statements s ON s.res = c.res"
+)
 
 
 def check_conformance(
@@ -67,12 +73,12 @@ def check_conformance(
 ) -> None:
     """MessageRefused ``wrong-class`` or ``several-values``: what has changed does not conform.
     ``is_whole``: all that is stored is looked at."""
-    of = "statements s" if is_whole else _CHANGED
+    of = several = "statements s"
+    if not is_whole:
+        of, several = _CHANGED, _CHANGED if statements.schema.is_open else _SAID_BY_SEVERAL
+    domains = _OF_STATEMENTS.format(of=several, table="domain_of")
     queries = [
-        (
-            _OF_STATEMENTS.format(of=of, table="domain_of") + f" WHERE {_IS_OTHER.format('s.res')}",
-            0,
-        ),
+        (f"{domains} WHERE {_IS_OTHER.format('s.res')}", 0),
         (
             _OF_STATEMENTS.format(of=of, table="range_of")
             + f" WHERE s.ref != 0 AND {_IS_OTHER.format('s.ref')}",
@@ -95,7 +101,7 @@ def check_conformance(
                 + (f" (said of {uris[subject]})" if is_object else ""),
             )
     query = (
-        f"SELECT s.res, s.prop FROM {of} CROSS JOIN single r ON r.number = s.prop"
+        f"SELECT s.res, s.prop FROM {several} CROSS JOIN single r ON r.number = s.prop"
         " GROUP BY s.res, s.prop"
         " HAVING count(DISTINCT s.ref || ' ' || s.kind || ' ' || s.value) > 1 LIMIT 1"
     )

@@ -16,6 +16,7 @@ from formats.graph.rdf_schema import RdfSchema
 from formats.graph.vocabulary import RDF, RDF_TYPE
 from registration.metadata.documents import Statement
 from registration.metadata.filter_tables import RESOURCE_ITSELF, Tables
+from registration.metadata.n_triples import quoted, suffix
 from registration.metadata.rules import RESOURCE
 
 _AT_ONCE = 500  # values in one statement
@@ -42,7 +43,7 @@ class StatementTables:
 
     def __init__(self, tables: Tables, schema: RdfSchema) -> None:
         self._tables = tables
-        self._schema = schema
+        self.schema = schema
         self._names: dict[str, int] = {}
         self._by_number: dict[int, str] = {}
         for number, name in tables.execute("SELECT number, name FROM names"):
@@ -130,7 +131,7 @@ class StatementTables:
     def rows(self, statements: Iterable[Statement], numbers: Mapping[str, int]) -> Rows:
         """The rows of some statements; ``numbers``: of all resources in them."""
         rows: Rows = {}
-        classes, above = self._schema.classes, self._schema.properties_above
+        classes, above = self.schema.classes, self.schema.properties_above
         name = self.name
         for subject, prop, value, datatype, language in statements:
             resource = numbers[subject]
@@ -163,11 +164,13 @@ class StatementTables:
 
     def replace(self, documents: Mapping[str, Sequence[Statement]]) -> Changes:
         """What has to be written for documents to be as given; nothing is yet."""
+        last = self._last_resource
         numbers = self.numbers(documents, *documents.values())
         changes = Changes(self)
         for uri, statements in documents.items():
             doc = numbers[uri]
-            changes.add(doc, self.of_document(doc), self.rows(statements, numbers))
+            had = {} if doc > last else self.of_document(doc)
+            changes.add(doc, had, self.rows(statements, numbers))
         return changes
 
     # --- resources ------------------------------------------------------------------------
@@ -242,6 +245,25 @@ class StatementTables:
             for resource, target in self._tables.execute(query, some):
                 found.setdefault(resource, set()).add(target)
         return found
+
+    def n_triples(self, resources: Collection[int]) -> str:
+        """All that is said of resources, as lines of which none is there twice."""
+        lines: dict[str, None] = {}
+        rows: list[tuple[int, int, int, int, str]] = []
+        of_class: list[tuple[int, int]] = []
+        for some, places in _portions(list(resources)):
+            where = f"WHERE res IN ({places}) AND own = 1"
+            query = f"SELECT res, prop, ref, kind, value FROM statements {where}"
+            rows += self._tables.execute(query, some)
+            of_class += self._tables.execute(f"SELECT res, class FROM types {where}", some)
+        uris = self.uris({*resources, *(row[2] for row in rows if row[2])})
+        names = self._by_number
+        for resource, name in of_class:
+            lines[f"<{uris[resource]}> <{RDF_TYPE}> <{names[name]}> .\n"] = None
+        for resource, prop, ref, kind, value in rows:
+            shown = f"<{uris[ref]}>" if ref else quoted(value) + suffix(names[kind])
+            lines[f"<{uris[resource]}> <{names[prop]}> {shown} .\n"] = None
+        return "".join(lines)
 
     def values(self, resources: Sequence[int], prop: str) -> Iterator[tuple[int, str]]:
         """The values of a property as texts; a reference as its URI."""
