@@ -73,8 +73,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
             triples = triples.replace(character, reference)
         matched = set(self.matched)
         parts = [f'<change xmlns="{NAMESPACE}" provider="{escaped_value(self.provider)}"']
-        said = f' number="{self.number}" revision="{self.revision}" time="{self.time!r}">'
-        parts.append(said)
+        parts.append(f' number="{self.number}" revision="{self.revision}" time="{self.time!r}">')
         for repository, (after, is_last) in self.to.items():
             last = ' last="true"' if is_last else ""
             parts.append(f'<to repository="{escaped_value(repository)}" after="{after}"{last}/>')

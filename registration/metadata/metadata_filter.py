@@ -356,35 +356,44 @@ class MetadataFilter:
         changes = self.statements.replace(documents)
         rows = [(each,) for each in changes.resources]
         tables.executemany("INSERT INTO changed VALUES (?)", rows)
-        self._question()
+        is_new = not self._question()
         changes.write(tables)
-        self._put_back()
-        self._bring()
-        return self._effects()
+        self._put_back(is_new=is_new)
+        if not is_new:
+            self._bring()
+        self._go_on(is_new=True)
+        return self._effects(changes.resources, is_new=is_new)
 
     # --- the three passes -----------------------------------------------------------------
 
-    def _question(self) -> None:
-        """First pass: all that the former versions had a part in, at every depth, is taken out."""
+    def _question(self) -> bool:
+        """First pass: all that the former versions had a part in, at every depth, is taken out;
+        whether there is anything."""
         tables = self._tables
         query = (
             "INSERT INTO ro SELECT m.res, m.rule FROM changed c CROSS JOIN matches m"
             " ON m.res = c.res"
         )
-        if tables.execute(query).rowcount > 0:
-            self._go_on(is_new=False)
-            tables.execute(
-                "INSERT INTO cand SELECT a.depth, q.res, q.rule FROM result q"
-                " CROSS JOIN atomic_rules a ON a.number = q.rule"
-            )
-            tables.execute("DELETE FROM matches WHERE (res, rule) IN (SELECT res, rule FROM cand)")
-            tables.execute("DELETE FROM result")
-            tables.execute("DELETE FROM ro")
+        if tables.execute(query).rowcount <= 0:
+            return False
+        self._go_on(is_new=False)
+        tables.execute(
+            "INSERT INTO cand SELECT a.depth, q.res, q.rule FROM result q"
+            " CROSS JOIN atomic_rules a ON a.number = q.rule"
+        )
+        tables.execute("DELETE FROM matches WHERE (res, rule) IN (SELECT res, rule FROM cand)")
+        tables.execute("DELETE FROM result")
+        tables.execute("DELETE FROM ro")
+        return True
 
-    def _put_back(self) -> None:
-        """Second pass: triggers of the new versions, and the joins in question that still hold."""
+    def _put_back(self, *, is_new: bool) -> None:
+        """Second pass: triggers of the new versions, and the joins in question that still hold.
+        ``is_new``: nothing is in question, so nothing that has changed was matched."""
         tables = self._tables
         self._triggers()
+        if is_new:
+            tables.execute("INSERT INTO matches SELECT res, rule FROM ro")
+            return
         tables.execute(
             "INSERT INTO fresh SELECT ro.res, ro.rule FROM ro WHERE NOT EXISTS"
             " (SELECT 1 FROM matches m WHERE m.res = ro.res AND m.rule = ro.rule)"
@@ -410,7 +419,6 @@ class MetadataFilter:
             "INSERT OR IGNORE INTO ro SELECT m.res, m.rule FROM changed c CROSS JOIN matches m"
             " ON m.res = c.res"
         )
-        self._go_on(is_new=True)
 
     def _go_on(self, *, is_new: bool) -> None:
         """From ``ro`` through the joins, until nothing is new of it.
@@ -500,16 +508,17 @@ class MetadataFilter:
 
     # --- effects --------------------------------------------------------------------------
 
-    def _effects(self) -> Effects:
+    def _effects(self, concerned: set[int], *, is_new: bool) -> Effects:
         tables = self._tables
-        pairs = (
-            "SELECT DISTINCT e.repository, {0}.res FROM {0} CROSS JOIN ends e ON e.rule = {0}.rule"
-        )
+        pairs = "SELECT DISTINCT e.repository, m.res FROM {} m CROSS JOIN ends e ON e.rule = m.rule"
         before = set(tables.execute(pairs.format("cand")).fetchall())
         after = set(tables.execute(pairs.format("fresh")).fetchall())
+        if is_new:
+            source = "changed c CROSS JOIN matches m ON m.res = c.res CROSS JOIN ends e"
+            after.update(tables.execute(pairs.replace("{} m CROSS JOIN ends e", source)))
         came, left = set(), set()
         for pair in after - before:
-            if not self._held_all_along(*pair):
+            if pair[1] in concerned or not self._held_all_along(*pair):
                 came.add(pair)
         for pair in before - after:
             if not self._holds(*pair):
@@ -517,12 +526,11 @@ class MetadataFilter:
         return Effects(came, left, self._changed() - came)
 
     def _held_all_along(self, repository: int, resource: int) -> bool:
-        """Whether something matches that was neither in question nor is new."""
+        """Whether something matches what has not changed, and is not new."""
         query = (
             "SELECT 1 FROM matches m CROSS JOIN ends e ON e.rule = m.rule AND e.repository = ?"
-            " WHERE m.res = ? AND NOT EXISTS (SELECT 1 FROM changed c WHERE c.res = m.res)"
-            " AND NOT EXISTS (SELECT 1 FROM fresh f WHERE f.res = m.res AND f.rule = m.rule)"
-            " LIMIT 1"
+            " WHERE m.res = ? AND NOT EXISTS"
+            " (SELECT 1 FROM fresh f WHERE f.res = m.res AND f.rule = m.rule) LIMIT 1"
         )
         return self._tables.execute(query, (repository, resource)).fetchone() is not None
 

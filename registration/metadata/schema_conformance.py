@@ -62,8 +62,8 @@ _OF_REFERRERS = (
 _CHANGED = "changed c CROSS JOIN statements s ON s.res = c.res"
 # PERF: what one document alone says of a resource was looked at when it was read.
 _SAID_BY_SEVERAL = (
-    "(SELECT res FROM changed WHERE"
-    " (SELECT count(*) FROM subjects s WHERE s.res = changed.res) > 1)"
+    "(SELECT c.res FROM changed c"
+    " WHERE (SELECT count(*) FROM subjects d WHERE d.res = c.res) > 1)"
     " c CROSS JOIN statements s ON s.res = c.res"
 )
 
