@@ -80,10 +80,12 @@ class NameRow(Row, frozen=True):
 
 
 class RepositoryRow(Row, frozen=True):
-    """``last``: the number of the last message for it."""
+    """``last``: the number of the last message for it; ``owner``: the principal whose it is, ""
+    where it came without TLS."""
 
     number: int
     last: int = 0
+    owner: str = ""
 
 
 class MessageRow(Row, frozen=True):
@@ -190,6 +192,8 @@ class Provider:
         for state in log.stored:
             state.restore(stored)
         self._repository_of = {row.number: name for name, row in self._repositories.items()}
+        waiting = self._store.read(MESSAGES.space, number_key(0), _LAST)
+        self._published = int(waiting[0][0]) - 1 if waiting else self._counts.now.message
         row = self._schema_row.now
         self.schema = _NO_SCHEMA if row is None else _schema(row)
         create(self._tables)
@@ -268,15 +272,21 @@ class Provider:
     # --- rules ----------------------------------------------------------------------------
 
     def add_rule(
-        self, repository: str, text: str, name: str = "", *, dry_run: bool = False
+        self, repository: str, text: str, name: str = "", *, owner: str = "", dry_run: bool = False
     ) -> RuleInfo:
         """Add a rule to those of a repository; one of the same name is replaced, and those that
-        name it follow.  ProfileRefused; MetadataRefused."""
-        (info,) = self.add_rules(repository, ((text, name),), dry_run=dry_run)
+        name it follow.  ``owner``: the principal that asks, whose the repository is from its first
+        rule on.  ProfileRefused; MetadataRefused."""
+        (info,) = self.add_rules(repository, ((text, name),), owner=owner, dry_run=dry_run)
         return info
 
     def add_rules(
-        self, repository: str, rules: Iterable[tuple[str, str]], *, dry_run: bool = False
+        self,
+        repository: str,
+        rules: Iterable[tuple[str, str]],
+        *,
+        owner: str = "",
+        dry_run: bool = False,
     ) -> list[RuleInfo]:
         """The same of several, as texts with names (or ""), in one revision."""
         _check_name("repository", repository)
@@ -287,7 +297,7 @@ class Provider:
         touched: list[tuple[str, int]] = []
         is_all = False
         with self._turn(dry_run):
-            number = self._repository(repository)
+            number = self._repository(repository, owner)
             for text, name in rules:
                 _check_name("rule", name or "r")
                 names = _Named(self, repository)
@@ -331,8 +341,11 @@ class Provider:
         self._name_users(repository, row, 1)
         return row
 
-    def remove_rule(self, repository: str, rule: str, *, dry_run: bool = False) -> Outcome:
+    def remove_rule(
+        self, repository: str, rule: str, *, owner: str = "", dry_run: bool = False
+    ) -> Outcome:
         """A rule goes, by its id; MetadataRefused where there is none, or another names it."""
+        self._check_owner(repository, owner)
         row = self._rule_of_id(repository, rule)
         if row is None:
             raise _refused("no-such-rule", f"repository {repository!r} has no rule {rule!r}")
@@ -394,11 +407,66 @@ class Provider:
         rows = (MESSAGES.read(key, value) for key, value in found)
         return [zstandard.decompress(row.body) for row in rows if repository in row.to]
 
-    def _repository(self, name: str) -> int:
+    def whole(self, repository: str, *, owner: str = "") -> list[bytes]:
+        """All that a repository is to hold, as messages with the number of the last one for it,
+        which replace what it has."""
+        self._check_owner(repository, owner)
+        row = self._repositories.get(repository)
+        if row is None:
+            raise _refused("no-such-repository", f"there is no repository {repository!r}")
+        matched = [each for number, each in self._filter.held() if number == row.number]
+        rules = [
+            RuleSaid(f"r{each.number}", each.name, each.text) for each in self.rules(repository)
+        ]
+        schema = self._schema_said()
+        first: dict[str, object] = {"schema": schema, "rules": tuple(rules)}
+        parts = [first, *self._parts(sorted(matched), ())]
+        return [
+            self._change(row.last, {repository: To(0, at == len(parts) - 1)}, part).to_bytes()
+            for at, part in enumerate(parts)
+        ]
+
+    def outbox(self, limit: int) -> list[tuple[int, bytes]]:
+        """The first messages that have not been published, by their numbers."""
+        first = self._published + 1
+        found = self._store.read(MESSAGES.space, number_key(first), number_key(first + limit - 1))
+        return [
+            (int(key), zstandard.decompress(MESSAGES.read(key, value).body)) for key, value in found
+        ]
+
+    def published(self, through: int) -> None:
+        """Messages up to this number have been published, and are forgotten."""
+        with self._turn():
+            for key, _ in self._store.read(MESSAGES.space, number_key(0), number_key(through)):
+                MESSAGES.delete(self._log, key)
+            self._published = through
+
+    def now(self) -> float:
+        return self._wall()
+
+    def counts(self, repository: str = "") -> tuple[int, int, int, int, int]:
+        """The number of the last message for a repository; documents, rules, repositories, and
+        messages that have not been published."""
+        row = self._repositories.get(repository)
+        counts = self._counts.now
+        (documents,) = self._tables.execute("SELECT count(DISTINCT doc) FROM subjects").fetchone()
+        query = "SELECT count(DISTINCT subscription) FROM ends"
+        (rules,) = self._tables.execute(query).fetchone()
+        last = 0 if row is None else row.last
+        waiting = counts.message - self._published
+        return last, documents, rules, len(self._repositories), waiting
+
+    def _check_owner(self, repository: str, owner: str) -> None:
+        row = self._repositories.get(repository)
+        if row is not None and owner != row.owner and owner and row.owner:
+            raise _refused("other-owner", f"repository {repository!r} is of {row.owner}")
+
+    def _repository(self, name: str, owner: str) -> int:
+        self._check_owner(name, owner)
         row = self._repositories.get(name)
         if row is None:
             counts = self._counts.now
-            row = RepositoryRow(counts.repository + 1)
+            row = RepositoryRow(counts.repository + 1, owner=owner)
             self._counts.put(msgspec.structs.replace(counts, repository=row.number))
             self._repositories[name] = row
             self._repository_of[row.number] = name
@@ -473,15 +541,29 @@ class Provider:
             group[0 if is_matched else 1].append(resource)
         told = {name for names in groups for name in names} | (rules or {}).keys()
         new = {name for name in told if not self._repositories[name].last} | {*schema_to}
-        row = self._schema_row.now
-        if new and row is not None:
-            media_type = f"{row.media_type}{'; open=true' if row.is_open else ''}"
-            parts.append((frozenset(new), {"schema": (media_type, row.data.decode())}))
+        if new:
+            parts.append((frozenset(new), {"schema": self._schema_said()}))
         for name, said in (rules or {}).items():
             parts.append((frozenset((name,)), {"rules": tuple(said)}))
         for group_of, (matched, dropped) in groups.items():
             parts += [(group_of, part) for part in self._parts(matched, dropped)]
         self._send(parts)
+
+    def _schema_said(self) -> tuple[str, str]:
+        row = self._schema_row.now
+        if row is None:
+            return "", ""
+        return f"{row.media_type}{'; open=true' if row.is_open else ''}", row.data.decode()
+
+    def _change(self, number: int, to: Mapping[str, To], part: Mapping[str, Any]) -> Change:
+        return Change(
+            provider=self.name,
+            number=number,
+            revision=self.revision,
+            time=self._wall(),
+            to=to,
+            **part,
+        )
 
     def _parts(self, matched: Sequence[int], dropped: Sequence[int]) -> Iterator[dict[str, object]]:
         """What is said of resources, in messages that are not too long if they can be divided."""
@@ -512,15 +594,7 @@ class Provider:
                 row = self._repositories[name]
                 to[name] = To(row.last, last[name] == at)
                 self._repositories[name] = msgspec.structs.replace(row, last=number)
-            change = Change(
-                provider=self.name,
-                number=number,
-                revision=self.revision,
-                time=self._wall(),
-                to=to,
-                **part,  # type: ignore[arg-type]
-            )
-            body = _compress(change.to_bytes())
+            body = _compress(self._change(number, to, part).to_bytes())
             MESSAGES.put(self._log, number_key(number), MessageRow(tuple(to), body))
         self._counts.put(msgspec.structs.replace(self._counts.now, message=number))
 

@@ -98,8 +98,14 @@ class RepositoryCache:
         """When the provider had that revision, in seconds since 1970; 0: never heard of."""
         return float(self._state("time") or 0)
 
-    def apply(self, message: bytes) -> bool:
-        """Take a message; False if it was taken before.
+    @property
+    def position(self) -> int:
+        """Of the last delivery that brought a message, as it was told to ``apply``."""
+        return int(self._state("position") or 0)
+
+    def apply(self, message: bytes, position: int = 0) -> bool:
+        """Take a message; False if it was taken before.  ``position``: of the delivery that brought
+        it, stored in the same transaction.
 
         MessageRefused if it is none for this repository; MessageMissing if one before it has not
         come.
@@ -112,6 +118,9 @@ class RepositoryCache:
             )
         last = self.number
         if change.number <= last:
+            if position:
+                with _turn(self._tables):
+                    self._note("position", str(position))
             return False
         if to.after != last:
             raise MessageMissing(
@@ -120,6 +129,8 @@ class RepositoryCache:
         with _turn(self._tables):
             try:
                 self._note("number", str(change.number))
+                if position:
+                    self._note("position", str(position))
                 if not to.is_last:
                     self._tables.execute(
                         "INSERT INTO pending VALUES (?, ?)", (change.number, message)
@@ -130,14 +141,40 @@ class RepositoryCache:
                 self._tables.execute("DELETE FROM pending")
                 for each in (*pending, change):
                     self._collect(self._carry_out(each))
-                self._note("revision", str(change.revision))
-                self._note("time", repr(change.time))
+                self.confirm(change.revision, change.time)
             except BaseException:
                 if self._tables.in_transaction:
                     self._tables.execute("ROLLBACK")
                 self._load()
                 raise
         return True
+
+    def replace(self, messages: Sequence[bytes]) -> None:
+        """Hold what these messages say instead of all that the provider has said before
+        (``Provider.whole``)."""
+        changes = [read_change(each) for each in messages]
+        with _turn(self._tables):
+            try:
+                self._tables.execute("DELETE FROM matched")
+                self._tables.execute("DELETE FROM own_rules")
+                self._tables.execute("DELETE FROM pending")
+                query = f"SELECT res FROM subjects WHERE doc = {GLOBAL}"
+                self._collect({number for (number,) in self._tables.execute(query)})
+                for each in changes:
+                    self._carry_out(each)
+                self._note("number", str(changes[-1].number))
+                self.confirm(changes[-1].revision, changes[-1].time)
+            except BaseException:
+                self._tables.execute("ROLLBACK")
+                self._tables.execute("BEGIN")
+                self._load()
+                raise
+
+    def confirm(self, revision: int, time: float) -> None:
+        """The provider has said that this state is that of its revision."""
+        if revision >= self.revision:
+            self._note("revision", str(revision))
+            self._note("time", repr(time))
 
     def _carry_out(self, change: Change) -> set[int]:
         """Gives what may be garbage: all that what has changed strongly referred to."""

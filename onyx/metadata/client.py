@@ -1,0 +1,89 @@
+"""MetadataClient: a provider's verbs, asked over a network."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Self, TypeVar
+
+from onyx.metadata import requests
+from onyx.metadata.requests import Question, StatusSaid
+from onyx.registration_client import RegistrationClient
+from registration.metadata.explanation import Explanation
+from registration.metadata.provider import Outcome, RuleInfo
+
+A = TypeVar("A")
+TIMEOUT_SECONDS = 60.0
+
+
+class MetadataClient:
+    """Of the provider that publishes as a source; an asynchronous context manager.  Its methods are
+    those of ``MetadataProvider``; errors are RequestFailed with the fault of the provider."""
+
+    def __init__(self, registration: str, provider: str) -> None:
+        """``registration``: where the registration service is; ``provider``: the source's id or
+        name."""
+        self._registration = RegistrationClient(registration)
+        self.provider = provider
+
+    async def __aenter__(self) -> Self:
+        await self._registration.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        return await self._registration.__aexit__(*raised)
+
+    async def ask(self, question: Question[A], timeout: float = TIMEOUT_SECONDS) -> A:
+        body = await self._registration.ask_source(
+            self.provider, requests.asked(question), question.writes, timeout=timeout
+        )
+        return requests.read_answer(question, body)
+
+    async def put_schema(
+        self, data: bytes, media_type: str, *, is_open: bool = False, dry_run: bool = False
+    ) -> Outcome:
+        return await self.ask(
+            requests.PutSchema(data=data, media_type=media_type, is_open=is_open, dry_run=dry_run)
+        )
+
+    async def register(
+        self, documents: Mapping[str, bytes], media_type: str, *, dry_run: bool = False
+    ) -> Outcome:
+        said = dict(documents)
+        return await self.ask(
+            requests.Register(documents=said, media_type=media_type, dry_run=dry_run)
+        )
+
+    async def remove(self, uris: Collection[str], *, dry_run: bool = False) -> Outcome:
+        return await self.ask(requests.Remove(uris=list(uris), dry_run=dry_run))
+
+    async def add_rule(
+        self, repository: str, text: str, name: str = "", *, dry_run: bool = False
+    ) -> RuleInfo:
+        (info,) = await self.add_rules(repository, ((text, name),), dry_run=dry_run)
+        return info
+
+    async def add_rules(
+        self, repository: str, rules: Iterable[tuple[str, str]], *, dry_run: bool = False
+    ) -> list[RuleInfo]:
+        said = list(rules)
+        return await self.ask(requests.AddRules(repository=repository, rules=said, dry_run=dry_run))
+
+    async def remove_rule(self, repository: str, rule: str, *, dry_run: bool = False) -> Outcome:
+        return await self.ask(
+            requests.RemoveRule(repository=repository, rule=rule, dry_run=dry_run)
+        )
+
+    async def rules(self, repository: str) -> list[requests.RuleSaid]:
+        return await self.ask(requests.Rules(repository=repository))
+
+    async def matches(self, rule: str) -> list[str]:
+        return await self.ask(requests.Matches(rule=rule))
+
+    async def explain(self, repository: str, resource: str) -> Explanation:
+        return await self.ask(requests.Explain(repository=repository, resource=resource))
+
+    async def document(self, uri: str) -> tuple[str, bytes]:
+        return await self.ask(requests.Document(uri=uri))
+
+    async def status(self, repository: str = "") -> StatusSaid:
+        return await self.ask(requests.Status(repository=repository))

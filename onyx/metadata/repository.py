@@ -1,0 +1,145 @@
+"""MetadataRepository: a cache that follows a provider over a network.
+
+The repository has one profile for its whole life, whatever its rules are, so that a change of rules
+changes no routing table.  Each delivery is applied in the transaction that stores its position.  A
+message that is missing shows by the number before it: then the repository asks for the whole of it,
+and answers meanwhile as of the revision that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from time import time as wall
+from typing import Any, Self, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from onyx.background import background_tasks
+from onyx.client_values import Delivery
+from onyx.clients import User
+from onyx.metadata import requests
+from onyx.metadata.cache import MetadataCache
+from onyx.metadata.client import MetadataClient
+from registration.metadata.change_messages import NAMESPACE
+from registration.metadata.provider import Outcome, RuleInfo
+from registration.metadata.repository_cache import Answer, MessageMissing
+
+T = TypeVar("T")
+LOOK_SECONDS = 10.0  # between two questions whether the state is that of the provider
+AGAIN_SECONDS = 0.2  # the same, for one who waits
+
+
+class MetadataRepository:
+    """An asynchronous context manager, within which it follows the provider.  Queries are answered
+    from the cache alone."""
+
+    def __init__(
+        self, file: Path | str, registration: str, repository: str, *, provider: str
+    ) -> None:
+        """``file`` as of a MetadataCache; ``provider``: the source's id or name."""
+        self.name = repository
+        self._file = file
+        self._client = MetadataClient(registration, provider)
+        self._user = User(registration, repository)
+        self._one = anyio.CapacityLimiter(1)
+        self._stack = AsyncExitStack()
+        self._news = anyio.Event()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            self.cache = stack.enter_context(MetadataCache(self._file, self.name))
+            await stack.enter_async_context(self._client)
+            await stack.enter_async_context(self._user)
+            profile = await self._user.add_profile(
+                profile_text(self._client.provider, self.name),
+                key=f"metadata {self._client.provider} {self.name}",
+            )
+            tasks = await stack.enter_async_context(background_tasks(anyio.create_task_group()))
+            tasks.start_soon(self._follow, profile.id)
+            tasks.start_soon(self._look)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        return await self._stack.__aexit__(*raised)
+
+    # --- the cache's verbs ----------------------------------------------------------------
+
+    async def query(self, text: str) -> Answer:
+        return await self._in_turn(self.cache.query, text)
+
+    async def register_local(self, documents: Mapping[str, bytes], media_type: str) -> None:
+        await self._in_turn(self.cache.register_local, documents, media_type)
+
+    def age(self) -> float:
+        """Seconds since the provider had the state that the cache shows; infinite before any."""
+        return wall() - self.cache.time if self.cache.time else float("inf")
+
+    # --- rules ----------------------------------------------------------------------------
+
+    async def add_rule(self, text: str, name: str = "", *, wait: bool = True) -> RuleInfo:
+        """With ``wait`` local answers are, on return, those of the provider at the revision of the
+        rule, or a later one."""
+        info = await self._client.add_rule(self.name, text, name)
+        if wait:
+            await self.wait(info.outcome.revision)
+        return info
+
+    async def remove_rule(self, rule: str, *, wait: bool = True) -> Outcome:
+        outcome = await self._client.remove_rule(self.name, rule)
+        if wait:
+            await self.wait(outcome.revision)
+        return outcome
+
+    async def wait(self, revision: int) -> None:
+        """Until the cache shows this revision of the provider, or a later one."""
+        while self.cache.revision < revision:
+            news = self._news
+            with anyio.move_on_after(AGAIN_SECONDS):
+                await news.wait()
+            if self.cache.revision < revision:
+                await self._confirm()
+
+    # --- following ------------------------------------------------------------------------
+
+    async def _follow(self, profile: str) -> None:
+        results = self._user.results(profile, positions=lambda _: self.cache.position)
+        async for delivery in results:
+            await self._take(delivery)
+
+    async def _take(self, delivery: Delivery) -> None:
+        for message in delivery.results:
+            try:
+                await self._in_turn(self.cache.apply, message, delivery.position)
+            except MessageMissing:
+                await self._ask_for_all()
+                await self._in_turn(self.cache.apply, message, delivery.position)
+        self._news.set()
+        self._news = anyio.Event()
+
+    async def _ask_for_all(self) -> None:
+        messages = await self._client.ask(requests.Whole(repository=self.name))
+        await self._in_turn(self.cache.replace, messages)
+
+    async def _look(self) -> None:
+        while True:
+            await anyio.sleep(LOOK_SECONDS)
+            await self._confirm()
+
+    async def _confirm(self) -> None:
+        """Ask whether the state is that of the provider now."""
+        status = await self._client.status(self.name)
+        if status.number == self.cache.number:
+            await self._in_turn(self.cache.confirm, status.revision, status.time)
+
+    async def _in_turn(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await anyio.to_thread.run_sync(function, *arguments, limiter=self._one)
+
+
+def profile_text(provider: str, repository: str) -> str:
+    """The profile of a repository: the messages that are for it."""
+    quoted = repository.replace('"', '""')
+    return f'declare namespace m = "{NAMESPACE}"; /m:change[m:to/@repository = "{quoted}"]'

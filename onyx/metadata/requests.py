@@ -1,0 +1,211 @@
+"""What a metadata provider is asked, a record each: its arguments, its answer, and what is done.
+
+A client asks by ``NetworkClient.ask_source``, with the record as MessagePack; the provider's
+process reads it into the same record.  One that writes takes the right to publish as the provider.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from formats.errors import Fault
+from registration.metadata.explanation import Explanation
+from registration.metadata.provider import (
+    BATCH_MAX,
+    NAME_LENGTH_MAX,
+    MetadataRefused,
+    Outcome,
+    Provider,
+    RuleInfo,
+)
+
+A = TypeVar("A")
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
+Uris: TypeAlias = Annotated[list[str], Meta(max_length=BATCH_MAX)]
+
+
+class Question(
+    msgspec.Struct, Generic[A], frozen=True, kw_only=True, omit_defaults=True, tag_field="ask"
+):
+    """``writes``: it changes metadata, not only what a repository wants."""
+
+    writes: ClassVar[bool] = False
+
+    def carry_out(self, provider: Provider, owner: str) -> A:
+        """``owner``: the principal that asks, "" without TLS."""
+        raise NotImplementedError
+
+
+class PutSchema(Question[Outcome], frozen=True, kw_only=True, tag="schema.put"):
+    writes = True
+
+    data: bytes
+    media_type: str
+    is_open: bool = False
+    dry_run: bool = False
+
+    def carry_out(self, provider: Provider, owner: str) -> Outcome:
+        is_open, dry_run = self.is_open, self.dry_run
+        return provider.put_schema(self.data, self.media_type, is_open=is_open, dry_run=dry_run)
+
+
+class Register(Question[Outcome], frozen=True, kw_only=True, tag="register"):
+    writes = True
+
+    documents: Annotated[dict[str, bytes], Meta(max_length=BATCH_MAX)]
+    media_type: str
+    dry_run: bool = False
+
+    def carry_out(self, provider: Provider, owner: str) -> Outcome:
+        return provider.register(self.documents, self.media_type, dry_run=self.dry_run)
+
+
+class Remove(Question[Outcome], frozen=True, kw_only=True, tag="remove"):
+    writes = True
+
+    uris: Uris
+    dry_run: bool = False
+
+    def carry_out(self, provider: Provider, owner: str) -> Outcome:
+        return provider.remove(self.uris, dry_run=self.dry_run)
+
+
+class AddRules(Question[list[RuleInfo]], frozen=True, kw_only=True, tag="rule.add"):
+    """``rules``: texts, with their names or ""."""
+
+    repository: Name
+    rules: Annotated[list[tuple[str, str]], Meta(max_length=BATCH_MAX)]
+    dry_run: bool = False
+
+    def carry_out(self, provider: Provider, owner: str) -> list[RuleInfo]:
+        return provider.add_rules(self.repository, self.rules, owner=owner, dry_run=self.dry_run)
+
+
+class RemoveRule(Question[Outcome], frozen=True, kw_only=True, tag="rule.remove"):
+    repository: Name
+    rule: str
+    dry_run: bool = False
+
+    def carry_out(self, provider: Provider, owner: str) -> Outcome:
+        return provider.remove_rule(self.repository, self.rule, owner=owner, dry_run=self.dry_run)
+
+
+class RuleSaid(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    text: str
+    matches: int
+
+
+class Rules(Question[list[RuleSaid]], frozen=True, kw_only=True, tag="rule.list"):
+    repository: Name
+
+    def carry_out(self, provider: Provider, owner: str) -> list[RuleSaid]:
+        return [
+            RuleSaid(f"r{row.number}", row.name, row.text, len(provider.matches(f"r{row.number}")))
+            for row in provider.rules(self.repository)
+        ]
+
+
+class Matches(Question[list[str]], frozen=True, kw_only=True, tag="rule.matches"):
+    rule: str
+
+    def carry_out(self, provider: Provider, owner: str) -> list[str]:
+        return provider.matches(self.rule)
+
+
+class Explain(Question[Explanation], frozen=True, kw_only=True, tag="explain"):
+    repository: Name
+    resource: str
+
+    def carry_out(self, provider: Provider, owner: str) -> Explanation:
+        return provider.explain(self.repository, self.resource)
+
+
+class Document(Question[tuple[str, bytes]], frozen=True, kw_only=True, tag="document"):
+    uri: str
+
+    def carry_out(self, provider: Provider, owner: str) -> tuple[str, bytes]:
+        found = provider.document(self.uri)
+        if found is None:
+            raise MetadataRefused(Fault("no-such-document", f"there is no document {self.uri}"))
+        return found
+
+
+class StatusSaid(msgspec.Struct, frozen=True):
+    """``number``: of the last message for the repository that asks; ``time``: seconds since 1970,
+    now at the provider."""
+
+    revision: int
+    time: float
+    number: int = 0
+    documents: int = 0
+    rules: int = 0
+    repositories: int = 0
+    waiting: int = 0
+
+
+class Status(Question[StatusSaid], frozen=True, kw_only=True, tag="status"):
+    repository: str = ""
+
+    def carry_out(self, provider: Provider, owner: str) -> StatusSaid:
+        return StatusSaid(provider.revision, provider.now(), *provider.counts(self.repository))
+
+
+class Whole(Question[list[bytes]], frozen=True, kw_only=True, tag="whole"):
+    """All that a repository is to hold, as messages that replace all before."""
+
+    repository: Name
+
+    def carry_out(self, provider: Provider, owner: str) -> list[bytes]:
+        return provider.whole(self.repository, owner=owner)
+
+
+ANY: Any = (
+    PutSchema
+    | Register
+    | Remove
+    | AddRules
+    | RemoveRule
+    | Rules
+    | Matches
+    | Explain
+    | Document
+    | Status
+    | Whole
+)
+_encode = msgspec.msgpack.Encoder().encode
+_read = msgspec.msgpack.Decoder(ANY).decode
+
+
+def answer_of(kind: type[Question[A]]) -> Any:
+    """The type of the answer to a question."""
+    return get_type_hints(kind.carry_out)["return"]
+
+
+def asked(question: Question[Any]) -> bytes:
+    return _encode(question)
+
+
+def read_question(body: bytes) -> Question[Any]:
+    """MetadataRefused ``bad-question``: where it is not one, and what was expected."""
+    try:
+        found: Question[Any] = _read(body)
+    except msgspec.MsgspecError as error:
+        known = ", ".join(sorted(kind.__struct_config__.tag for kind in get_args(ANY)))
+        raise MetadataRefused(
+            Fault("bad-question", f"no question to a metadata provider: {error}", known)
+        ) from None
+    return found
+
+
+def answered(answer: object) -> bytes:
+    return _encode(answer)
+
+
+def read_answer(question: Question[A], body: bytes) -> A:
+    found: A = msgspec.msgpack.decode(body, type=answer_of(type(question)))
+    return found
