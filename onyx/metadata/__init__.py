@@ -15,6 +15,8 @@
 """
 
 from onyx.metadata.cache import MetadataCache
+from onyx.metadata.client import MetadataClient
 from onyx.metadata.provider import MetadataProvider
+from onyx.metadata.repository import MetadataRepository
 
-__all__ = ["MetadataCache", "MetadataProvider"]
+__all__ = ["MetadataCache", "MetadataClient", "MetadataProvider", "MetadataRepository"]

@@ -15,9 +15,10 @@ class MetadataCache(RepositoryCache):
     """A context manager; its methods are those of
     ``registration.metadata.repository_cache.RepositoryCache``."""
 
-    def __init__(self, file: Path | str, repository: str) -> None:
-        """``file`` is made if it is not there.  StoreUnusable where it is no such file; Refusal
-        where it is of another repository."""
+    def __init__(self, file: Path | str, repository: str = "") -> None:
+        """``file`` is made if it is not there.  ``repository``: as the file says, where nothing is
+        given.  StoreUnusable where it is no such file; Refusal where it is of another repository.
+        """
         try:
             self._connection = open_tables(Path(file), synchronous="FULL")
         except sqlite3.Error as error:

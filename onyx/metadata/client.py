@@ -85,5 +85,14 @@ class MetadataClient:
     async def document(self, uri: str) -> tuple[str, bytes]:
         return await self.ask(requests.Document(uri=uri))
 
+    async def documents(self, prefix: str = "") -> dict[str, str]:
+        """The digests (SHA-256, hexadecimal) of the documents whose URIs begin so, by URI."""
+        found: dict[str, str] = {}
+        while page := await self.ask(
+            requests.Documents(prefix=prefix, after=max(found, default=""))
+        ):
+            found |= page
+        return found
+
     async def status(self, repository: str = "") -> StatusSaid:
         return await self.ask(requests.Status(repository=repository))

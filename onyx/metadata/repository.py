@@ -103,6 +103,10 @@ class MetadataRepository:
             if self.cache.revision < revision:
                 await self._confirm()
 
+    async def changed(self) -> None:
+        """Until something has come from the provider."""
+        await self._news.wait()
+
     # --- following ------------------------------------------------------------------------
 
     async def _follow(self, profile: str) -> None:

@@ -135,6 +135,16 @@ class Document(Question[tuple[str, bytes]], frozen=True, kw_only=True, tag="docu
         return found
 
 
+class Documents(Question[dict[str, str]], frozen=True, kw_only=True, tag="documents"):
+    """A page of digests by URI."""
+
+    prefix: str = ""
+    after: str = ""
+
+    def carry_out(self, provider: Provider, owner: str) -> dict[str, str]:
+        return provider.documents(self.prefix, self.after)
+
+
 class StatusSaid(msgspec.Struct, frozen=True):
     """``number``: of the last message for the repository that asks; ``time``: seconds since 1970,
     now at the provider."""
@@ -174,6 +184,7 @@ ANY: Any = (
     | Matches
     | Explain
     | Document
+    | Documents
     | Status
     | Whole
 )

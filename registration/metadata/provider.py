@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -263,6 +264,18 @@ class Provider:
             row = DOCUMENTS.read(uri, value)
             return row.media_type, zstandard.decompress(row.text)
         return None
+
+    def documents(self, prefix: str = "", after: str = "") -> dict[str, str]:
+        """The digests (SHA-256, hexadecimal) of the documents whose URIs begin so, by URI, a page
+        behind ``after``."""
+        first = max(prefix, after + "\0" if after else "")
+        found: dict[str, str] = {}
+        for uri, value in self._store.read(DOCUMENTS.space, first, f"{prefix}\U0010ffff"):
+            if len(found) == BATCH_MAX:
+                break
+            text = zstandard.decompress(DOCUMENTS.read(uri, value).text)
+            found[uri] = sha256(text).hexdigest()
+        return found
 
     def _write(self, documents: Mapping[str, Sequence[Statement]]) -> None:
         effects = self._filter.write(documents)

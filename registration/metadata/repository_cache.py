@@ -60,18 +60,16 @@ class RepositoryCache:
 
     def __init__(self, repository: str, tables: Tables) -> None:
         """Refusal ``other-repository`` where the tables are another repository's."""
-        self.repository = repository
         self._tables = tables
         with _turn(tables):
             create(tables)
             for text in _OWN.strip().splitlines():
                 tables.execute(f"CREATE TABLE IF NOT EXISTS {text}")
-            whose = self._state("repository") or repository
-            if whose != repository:
-                raise Refusal(
-                    Fault("other-repository", f"it is of repository {whose!r}, not {repository!r}")
-                )
-            self._note("repository", repository)
+            self.repository = self._state("repository") or repository
+            if repository not in ("", self.repository):
+                what = f"it is of repository {self.repository!r}, not {repository!r}"
+                raise Refusal(Fault("other-repository", what))
+            self._note("repository", self.repository)
             self._load()
 
     def _load(self) -> None:

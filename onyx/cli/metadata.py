@@ -1,0 +1,410 @@
+"""``onyx metadata``: metadata that a provider keeps, and repositories cache by rules."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+
+from formats.graph.syntaxes import GraphSyntax, by_file_name
+from onyx.background import background_tasks
+from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.taxonomy import SYNTAXES
+from onyx.cli.values import STANDARD_INPUT, counted, print_json, read_input, say, table, tell_of
+from onyx.cli.verb import Kind, Subparsers, add_noun, add_verb
+from onyx.data_source import DataSource
+from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
+from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, MetadataRepository
+from onyx.metadata.serving import Serving
+from registration.metadata.provider import BATCH_MAX, Outcome
+from registration.metadata.repository_cache import Answer
+
+DETAILS = f"""\
+A provider keeps RDF documents and rules of repositories; a repository caches what its rules
+match, with all that this strongly refers to, and answers queries alone, also with all else
+stopped. The provider publishes as a source of the network, and is asked through it.
+docs/metadata.md has the model and the language of rules.
+{NETWORK_HELP}"""
+
+EXAMPLES = """\
+  onyx metadata serve mdv-data
+  onyx metadata schema schema.ttl
+  onyx metadata register doc.rdf --at http://example.org/doc.rdf
+  onyx metadata sync http://example.org/ folder/ --dry-run --fail-if-lost
+  onyx metadata rule L1 'search CycleProvider c register c where c.memory > 64'
+  onyx metadata cache l1.onyx L1
+  onyx metadata query l1.onyx 'search CycleProvider c select c, c.memory'
+"""
+PROVIDER = {"--provider NAME = metadata": "the source as which the provider publishes (metadata)"}
+REHEARSED = {
+    "--dry-run": "change nothing, and say what would be",
+    "--fail-if-lost": "exit code 65 if a repository loses a resource by it",
+}
+SYNTAX = {f"--syntax {{{','.join(SYNTAXES)}}}": "how it is written (default: by the file's name)"}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    subverbs = add_noun(subparsers, "metadata", details=DETAILS, examples=EXAMPLES)
+    for name, summary, run, takes in (
+        (
+            "serve",
+            "run a provider until it is interrupted",
+            run_serve,
+            {
+                "directory DIR": "where it keeps everything; made if it is not there",
+                "--name NAME = metadata": "publish as the source of this name (metadata)",
+            },
+        ),
+        (
+            "schema",
+            "put a schema in force, which all documents and rules conform to",
+            run_schema,
+            {
+                "file FILE": "RDF Schema; - is standard input",
+                **SYNTAX,
+                "--open": "take names that it does not have",
+                **REHEARSED,
+                **PROVIDER,
+            },
+        ),
+        (
+            "register",
+            "register documents, or update them",
+            run_register,
+            {
+                "files FILE...": "RDF; - is standard input",
+                "--at URI!": "of the document; of several, what their file names are put behind",
+                **SYNTAX,
+                **REHEARSED,
+                **PROVIDER,
+            },
+        ),
+        (
+            "remove",
+            "remove documents, with all that they alone say",
+            run_remove,
+            {"uris URI...": "of a document", **REHEARSED, **PROVIDER},
+        ),
+        (
+            "sync",
+            "make documents those of a folder, removals too",
+            run_sync,
+            {
+                "prefix PREFIX": "what the files' paths are put behind; documents that begin with "
+                "it and are not in the folder are removed",
+                "folder FOLDER": "with files of RDF, by their names' endings",
+                **REHEARSED,
+                **PROVIDER,
+            },
+        ),
+        (
+            "rule",
+            "list the rules of a repository, add one or remove one",
+            run_rule,
+            {
+                "repository REPOSITORY": "its name",
+                "text [RULE]": "to be added; - is standard input",
+                "--name NAME =": "of the rule; one that has it already is replaced",
+                "--remove ID": "the rule that goes",
+                "--dry-run": REHEARSED["--dry-run"],
+                **PROVIDER,
+            },
+        ),
+        (
+            "cache",
+            "keep a repository's cache up to date until it is interrupted",
+            run_cache,
+            {
+                "file FILE": "made if it is not there",
+                "repository REPOSITORY": "its name",
+                **PROVIDER,
+            },
+        ),
+        (
+            "query",
+            "ask a cache, which answers alone",
+            run_query,
+            {
+                "file FILE": "the cache",
+                "text QUERY": "a rule, or one with 'select v, v.p' for 'register v'; - is standard "
+                "input",
+                "--explain": "show the SQL instead",
+                "--json": "an object a row",
+            },
+        ),
+        ("status", "show what a provider has", run_status, PROVIDER),
+        (
+            "explain",
+            "say why a repository holds a resource, or why not",
+            run_explain,
+            {"repository REPOSITORY": "its name", "resource URI": "of the resource", **PROVIDER},
+        ),
+        (
+            "verify",
+            "evaluate all rules anew, and compare with what a stopped provider keeps",
+            run_verify,
+            {"directory DIR": "of the provider", "--json": "an object a difference"},
+        ),
+    ):
+        parser = add_verb(subverbs, name, summary, run, takes, kinds=_NAMES)
+        if not any(usage.startswith("--json") for usage in takes):
+            add_client_arguments(parser)
+
+
+_NAMES: Mapping[str, Kind] = {"file": str, "files": str}
+
+
+def _client(arguments: argparse.Namespace) -> MetadataClient:
+    return MetadataClient(registration_address(arguments), arguments.provider)
+
+
+# --- the provider -------------------------------------------------------------------------------
+
+
+async def run_serve(arguments: argparse.Namespace) -> None:
+    address = registration_address(arguments)
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals, ExitStack() as stack:
+        source = await DataSource.register(address, name=arguments.name, ensure=True)
+        provider = stack.enter_context(MetadataProvider(arguments.directory, arguments.name))
+        async with source, background_tasks(trio.open_nursery()) as nursery:
+            nursery.start_soon(Serving(source, provider).run)
+            facts = {"event": "serving", "source": source.id, "revision": provider.revision}
+            text = f"{arguments.name} ({source.id}) serves revision {provider.revision}"
+            tell_of(arguments, facts, text)
+            async for _ in signals:
+                break
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    if not Path(arguments.directory).is_dir():
+        raise UnreadableInput(f"there is no directory {arguments.directory}")
+    with MetadataProvider(arguments.directory) as provider:
+        differences = provider.verify()
+    for each in differences:
+        tell_of(arguments, {"difference": each}, each)
+    if not differences and not arguments.json:
+        say("all that is kept is right")
+    return EXIT_DATA if differences else EXIT_OK
+
+
+async def run_schema(arguments: argparse.Namespace) -> int:
+    syntax, data = _syntax(arguments, arguments.file), read_input(arguments.file)
+    async with _client(arguments) as client:
+        outcome = await client.put_schema(
+            data, syntax, is_open=arguments.open, dry_run=arguments.dry_run
+        )
+    return _told(arguments, [outcome])
+
+
+async def run_register(arguments: argparse.Namespace) -> int:
+    names = arguments.files
+    if len(names) > 1 and STANDARD_INPUT in names:
+        raise UsageError("standard input is one document; give it alone")
+    uris = [arguments.at] if len(names) == 1 else [arguments.at + Path(each).name for each in names]
+    documents: dict[str, dict[str, bytes]] = {}
+    for uri, name in zip(uris, names, strict=True):
+        documents.setdefault(_syntax(arguments, name), {})[uri] = read_input(name)
+    async with _client(arguments) as client:
+        return _told(arguments, await _register(client, documents, arguments.dry_run))
+
+
+async def _register(
+    client: MetadataClient, documents: Mapping[str, Mapping[str, bytes]], dry_run: bool
+) -> list[Outcome]:
+    """By media type and URI, in batches."""
+    outcomes = []
+    for media_type, texts in documents.items():
+        batch: dict[str, bytes] = {}
+        for uri, data in texts.items():
+            if batch and sum(map(len, batch.values())) + len(data) > _BATCH_BYTES:
+                outcomes.append(await client.register(batch, media_type, dry_run=dry_run))
+                batch = {}
+            batch[uri] = data
+        outcomes.append(await client.register(batch, media_type, dry_run=dry_run))
+    return outcomes
+
+
+_BATCH_BYTES = 3 * 1024 * 1024
+
+
+async def run_remove(arguments: argparse.Namespace) -> int:
+    async with _client(arguments) as client:
+        outcome = await client.remove(arguments.uris, dry_run=arguments.dry_run)
+    return _told(arguments, [outcome])
+
+
+async def run_sync(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.folder)
+    if not folder.is_dir():
+        raise UnreadableInput(f"{folder} is no folder")
+    files = {
+        arguments.prefix + path.relative_to(folder).as_posix(): (path, syntax)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and (syntax := by_file_name(path.name)) is not None
+    }
+    async with _client(arguments) as client:
+        there = await client.documents(arguments.prefix)
+        changed: dict[str, dict[str, bytes]] = {}
+        for uri, (path, syntax) in files.items():
+            data = read_input(str(path))
+            if there.get(uri) != sha256(data).hexdigest():
+                changed.setdefault(syntax.value, {})[uri] = data
+        gone = [uri for uri in there if uri not in files]
+        outcomes = await _register(client, changed, arguments.dry_run)
+        for at in range(0, len(gone), BATCH_MAX):
+            some = gone[at : at + BATCH_MAX]
+            outcomes.append(await client.remove(some, dry_run=arguments.dry_run))
+    count = sum(map(len, changed.values()))
+    say(f"{counted(count, 'document')} registered, {len(gone)} removed, of {len(files)} files")
+    return _told(arguments, outcomes)
+
+
+async def run_status(arguments: argparse.Namespace) -> None:
+    async with _client(arguments) as client:
+        status = await client.status()
+    facts = msgspec.structs.asdict(status)
+    del facts["number"]
+    tell_of(arguments, facts, "\n".join(f"{name:14}{value}" for name, value in facts.items()))
+
+
+# --- rules --------------------------------------------------------------------------------------
+
+
+async def run_rule(arguments: argparse.Namespace) -> int:
+    if arguments.text and arguments.remove:
+        raise UsageError("give a rule to add, or --remove; not both")
+    async with _client(arguments) as client:
+        if arguments.remove:
+            outcome = await client.remove_rule(
+                arguments.repository, arguments.remove, dry_run=arguments.dry_run
+            )
+            return _told(arguments, [outcome])
+        if arguments.text:
+            text = arguments.text
+            if text == STANDARD_INPUT:
+                text = read_input(text).decode()
+            info = await client.add_rule(
+                arguments.repository, text, arguments.name, dry_run=arguments.dry_run
+            )
+            if not arguments.json:
+                print(info.id, flush=True)
+            return _told(arguments, [info.outcome], rule=info.id, sparql=info.sparql)
+        rules = await client.rules(arguments.repository)
+    if arguments.json:
+        for each in rules:
+            print_json(msgspec.structs.asdict(each))
+    elif rules:
+        rows = [(each.id, each.name or "-", each.matches, each.text) for each in rules]
+        print(table(("ID", "NAME", "MATCHES", "RULE"), rows))
+    else:
+        say("no rules")
+    return EXIT_OK
+
+
+async def run_explain(arguments: argparse.Namespace) -> None:
+    async with _client(arguments) as client:
+        found = await client.explain(arguments.repository, arguments.resource)
+    held = [f"{rule}: {' -> '.join(way)}" for rule, way in found.held]
+    others = [f"{rule}: {why}" for rule, whys in found.not_matched.items() for why in whys]
+    facts = {
+        "held": [{"rule": rule, "way": list(way)} for rule, way in found.held],
+        "not_matched": {rule: list(whys) for rule, whys in found.not_matched.items()},
+    }
+    lines = [*(held or ["it is not held"]), *others]
+    tell_of(arguments, facts, "\n".join(lines))
+
+
+# --- a cache ------------------------------------------------------------------------------------
+
+
+async def run_cache(arguments: argparse.Namespace) -> None:
+    address = registration_address(arguments)
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with (
+            MetadataRepository(
+                arguments.file, address, arguments.repository, provider=arguments.provider
+            ) as repository,
+            background_tasks(trio.open_nursery()) as nursery,
+        ):
+            nursery.start_soon(_tell_revisions, arguments, repository)
+            async for _ in signals:
+                break
+
+
+async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRepository) -> None:
+    last = -1
+    while True:
+        if repository.cache.revision != last:
+            last = repository.cache.revision
+            count = len(repository.cache.resources())
+            facts = {"event": "revision", "revision": last, "resources": count}
+            tell_of(arguments, facts, f"revision {last}: {counted(count, 'resource')}")
+        await repository.changed()
+
+
+def run_query(arguments: argparse.Namespace) -> None:
+    if not Path(arguments.file).is_file():
+        raise UnreadableInput(f"there is no cache {arguments.file}")
+    text = arguments.text
+    if text == STANDARD_INPUT:
+        text = read_input(text).decode()
+    with MetadataCache(arguments.file) as cache:
+        if arguments.explain:
+            sql = cache.explain(text)
+            tell_of(arguments, {"sql": sql}, sql)
+        else:
+            _tell_answer(arguments, cache.query(text))
+
+
+def _tell_answer(arguments: argparse.Namespace, answer: Answer) -> None:
+    for row in answer.rows:
+        tell_of(arguments, {"row": list(row)}, "\t".join(row))
+    if arguments.json:
+        print_json(
+            {
+                "revision": answer.revision,
+                "complete": answer.complete,
+                "rules": list(answer.rules),
+            }
+        )
+        return
+    whether = "complete" if answer.complete else "perhaps not complete"
+    say(f"{counted(len(answer.rows), 'row')} as of revision {answer.revision}, {whether}")
+    for rule in answer.rules:
+        say(f"it would be with the rule: {rule}")
+
+
+# --- values -------------------------------------------------------------------------------------
+
+
+def _syntax(arguments: argparse.Namespace, name: str) -> str:
+    said = SYNTAXES.get(arguments.syntax) if arguments.syntax else by_file_name(name)
+    if said is None:
+        raise UsageError(
+            f"{name} does not say its syntax by its name; expected --syntax, one of "
+            f"{', '.join(SYNTAXES)}"
+        )
+    return GraphSyntax(said).value
+
+
+def _told(arguments: argparse.Namespace, outcomes: Iterable[Outcome], **more: Any) -> int:
+    is_lost = False
+    for outcome in outcomes:
+        effects = {name: each._asdict() for name, each in outcome.effects.items()}
+        is_lost = is_lost or any(each["left"] for each in effects.values())
+        if arguments.json:
+            print_json({"revision": outcome.revision, "effects": effects, **more})
+            continue
+        say(f"{'would be ' if arguments.dry_run else ''}revision {outcome.revision}")
+        for name, each in effects.items():
+            for word, uris in each.items():
+                for uri in uris:
+                    print(f"{name}\t{word}\t{uri}", flush=True)
+    return EXIT_DATA if is_lost and getattr(arguments, "fail_if_lost", False) else EXIT_OK
