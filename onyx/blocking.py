@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import anyio
+import anyio.to_thread
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from onyx import clients, data_source, registration_client, results
@@ -189,6 +190,19 @@ class DataSource(_Block[data_source.DataSource]):
             yield from self._ask(pipeline.send, message)
         yield from self._ask(pipeline.finish)
 
+    def answer(
+        self,
+        handler: Callable[[str, bool, bytes], bytes],
+        *,
+        at_once: int = data_source.ANSWERS_AT_ONCE,
+    ) -> None:
+        """As ``onyx.DataSource.answer``; ``handler`` is called in threads of its own."""
+
+        async def in_thread(asker: str, writes: bool, body: bytes) -> bytes:
+            return await anyio.to_thread.run_sync(handler, asker, writes, body)
+
+        self._ask(partial(self._client.answer, in_thread, at_once=at_once))
+
     accepted_through = _Known(lambda source: source.accepted_through)
     journalled = _Known(lambda source: source.journalled)
     resumed = _Known(lambda source: source.resumed)
@@ -263,6 +277,12 @@ class RegistrationClient(_Block[registration_client.RegistrationClient]):
     def ask(self, asked: verbs.Asks[_T]) -> _T:
         """The record of the answer; RequestFailed where it is refused."""
         return self._ask(self._client.ask, asked)
+
+    def ask_source(
+        self, source: str, body: bytes, writes: bool = False, *, timeout: float = verbs.ASK_SECONDS
+    ) -> bytes:
+        """As ``onyx.RegistrationClient.ask_source``."""
+        return self._ask(partial(self._client.ask_source, source, body, writes, timeout=timeout))
 
     def listed(self, asked: verbs.Asked) -> list[Any]:
         """All entries of a list, page by page."""

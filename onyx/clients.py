@@ -50,6 +50,7 @@ from onyx.profile_batches import (
     cut,
 )
 from onyx.registration_client import (
+    ASK_AGAIN,
     PATIENCE_SECONDS,
     NetworkClient,
     RegistrationClient,
@@ -57,7 +58,7 @@ from onyx.registration_client import (
     addresses_of,
     open_connection,
 )
-from onyx.results import ASK_AGAIN, MOVED, Results
+from onyx.results import MOVED, Results
 from overlay import verbs
 from overlay.answers import Location, ProfileInfo
 from overlay.delivery_policy import USUAL, DeliveryPolicy

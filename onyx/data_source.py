@@ -1,25 +1,28 @@
-"""DataSource: who publishes messages, at the root broker of a source."""
+"""DataSource: the process of a source, at its root broker; it publishes messages, and answers."""
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
+    Awaitable,
+    Callable,
     Iterable,
     Mapping,
 )
 from contextlib import AsyncExitStack, aclosing, closing, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import anyio
 
-from formats.errors import MessageRefused
+from formats.errors import Fault, MessageRefused, Refusal
 from formats.media_types import XML, as_published
 from onyx.background import background_tasks
 from onyx.client_values import Outcome, Publication
-from onyx.errors import RequestFailed, UserError
+from onyx.errors import RequestFailed, UsageError, UserError
 from onyx.publisher_journal import JOURNAL_BYTES_MAX, PublisherJournal
 from onyx.registration_client import (
     RegistrationClient,
@@ -33,12 +36,18 @@ from onyx.results import LOST_SECONDS
 from overlay.answers import SourceInfo
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.errors import ProtocolError
-from overlay.link.frames import AcceptedBefore
+from overlay.link.frames import AcceptedBefore, SourceAnswered, SourceAsked
 from overlay.link.message_headers import checked_headers, digest
 
 FAREWELL_SECONDS = 2.0  # for what is good to say, but need not be said, at the end
 LOOK_SECONDS = 1.0  # between two looks for the root broker
 PIPELINE_MESSAGES = 256  # published by publish_all before the first outcome is known
+ANSWERS_AT_ONCE = 16
+
+Handler: TypeAlias = Callable[[str, bool, bytes], Awaitable[bytes]]
+"""Takes the principal that asks, "" without TLS, whether it ``writes``, and the question."""
+
+log = logging.getLogger("onyx.source")
 
 
 class DataSource:
@@ -83,6 +92,7 @@ class DataSource:
         self._stack = AsyncExitStack()
         self._connection: ClientConnection | None = None
         self._told = 0  # what the broker has said of messages
+        self._answering: anyio.CancelScope | None = None
 
     @classmethod
     async def register(
@@ -168,6 +178,8 @@ class DataSource:
             return await self._stack.__aexit__(*raised)
         finally:
             self._connection = None
+            if self._answering is not None:
+                self._answering.cancel()
 
     async def _say_farewell(
         self, kind: object, error: BaseException | None, traceback: object
@@ -229,6 +241,50 @@ class DataSource:
         """
         number = await self._send(data, media_type, key, headers)
         return number if isinstance(number, Outcome) else await self._outcome(number)
+
+    async def answer(self, handler: Handler, *, at_once: int = ANSWERS_AT_ONCE) -> None:
+        """Answer questions to this source (``NetworkClient.ask_source``) until the block ends, at
+        most ``at_once`` of them at a time.
+
+        The handler returns the answer.  The asker gets the fault of a Refusal that the handler
+        raises; of any other error it gets "source-failed", and the log of this process has the
+        error.  The root broker has checked that the asker may see messages of the source, and, for
+        a question that ``writes``, may publish as the source.  A question is asked once; its
+        answer is lost with a connection, so a program may ask it again.
+        """
+        connection = self._open_connection()
+        if self._answering is not None:
+            raise UsageError(f"{self.id} is answering already")
+        slots = anyio.Semaphore(at_once)
+        connection.answers = True
+        try:
+            with refusals(), anyio.CancelScope() as self._answering:
+                async with background_tasks(anyio.create_task_group()) as tasks:
+                    while True:
+                        await slots.acquire()
+                        by, asked = await connection.next_question()
+                        tasks.start_soon(self._answer, handler, slots, by, asked)
+        finally:
+            connection.answers, self._answering = False, None
+
+    async def _answer(
+        self, handler: Handler, slots: anyio.Semaphore, by: int, asked: SourceAsked
+    ) -> None:
+        answer, fault = b"", {}
+        try:
+            answer = await handler(asked.asker, asked.writes, asked.payload)
+            if not isinstance(answer, bytes):
+                raise TypeError(f"an answer is bytes, not {type(answer).__name__}")
+        except Refusal as refusal:
+            fault = refusal.fault.facts()
+        except Exception:
+            log.exception("%s has failed at a question of %s", self.id, asked.asker or "a client")
+            answer = b""
+            fault = Fault("source-failed", f"{self.id} has failed; its log says how").facts()
+        finally:
+            slots.release()
+        if self._connection is not None:
+            self._connection.answer(by, SourceAnswered(asked.number, fault, answer))
 
     @property
     def accepted_through(self) -> int:
@@ -372,7 +428,7 @@ class DataSource:
         if self._connection is None:
             raise RuntimeError(
                 "this DataSource has no connection outside of its block; write "
-                "async with source: and publish inside"
+                "async with source: and use it inside"
             )
         return self._connection
 

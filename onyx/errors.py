@@ -47,14 +47,14 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_CONFIG, 422, "topology-refused"),
         (EXIT_DATA, 429, "too-many too-many-profiles too-many-sources"),
         (EXIT_NO_INPUT, 500, "unreadable-input"),
-        (EXIT_SOFTWARE, 500, "failed"),
+        (EXIT_SOFTWARE, 500, "failed source-failed"),
         (EXIT_CANNOT_CREATE, 500, "unwritable-output"),
         (EXIT_STORE, 500, "store-unusable"),
         (EXIT_BUSY, 500, "in-use"),
         (EXIT_DATA, 502, "bad-answer"),
         (EXIT_CONFIG, 500, "bad-directory"),
         (EXIT_DATA, 503, "busy disk-full"),
-        (EXIT_UNAVAILABLE, 503, "unreachable"),
+        (EXIT_UNAVAILABLE, 503, "source-away source-lost timeout unreachable"),
     )
     for code in codes.split()
 }

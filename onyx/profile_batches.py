@@ -20,8 +20,8 @@ import anyio.lowlevel
 from msgspec import UNSET, Struct, UnsetType
 
 from onyx.errors import ProfilesNotAccepted
-from onyx.registration_client import PATIENCE_SECONDS, NetworkClient
-from onyx.results import ASK_AGAIN, MOVED
+from onyx.registration_client import ASK_AGAIN, PATIENCE_SECONDS, NetworkClient
+from onyx.results import MOVED
 from overlay import verbs
 from overlay.answers import Location, ProfilesChanged, ProfileVersion
 from overlay.settings import ProfileSettings, settings_of

@@ -25,6 +25,7 @@ from onyx.errors import (
     ProfileNotAccepted,
     RequestFailed,
     UnreadableInput,
+    UserError,
     file_errors,
 )
 from onyx.identity.known_networks import credentials_for
@@ -40,6 +41,7 @@ from overlay.answers import (
     SourceInfo,
     TaxonomyInfo,
 )
+from overlay.backoff import Backoff
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.client_connection import (
     ClientConnection,
@@ -66,6 +68,10 @@ N = TypeVar("N", bound="NodeStatistics")
 NO_URL = "Onyx speaks a protocol of its own, and whether by TLS the credentials say"
 OPEN_SECONDS = 3.0
 PATIENCE_SECONDS = 30.0
+ASK_AGAIN = Backoff(0.05, 2.0)
+NOT_ASKED = frozenset({"source-away", "unknown-source"})
+PERHAPS_ASKED = frozenset({"source-lost", "unreachable"})
+"""What is said of a source that may be asked again: it was not asked, or may have been."""
 CLIENT_LIMITS = ClientLimits(open_seconds=OPEN_SECONDS)
 
 
@@ -124,6 +130,39 @@ class NetworkClient:
                 return found
             key = page.entries[-1].__struct_fields__[0]
             asked = replace(asked, after=getattr(page.entries[-1], key))
+
+    async def ask_source(
+        self, source: str, body: bytes, writes: bool = False, *, timeout: float = verbs.ASK_SECONDS
+    ) -> bytes:
+        """Ask the process of a source, given by its id or its name, through its root broker, which
+        the registration service at the other end knows; the answer.
+
+        With ``writes``, which takes the right to publish as the source, the source may change
+        something.  As long as the source is away it is asked again, for ``timeout`` seconds; also
+        when a connection was lost before the answer, unless the question ``writes``: then
+        "source-lost" or NetworkUnreachable says that it may have been carried out.  In the end the
+        error is the last that was said, or "timeout".
+        """
+        failures = 0
+        failure: UserError | None = None
+        with anyio.move_on_after(timeout) as scope:
+            while True:
+                info = await self.ask(verbs.SourceShow(source=source))
+                left = scope.deadline - anyio.current_time()
+                until = min(max(0.0, left), verbs.TIMEOUT_SECONDS_MAX)
+                asked = verbs.SourceAsk(source=info.id, body=body, writes=writes, timeout=until)
+                again = NOT_ASKED | PERHAPS_ASKED
+                try:
+                    async with NetworkClient(info.address, patience_seconds=0.0) as root:
+                        again = NOT_ASKED if writes else again
+                        return (await root.ask(asked)).body
+                except UserError as error:
+                    if error.code not in again:
+                        raise
+                    failure = error
+                failures += 1
+                await anyio.sleep(ASK_AGAIN.after(failures))
+        raise failure or RequestFailed("timeout", f"{source} has not answered in {timeout:g} s")
 
     async def statistics(self, kind: type[N]) -> N:
         """What the process at the other end counts, in short (docs/protocol.md); ``kind``: of a

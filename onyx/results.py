@@ -20,10 +20,9 @@ from formats.media_types import XML
 from onyx.client_values import Delivery
 from onyx.errors import NetworkUnreachable, RequestFailed, UsageError, UserError
 from onyx.positions import PositionOf, Positions, load_and_save
-from onyx.registration_client import RegistrationClient, call, refusals
+from onyx.registration_client import ASK_AGAIN, RegistrationClient, call, refusals
 from overlay import verbs
 from overlay.answers import ProfileInfo
-from overlay.backoff import Backoff
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.frames import SHARED, Contents, Deliveries, contents
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
@@ -32,7 +31,6 @@ from overlay.link.subscription import Shared
 MOVED = frozenset({"moved", "unknown-profile"})
 """What a broker says that is not, or not any more, the host of a profile."""
 UNKNOWN_TRIES = 5  # a host broker that the registration service names, and that knows nothing of it
-ASK_AGAIN = Backoff(0.05, 2.0)
 LOST_SECONDS = 5.0  # without the host broker before the registration service is asked about it
 
 ConnectTo: TypeAlias = Callable[[str], Awaitable[ClientConnection]]

@@ -167,6 +167,10 @@ class SourceGone(Answer, frozen=True):
     id: str = field(name="source")
 
 
+class SourceAnswer(Answer, frozen=True):
+    body: bytes
+
+
 class SourceSchema(Answer, frozen=True):
     """The documents of a source's schema, a bundle where they are several."""
 

@@ -38,6 +38,8 @@ PLAN_RATE, PLAN_RATE_MAX = 50.0, 10_000.0  # moves that begin in a second
 PLAN_AT_ONCE, PLAN_AT_ONCE_MAX = 16, 1_024  # moves under way
 FILTER_NAMES_MAX = 64
 PATH_LENGTH_MAX = 4_096
+QUESTION_BYTES_MAX = 4 * 1024 * 1024
+ASK_SECONDS = 30.0
 FOREVER = 1e14  # seconds of the epoch
 T = TypeVar("T")
 A_co = TypeVar("A_co", covariant=True)
@@ -95,6 +97,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         verbs share."""
         if "verb" not in vars(cls):
             cls.verb = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower().replace("_", ".", 1)
+
+    @property
+    def right_taken(self) -> Right:
+        """The right that the verb takes with these arguments."""
+        return self.right
 
     def arguments(self) -> dict[str, object]:
         """As they travel, without those that have their default."""
@@ -188,6 +195,29 @@ class SourceSchema(SourceNamed, frozen=True, kw_only=True):
 
     right = Right.KNOWN
     answer: ClassVar = answers.SourceSchema
+
+
+class SourceAsk(Asked, frozen=True, kw_only=True):
+    """Ask the process that publishes as a source, and wait ``timeout`` seconds at most.
+
+    With ``writes``, which takes the right ``publish``, the source may change something.  Refused
+    as "source-away" while no process is connected as the source.
+    """
+
+    asked_of = "its root broker"
+    right = Right.SUBSCRIBE
+    effect = Effect.OWN
+    is_idempotent = False
+    answer: ClassVar = answers.SourceAnswer
+
+    source: Name
+    body: Annotated[bytes, Meta(max_length=QUESTION_BYTES_MAX)]
+    writes: bool = False
+    timeout: Seconds = ASK_SECONDS
+
+    @property
+    def right_taken(self) -> Right:
+        return Right.PUBLISH if self.writes else self.right
 
 
 class SourceList(Asked, frozen=True, kw_only=True):

@@ -59,8 +59,8 @@ def _line(
 
 
 _AS_ANSWERED = (
-    *("source register", "source list", "source show", "source update", "profile policy"),
-    *("broker drain", "taxonomy put", "plan use", "plan auto"),
+    *("source register", "source list", "source show", "source update", "source ask"),
+    *("profile policy", "broker drain", "taxonomy put", "plan use", "plan auto"),
 )
 _WARNED = _line("SchemaWarned", of=Fault, but="where")
 _REFUSED = _line("TextRefused", "file", of=Fault, but="where hint")

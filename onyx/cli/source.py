@@ -1,9 +1,10 @@
-"""``onyx source register | list | show | update | remove | publish | resume | train``: be a data
-source."""
+"""``onyx source register | list | show | update | remove | publish | resume | train | ask``: be a
+data source, or ask one."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from formats import FORMS
@@ -20,13 +21,22 @@ from onyx.cli.asking import (
     tell,
 )
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.values import counted, say, say_unread, tell_of
+from onyx.cli.values import counted, print_json, read_input, say, say_unread, tell_of
 from onyx.cli.verb import Subparsers, add_arguments, add_noun, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import UsageError
-from overlay.answers import SourceGone, SourceInfo
+from overlay.answers import SourceAnswer, SourceGone, SourceInfo
 from overlay.settings import USUAL_SOURCE, SourceSettings
-from overlay.verbs import SourceList, SourceRegister, SourceRemove, SourceShow, SourceUpdate
+from overlay.verbs import (
+    ASK_SECONDS,
+    QUESTION_BYTES_MAX,
+    SourceAsk,
+    SourceList,
+    SourceRegister,
+    SourceRemove,
+    SourceShow,
+    SourceUpdate,
+)
 
 REGISTER_EXAMPLES = """\
   onyx source register --name weather --location 41.88,-87.63
@@ -48,6 +58,14 @@ CHANGES_EXAMPLES = """\
   onyx source remove weather
 """
 
+ASK_EXAMPLES = """\
+  echo '{"last": 10}' | onyx source ask weather
+"""
+ASK_DETAILS = """\
+Sends a file to the program that publishes as the source, and prints its answer
+as it is. What may be asked is up to that program. While none is connected as the
+source, it is tried again. It takes the role subscribe about the source, with
+--writes the role publish (onyx access)."""
 REGISTER_DETAILS = """\
 The registration service chooses the source's root broker by its location and
 the volume it expects. Prints its id when every broker knows the source.
@@ -96,7 +114,8 @@ def add_parser(subparsers: Subparsers) -> None:
         + CHANGES_EXAMPLES
         + source_publish.PUBLISH_EXAMPLES
         + source_publish.RESUME_EXAMPLES
-        + source_train.EXAMPLES,
+        + source_train.EXAMPLES
+        + ASK_EXAMPLES,
     )
     keyed = {
         "--base IRI =": "what relative IRIs in its graphs are relative to, where they do not say "
@@ -138,6 +157,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_client_arguments(remove)
     source_publish.add_parser(subverbs)
     source_train.add_parser(subverbs)
+    _add_ask(subverbs)
     add_commands(subverbs, "source")
 
 
@@ -237,3 +257,32 @@ def state_of(source: SourceInfo) -> str:
     if source.removed:
         return "being removed"
     return "yes" if source.ready else "not yet"
+
+
+# -------------------------------------------------------------------------------------------------
+# Questions to a source.
+
+
+def _add_ask(subverbs: Subparsers) -> None:
+    add_command(
+        *(subverbs, SourceAsk),
+        run=run_ask,
+        takes={"file [FILE] = -": "the question (default: standard input)"},
+        but=("body",),
+        details=ASK_DETAILS,
+        examples=ASK_EXAMPLES,
+        kinds={"file": str},
+    )
+
+
+async def run_ask(arguments: argparse.Namespace) -> None:
+    body = read_input(arguments.file, QUESTION_BYTES_MAX)
+    async with network(arguments) as registration:
+        found = await registration.ask_source(
+            arguments.source, body, bool(arguments.writes), timeout=arguments.timeout or ASK_SECONDS
+        )
+    if arguments.json:
+        print_json(SourceAnswer(found).shown())
+    else:
+        sys.stdout.buffer.write(found)
+        sys.stdout.flush()

@@ -36,6 +36,7 @@ from typing import Self
 
 import anyio
 
+from formats.errors import Fault
 from overlay.link.client_limits import (
     DEFAULT_CLIENT_LIMITS,
     FINAL_CODES,
@@ -56,8 +57,10 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import POLICIES, PUBLISH_KEYS, Frame
+from overlay.link.frame import POLICIES, PUBLISH_KEYS, SOURCE_QUESTIONS, Frame
 from overlay.link.frames import (
+    QUESTIONS_BYTES_MAX,
+    QUESTIONS_MAX,
     AcceptedBefore,
     Deliveries,
     Detached,
@@ -70,6 +73,8 @@ from overlay.link.frames import (
     Refused,
     Request,
     Response,
+    SourceAnswered,
+    SourceAsked,
 )
 from overlay.link.handshake import HandshakeFailed, secure
 from overlay.link.inbox import CHECKPOINT_EVERY, Arrived, Inbox, InboxQueue
@@ -286,6 +291,8 @@ class ClientConnection:
         self._inboxes: dict[int, Inbox] = {}  # by slot
         self._acknowledging = Acknowledging(self._loop.current_time)
         self._observed: deque[Mapping[str, object]] = deque()
+        self.answers = False  # questions to the source that this connection is of
+        self._asked: deque[tuple[float, int, SourceAsked]] = deque()  # when and by which connection
         self._changed: Latch | None = None  # as long as somebody waits for it
         self._moved_on = self._loop.event()  # the connection came, went, or has ended for good
         self._was: tuple[Connection | None, bool] = None, False
@@ -388,6 +395,45 @@ class ClientConnection:
     def is_settled(self, number: int) -> bool:
         """Whether ``outcome`` of a published message would not have to wait."""
         return number not in self._outcomes.open
+
+    # --- answering ------------------------------------------------------------------------
+
+    async def next_question(self) -> tuple[int, SourceAsked]:
+        """The number of the connection by which a question to the source has come, and the
+        question; RemoteError "no-source-questions" where the peer's release passes none on."""
+        await self._loop.checkpoint()
+        while not self._asked:
+            self._check_knows(SOURCE_QUESTIONS)
+            await self._wait_changed()
+        _, connection, asked = self._asked.popleft()
+        return connection, asked
+
+    def answer(self, connection: int, said: SourceAnswered) -> None:
+        """Answer a question; nobody waits for that once the connection is gone by which it came."""
+        if self._transport is None or self._transport.number != connection:
+            return
+        try:
+            self._links.reply(connection, said)
+        except ProtocolError as error:
+            fault = Fault(error.code, f"the answer cannot be sent: {error.reason}")
+            self._links.reply(connection, SourceAnswered(said.number, fault.facts(), b""))
+        self._carry_out()
+
+    def _take_question(self, connection: int, asked: SourceAsked) -> None:
+        size = sum(len(waiting.payload) for *_, waiting in self._asked) + len(asked.payload)
+        if len(self._asked) < QUESTIONS_MAX and size <= QUESTIONS_BYTES_MAX:
+            self._asked.append((self._loop.current_time(), connection, asked))
+        else:
+            fault = Fault("busy", f"{len(self._asked)} questions wait in the process of the source")
+            self.answer(connection, SourceAnswered(asked.number, fault.facts(), b""))
+
+    def _refuse_questions(self) -> None:
+        """The user of this connection may be about to answer, and has a second to begin."""
+        last = self._loop.current_time() - TICK_SECONDS
+        fault = Fault("no-answers", "the process of the source answers no questions")
+        while self._asked and not self.answers and self._asked[0][0] <= last:
+            _, connection, asked = self._asked.popleft()
+            self.answer(connection, SourceAnswered(asked.number, fault.facts(), b""))
 
     # --- subscribing ----------------------------------------------------------------------
 
@@ -529,6 +575,7 @@ class ClientConnection:
         while True:
             await anyio.sleep(TICK_SECONDS)
             await self._handle(TimePassed())
+            self._refuse_questions()
             if self._acknowledging.is_any:
                 self.send_acknowledgements()
 
@@ -551,6 +598,7 @@ class ClientConnection:
             self.peer = arrival.peer
             self.hello = frame
             self._hellos += 1
+            self._asked.clear()
             for inbox in self._inboxes.values():
                 self._give_back(inbox)
             for said in self._subscription.attachments():
@@ -565,6 +613,8 @@ class ClientConnection:
             self._take_delivery(arrival.connection, frame)
         elif isinstance(frame, Refused | AcceptedBefore):
             self._outcomes.tell(frame)
+        elif isinstance(frame, SourceAsked):
+            self._take_question(arrival.connection, frame)
         elif isinstance(frame, ErrorFrame):
             self._take_error(frame)
 

@@ -188,6 +188,34 @@ class Observed(Frame, frozen=True):
     events: Annotated[Sequence[Mapping[str, object]], Meta(max_length=4_096), BODY]
 
 
+QUESTIONS_MAX, QUESTIONS_BYTES_MAX = 256, 16 * 1024 * 1024
+"""Of the questions to one source that are not answered yet."""
+
+
+@on_the_wire
+class SourceAsked(Frame, frozen=True):
+    """The root broker passes on a question to the process of a source.
+
+    ``asker`` is the principal that asks, "" without TLS; it may publish as the source where the
+    question ``writes``.
+    """
+
+    number: Whole
+    asker: Detail
+    writes: bool
+    payload: bytes
+
+
+@on_the_wire
+class SourceAnswered(Frame, frozen=True):
+    """The process of a source answers the question of this ``number`` by the payload, or refuses it
+    by a ``fault``, which is empty otherwise."""
+
+    number: Whole
+    fault: Annotated[Mapping[str, object], BODY]
+    payload: bytes
+
+
 @on_the_wire
 class Relayed(Frame, frozen=True):
     """A piece of a connection between two brokers whose link is gone, by way of the registration

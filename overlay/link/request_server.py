@@ -111,7 +111,7 @@ class RequestServer:
                 )
             principal = self._links.principal(connection)
             if principal is not None and verb.about is None:
-                self._check(principal, verb, (("", ""),))
+                self._check(principal, request.verb, verb.asked.right, (("", ""),))
             if verb.asked.adds and self.disk_is_short:
                 raise RequestRefused(
                     "disk-full",
@@ -120,7 +120,8 @@ class RequestServer:
                 )
             asked = read(verb.asked, request.arguments)
             if principal is not None and verb.about is not None:
-                self._check(principal, verb, verb.about(asked, principal))
+                about = verb.about(asked, principal)
+                self._check(principal, request.verb, asked.right_taken, about)
             result = verb.answer(connection, request, asked)
             if isinstance(result, Changed):
                 done = result.verb or verb.asked
@@ -151,17 +152,15 @@ class RequestServer:
         return principal is not None and not self.access.now.may(principal, Right.OPERATE)
 
     def _check(
-        self, principal: Principal, verb: Verb[Any], about: Iterable[tuple[str, str]]
+        self, principal: Principal, verb: str, right: Right, about: Iterable[tuple[str, str]]
     ) -> None:
         """RequestRefused "not-authorised" unless they may ask this."""
-        right = verb.asked.right
         for scope, owner in about:
             if not self.access.now.may(principal, right, scope, owner):
                 what = f" {scope}" if scope else f" what is of {owner}" if owner else ""
                 raise RequestRefused(
                     "not-authorised",
-                    f"{verb.asked.verb}: {principal} may not {right}{what}; onyx access list "
-                    "shows who may",
+                    f"{verb}: {principal} may not {right}{what}; onyx access list shows who may",
                 )
 
     def refuse(self, connection: int, request: str, refusal: Refusal) -> None:

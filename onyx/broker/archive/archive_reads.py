@@ -6,7 +6,7 @@ answered after that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from onyx.broker.network.control_plane import ControlPlane
 from overlay import verbs
@@ -15,7 +15,6 @@ from overlay.link.core_context import CoreContext
 from overlay.link.events import ArchiveRead, ReadArchive
 from overlay.link.frames import Request, Response
 from overlay.link.part import Hearer, Part, hears
-from overlay.link.principal import Principal
 from overlay.link.request_server import (
     RequestRefused,
     Result,
@@ -35,7 +34,7 @@ class ArchiveReads(Part):
         self._links = context.links
         self._waiting: dict[str, tuple[int, str]] = {}  # connection and request, by key
         self._last = 0
-        self.verbs = (Verb(verbs.ArchiveRead, self._read, self._about),)
+        self.verbs = (Verb(verbs.ArchiveRead, self._read, control.source_named),)
 
     def events(self) -> Iterable[Hearer]:
         yield hears(ArchiveRead, self._answered)
@@ -46,22 +45,15 @@ class ArchiveReads(Part):
         self._links.reply(connection, Response(request, ok=True, result=result))
         return True
 
-    def _about(self, asked: verbs.ArchiveRead, asker: Principal) -> Iterator[tuple[str, str]]:
-        entry = self._control.sources.get(asked.source)
-        yield asked.source, "" if entry is None else entry.owner
-
     def _read(self, connection: int, request: Request, asked: verbs.ArchiveRead) -> Result | None:
-        source = asked.source
-        entry = self._control.sources.get(source)
-        if entry is None or entry.root != self._control.identity:
-            raise RequestRefused("unknown-source", f"no source {source!r} publishes here")
+        self._control.check_root(asked.source)
         if not self._has_archive:
             raise RequestRefused("no-archive", f"{self._control.identity} has no archive")
         if len(self._waiting) >= WAITING_MAX:
             raise RequestRefused("busy", f"{WAITING_MAX} pages are being read; try again later")
         page = ReadArchive(
             str(self._last + 1),
-            source,
+            asked.source,
             asked.since,
             asked.until,
             asked.after,

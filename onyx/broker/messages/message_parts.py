@@ -10,6 +10,7 @@ from onyx.broker.messages.message_spans import MessageSpans
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.source_announcements import SourceAnnouncements
+from onyx.broker.messages.source_questions import SourceQuestions
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.packing_parts import PackingParts
@@ -46,4 +47,5 @@ class MessageParts:
             data.validation,  # what it takes is flushed with the rest
             keys,  # before what is restored is decided
             *(data, announcements, archive, ArchiveReads(context, control)),
+            SourceQuestions(context, control),
         )

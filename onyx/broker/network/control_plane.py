@@ -35,6 +35,7 @@ from formats import (
     Validation,
     derive_dictionary,
 )
+from overlay import verbs
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap, StoredValue
@@ -47,6 +48,8 @@ from overlay.link.frames import (
     TreeReady,
 )
 from overlay.link.part import Part
+from overlay.link.principal import Principal
+from overlay.link.request_server import RequestRefused
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -458,6 +461,19 @@ class ControlPlane(Part):
     def topology(self) -> Topology:
         """The brokers and links in use."""
         return self.shapes.topology
+
+    def check_root(self, source: str) -> None:
+        """RequestRefused unless this is the root broker of a source."""
+        entry = self.sources.get(source)
+        if entry is None or entry.root != self.identity:
+            raise RequestRefused("unknown-source", f"no source {source!r} publishes here")
+
+    def source_named(
+        self, asked: verbs.ArchiveRead | verbs.SourceAsk, asker: Principal
+    ) -> Iterator[tuple[str, str]]:
+        """For the check of the right of a verb about a source."""
+        entry = self.sources.get(asked.source)
+        yield asked.source, "" if entry is None else entry.owner
 
     @property
     def registration(self) -> str:

@@ -147,7 +147,7 @@ def test_every_verb_and_every_frame_from_outside_says_what_right_it_takes() -> N
     outside = [taker for taker in core.takers.values() if taker.senders & OUTSIDE]
     assert {taker.kind.__name__: taker.right.value for taker in outside} == {
         "Publish": "publish", "PublishOnce": "publish", "Attach": "own", "Taken": "own",
-        "Rejected": "own", "Request": "known",
+        "Rejected": "own", "Request": "known", "SourceAnswered": "publish",
     }  # fmt: skip
 
 
@@ -164,9 +164,8 @@ def test_a_user_gets_nothing_of_what_operators_may_or_others_own(verb: str) -> N
         about = {"user": "ann"} if verb == "dead.list" else {"id": letter}
         answer = setting.client("user/bob").ask(verb, **about)
     else:
-        answer = setting.client("user/bob").ask(
-            verb, profile="p1", profiles=["p1"], text="/x", source="s1"
-        )
+        named = {"profile": "p1", "profiles": ["p1"], "text": "/x", "source": "s1"}
+        answer = setting.client("user/bob").ask(verb, **named, body=b"?", writes=True)
     if right is not Right.KNOWN:
         assert refused(answer) == "not-authorised"
     assert setting.beside.rows == before

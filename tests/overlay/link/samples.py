@@ -70,6 +70,8 @@ from overlay.link.frames import (
     ShapeSettled,
     Skipped,
     SourceAnnounced,
+    SourceAnswered,
+    SourceAsked,
     SourceChanged,
     SourceGone,
     SourceReady,
@@ -114,6 +116,8 @@ SAMPLES: tuple[Frame, ...] = (
     ErrorFrame("too-long", "frame of 9 bytes announced; at most 8", True),
     Request("1", "profile.add", {"user": "Ann", "wait": True}),
     Response("1", False, {"code": "syntax", "message": "expected ']'"}),
+    SourceAsked(7, "user/ann", True, b"?"),
+    SourceAnswered(7, {"code": "busy", "reason": "later"}, b""),
     Relayed("B2", 7, 1, False, b"OND"),
     Observed([{"kind": "crossing", "bytes": 120}]),
     SourceAnnounced(
