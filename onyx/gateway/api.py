@@ -599,7 +599,7 @@ async def add_profile(call: Call) -> Response:
     info = await call.session.client.add_profile(
         call.text("text"),
         user=call.text("user", call.session.user_name or login_name()),
-        location=call.location(),
+        location=call.said.get("location"),
         key=call.text("key", ""),
         wait=call.flag("wait", True),
         policy=_policy(call.said.get("policy", {})),

@@ -17,7 +17,6 @@ from onyx.gateway.refusals import bad_argument
 from onyx.gateway.sessions import Session, Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
-from overlay.answers import Location
 
 COOKIE = "onyx-token"
 
@@ -77,16 +76,6 @@ class Call:
         if not isinstance(value, bool):
             raise bad_argument(name, "true or false")
         return value
-
-    def location(self) -> Location | None:
-        said = self.said.get("location")
-        if said is None:
-            return None
-        if not (
-            isinstance(said, list) and [type(each) in (int, float) for each in said] == [True] * 2
-        ):
-            raise bad_argument("location", "[latitude, longitude]")
-        return float(said[0]), float(said[1])
 
     def check_operates(self) -> None:
         """RequestFailed unless they may see what everybody does."""
