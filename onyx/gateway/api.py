@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
-from typing import Any, TypeVar, Union, get_args
+from typing import Any, Union, get_args
 
 import msgspec
 import trio
@@ -35,11 +35,8 @@ from onyx.results import Results
 from overlay import verbs
 from overlay.answers import Answer, ArchivePage, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
-from overlay.link.request_server import RequestRefused, read
 from overlay.settings import ProfileSettings, SourceSettings
 from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
-
-A = TypeVar("A", bound=verbs.Asked)
 
 # -------------------------------------------------------------------------------------------------
 # Operation: one thing that can be asked of a gateway's API.
@@ -81,7 +78,7 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
     async def answer(call: Call) -> Response:
         said = call.said if takes_body else dict(call.request.query_params)
         check_names(said, schemas)
-        asked = asked_of(kind, {**said, **call.path}, strict=takes_body)
+        asked = call.asked(kind, said, strict=takes_body)
         found: Answer = await call.session.client.ask(asked)
         return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
 
@@ -96,14 +93,6 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
         answers={204: "it is done"} if method == "DELETE" else {200: gives},
         gives=None if method == "DELETE" else kind.answer,
     )
-
-
-def asked_of(kind: type[A], said: Mapping[str, Any], *, strict: bool = True) -> A:
-    """The record of these arguments; RequestFailed."""
-    try:
-        return read(kind, said, strict=strict)
-    except RequestRefused as refusal:
-        raise RequestFailed(refusal.code, str(refusal), refusal.fault) from None
 
 
 def check_names(said: Collection[str], known: Collection[str]) -> None:
@@ -460,15 +449,14 @@ async def update_source(call: Call) -> Response:
     if not said:
         reason = f"nothing to change: expected some of {', '.join(_CHANGES)}"
         raise RequestFailed("bad-argument", reason)
-    no_schema = "schema" in said and said["schema"] is None
     if "schema_name" in said and "schema" not in said:
         raise bad_argument("schema", "as well, with schema_name")
-    given = {name: said[name] for name in said if name not in ("schema", "schema_name")}
-    if no_schema:
-        given["schema_name"] = ""
+    wanted = {name: said[name] for name in said if name not in ("schema", "schema_name")}
+    if said.get("schema") is not None:
+        wanted |= {"schema_name": call.text("schema_name"), "schema": call.text("schema").encode()}
     elif "schema" in said:
-        given |= {"schema_name": call.text("schema_name"), "schema": call.text("schema").encode()}
-    asked = asked_of(verbs.SourceUpdate, {**given, **call.path})
+        wanted["schema_name"] = ""
+    asked = call.asked(verbs.SourceUpdate, wanted)
     return JSONResponse((await call.session.client.ask(asked)).shown())
 
 
@@ -596,15 +584,8 @@ async def list_profiles(call: Call) -> Response:
 
 
 async def add_profile(call: Call) -> Response:
-    info = await call.session.client.add_profile(
-        call.text("text"),
-        user=call.text("user", call.session.user_name or login_name()),
-        location=call.said.get("location"),
-        key=call.text("key", ""),
-        wait=call.flag("wait", True),
-        policy=_policy(call.said.get("policy", {})),
-        **{name: value for name, value in call.said.items() if name in _OF_PROFILE},
-    )
+    usual = {"user": call.session.user_name or login_name(), "wait": True}
+    info = await call.session.client.ask(call.asked(verbs.ProfileAdd, usual | {**call.said}))
     headers = {"Location": f"/v1/profiles/{info.id}"}
     return JSONResponse(info.shown(), 201, headers)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
@@ -17,8 +17,11 @@ from onyx.gateway.refusals import bad_argument
 from onyx.gateway.sessions import Session, Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
+from overlay.link.request_server import RequestRefused, read
+from overlay.verbs import Asked
 
 COOKIE = "onyx-token"
+A = TypeVar("A", bound=Asked)
 
 
 @dataclass(slots=True)
@@ -76,6 +79,13 @@ class Call:
         if not isinstance(value, bool):
             raise bad_argument(name, "true or false")
         return value
+
+    def asked(self, kind: type[A], said: Mapping[str, object], *, strict: bool = True) -> A:
+        """A request with what is ``said``; RequestFailed where that is not as its record has it."""
+        try:
+            return read(kind, {**said, **self.path}, strict=strict)
+        except RequestRefused as refusal:
+            raise RequestFailed(refusal.code, str(refusal), refusal.fault) from None
 
     def check_operates(self) -> None:
         """RequestFailed unless they may see what everybody does."""

@@ -115,7 +115,7 @@ def test_profiles_are_resources(client: Client) -> None:
     assert client.ask("GET", where).said["text"] == "/a/c"
     assert client.ask("DELETE", where).status == 204
     assert client.ask("GET", where).status == 404
-    assert client.ask("POST", "/v1/profiles", {}).said["reason"] == "'text': expected a text"
+    assert client.ask("POST", "/v1/profiles", {}).said["where"] == "text"
     assert client.ask("POST", "/v1/profiles", "{", content_type="application/json").status == 400
 
 
