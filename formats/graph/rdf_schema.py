@@ -86,16 +86,17 @@ class RdfSchema:
         self.properties = properties
         self.properties_above = properties_above
         self.is_open = is_open
-        self._below: dict[str, set[str]] = {}
+        below: dict[str, set[str]] = {}
         for table in (classes, properties_above):
             for name, higher in table.items():
                 for each in (name, *higher):
-                    self._below.setdefault(each, set()).add(name)
+                    below.setdefault(each, set()).add(name)
+        self._below = {name: frozenset(each) for name, each in below.items()}
         self._locals = {"class": _by_local_name(classes), "property": _by_local_name(properties)}
 
     def below(self, name: str) -> frozenset[str]:
         """A class, or a property, with all below it."""
-        return frozenset(self._below.get(name, (name,)))
+        return self._below.get(name) or frozenset((name,))
 
     def find_class(self, name: str, prefixes: Mapping[str, str]) -> str:
         """The IRI of the class that an IRI, ``prefix:local`` or a local name means; UnknownName."""

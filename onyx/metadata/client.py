@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self, TypeVar
 
 from onyx.metadata import requests
-from onyx.metadata.requests import Question, StatusSaid
+from onyx.metadata.requests import Question, RuleAdded, StatusSaid
 from onyx.registration_client import RegistrationClient
 from registration.metadata.explanation import Explanation
-from registration.metadata.provider import Outcome, RuleInfo
+from registration.metadata.provider import Outcome
 
 A = TypeVar("A")
 TIMEOUT_SECONDS = 60.0
@@ -58,13 +58,13 @@ class MetadataClient:
 
     async def add_rule(
         self, repository: str, text: str, name: str = "", *, dry_run: bool = False
-    ) -> RuleInfo:
+    ) -> RuleAdded:
         (info,) = await self.add_rules(repository, ((text, name),), dry_run=dry_run)
         return info
 
     async def add_rules(
         self, repository: str, rules: Iterable[tuple[str, str]], *, dry_run: bool = False
-    ) -> list[RuleInfo]:
+    ) -> list[RuleAdded]:
         said = list(rules)
         return await self.ask(requests.AddRules(repository=repository, rules=said, dry_run=dry_run))
 

@@ -23,8 +23,9 @@ from onyx.clients import User
 from onyx.metadata import requests
 from onyx.metadata.cache import MetadataCache
 from onyx.metadata.client import MetadataClient
+from onyx.metadata.requests import RuleAdded
 from registration.metadata.change_messages import NAMESPACE
-from registration.metadata.provider import Outcome, RuleInfo
+from registration.metadata.provider import Outcome
 from registration.metadata.repository_cache import Answer, MessageMissing
 
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class MetadataRepository:
 
     # --- rules ----------------------------------------------------------------------------
 
-    async def add_rule(self, text: str, name: str = "", *, wait: bool = True) -> RuleInfo:
+    async def add_rule(self, text: str, name: str = "", *, wait: bool = True) -> RuleAdded:
         """With ``wait`` local answers are, on return, those of the provider at the revision of the
         rule, or a later one."""
         info = await self._client.add_rule(self.name, text, name)

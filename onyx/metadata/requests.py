@@ -6,7 +6,17 @@ process reads it into the same record.  One that writes takes the right to publi
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta
@@ -19,7 +29,6 @@ from registration.metadata.provider import (
     MetadataRefused,
     Outcome,
     Provider,
-    RuleInfo,
 )
 
 A = TypeVar("A")
@@ -73,15 +82,27 @@ class Remove(Question[Outcome], frozen=True, kw_only=True, tag="remove"):
         return provider.remove(self.uris, dry_run=self.dry_run)
 
 
-class AddRules(Question[list[RuleInfo]], frozen=True, kw_only=True, tag="rule.add"):
+class RuleAdded(NamedTuple):
+    """``sparql``: a query that says the same as the rule."""
+
+    id: str
+    name: str
+    text: str
+    sparql: str
+    outcome: Outcome
+
+
+class AddRules(Question[list[RuleAdded]], frozen=True, kw_only=True, tag="rule.add"):
     """``rules``: texts, with their names or ""."""
 
     repository: Name
     rules: Annotated[list[tuple[str, str]], Meta(max_length=BATCH_MAX)]
     dry_run: bool = False
 
-    def carry_out(self, provider: Provider, owner: str) -> list[RuleInfo]:
-        return provider.add_rules(self.repository, self.rules, owner=owner, dry_run=self.dry_run)
+    def carry_out(self, provider: Provider, owner: str) -> list[RuleAdded]:
+        dry_run = self.dry_run
+        added = provider.add_rules(self.repository, self.rules, owner=owner, dry_run=dry_run)
+        return [RuleAdded(*(i.id, i.name, i.text, i.sparql, i.outcome)) for i in added]
 
 
 class RemoveRule(Question[Outcome], frozen=True, kw_only=True, tag="rule.remove"):

@@ -11,6 +11,7 @@ Nothing here opens a transaction or a file; the caller does, and takes the run b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -28,8 +29,9 @@ from registration.metadata.filter_tables import (
 )
 from registration.metadata.join_sql import FEW, GroupSql
 from registration.metadata.rules import Conjunction
-from registration.metadata.statement_tables import StatementTables
+from registration.metadata.statement_tables import StatementTables, insert_rows
 
+_KNOWN_MAX = 10_000
 PIECE = 3  # letters; a pattern of ``contains`` is filed under the rarest piece of it
 Pair = tuple[int, int]
 
@@ -59,11 +61,20 @@ class MetadataFilter:
         (last,) = tables.execute("SELECT max(number) FROM atomic_rules").fetchone()
         self._last_rule: int = last or 0
         self._pieces: dict[tuple[int, int], set[str]] = {}  # by class and property
-        self._in_use = [
-            name
-            for name in TEST_OF
-            if tables.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() is not None
-        ]
+        self._known: dict[Trigger, int] = {}  # PERF: most rules have triggers that others have
+        self._known_joins: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._last_before = 0  # the last rule before the one that is added
+        self._has_data = self._count("subjects") > 0
+        # Of rules that have been added, until ``note_uses``.
+        self._depths: dict[int, int] = {}
+        self._uses: Counter[int] = Counter()
+        self._fans: Counter[tuple[int, int, int]] = Counter()
+        self._asked: Counter[tuple[int, int, bool]] = Counter()
+        self._in_use = [name for name in TEST_OF if self._count(name)]
+
+    def _count(self, table: str) -> int:
+        """1 if it is not empty."""
+        return len(self._tables.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchall())
 
     # --- rules ----------------------------------------------------------------------------
 
@@ -73,7 +84,7 @@ class MetadataFilter:
         """A new rule; gives what its repository gets by it that it had not."""
         ends = {self._intern(decompose(each)) for each in alternatives}
         new = set()
-        for rule in ends:
+        for rule in ends if self._has_data else ():
             for (resource,) in self._tables.execute(
                 "SELECT res FROM matches WHERE rule = ?", (rule,)
             ).fetchall():
@@ -83,7 +94,7 @@ class MetadataFilter:
             "INSERT OR IGNORE INTO ends VALUES (?, ?, ?)",
             [(rule, repository, subscription) for rule in ends],
         )
-        self._use(ends)
+        self._uses.update(ends)
         return new
 
     def remove(
@@ -98,9 +109,12 @@ class MetadataFilter:
         known: dict[int, Trigger] = {}
         for program in programs:
             ends[self._intern(program, known)] = None
+        self.note_uses()
         left = {(repository, each) for each in had if not self._holds(repository, each)}
         for rule in ends:
             self._release(rule, known)
+        self._known.clear()
+        self._known_joins.clear()
         return left
 
     def matches(self, subscription: int) -> list[int]:
@@ -129,11 +143,17 @@ class MetadataFilter:
     def _intern(self, program: Program, known: dict[int, Trigger] | None = None) -> int:
         """The number of the end rule; each atomic rule is made once.  ``known`` is told the
         triggers by their numbers."""
+        if len(self._known) + len(self._known_joins) > _KNOWN_MAX:
+            self._known.clear()
+            self._known_joins.clear()
+        self._last_before = self._last_rule
         node: dict[str, int] = {}
         for variable, triggers in program.triggers.items():
             numbers = []
             for trigger in triggers:
-                number = self._trigger(trigger)
+                number = self._known.get(trigger, 0)
+                if not number:
+                    number = self._known[trigger] = self._trigger(trigger)
                 numbers.append(number)
                 if known is not None:
                     known[number] = trigger
@@ -187,12 +207,8 @@ class MetadataFilter:
             if table not in self._in_use:
                 self._in_use.append(table)
         if constant is not None:
-            self._tables.execute(
-                "INSERT INTO asked VALUES (?1, ?2, ?3, 1) ON CONFLICT DO UPDATE"
-                " SET uses = uses + 1, pieces = pieces + ?3",
-                (of_class, prop, int(table == "f_contains")),
-            )
-        if self._has_data():
+            self._asked[of_class, prop, table == "f_contains"] += 1
+        if self._has_data:
             self._evaluate_trigger(number, trigger, key, table)
         return number
 
@@ -203,13 +219,30 @@ class MetadataFilter:
 
     def _new_rule(self, depth: int) -> int:
         self._last_rule += 1
-        row = (self._last_rule, depth, 0)
-        self._tables.execute("INSERT INTO atomic_rules VALUES (?, ?, ?)", row)
+        self._depths[self._last_rule] = depth
         return self._last_rule
 
-    def _use(self, rules: Iterable[int]) -> None:
-        query = "UPDATE atomic_rules SET uses = uses + 1 WHERE number = ?"
-        self._tables.executemany(query, [(each,) for each in rules])
+    def note_uses(self) -> None:
+        """Write what counts the uses of rules that have been added.  PERF: many use the same."""
+        many = self._tables.executemany
+        uses = self._uses
+        new = [(number, depth, uses.pop(number, 0)) for number, depth in self._depths.items()]
+        insert_rows(self._tables, "INSERT INTO atomic_rules", new)
+        many(
+            "UPDATE atomic_rules SET uses = uses + ? WHERE number = ?",
+            [(count, number) for number, count in uses.items()],
+        )
+        many(
+            "INSERT INTO deps VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET fan = fan + ?4",
+            [(*place, count) for place, count in self._fans.items()],
+        )
+        many(
+            "INSERT INTO asked VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE"
+            " SET uses = uses + ?4, pieces = pieces + ?3",
+            [(*of, is_piece * count, count) for (*of, is_piece), count in self._asked.items()],
+        )
+        for each in (self._depths, uses, self._fans, self._asked):
+            each.clear()
 
     def _group(self, form: Form) -> int:
         text = msgspec.json.encode(form).decode()
@@ -226,6 +259,27 @@ class MetadataFilter:
     def _join(self, form: Form, rules: tuple[int, ...]) -> int:
         group = self._group(form)
         tables = self._tables
+        key = (group, rules)
+        number = self._known_joins.get(key, 0)
+        if not number and max(rules) <= self._last_before:  # else it is a new one
+            number = self._joined(group, rules)
+        if not number:
+            number = self._new_rule(max(map(self._depth, rules)) + 1)
+            if len(rules) == 2:
+                tables.execute("INSERT INTO joins VALUES (?, ?, ?, ?)", (*rules, group, number))
+            else:
+                rows = [(rule, group, place, number) for place, rule in enumerate(rules)]
+                tables.executemany("INSERT INTO inputs VALUES (?, ?, ?, ?)", rows)
+            self._fans.update((rule, group, place) for place, rule in enumerate(rules))
+            self._uses.update(rules)
+            if self._has_data:
+                self._evaluate_join(number, group, rules)
+        self._known_joins[key] = number
+        return number
+
+    def _joined(self, group: int, rules: tuple[int, ...]) -> int:
+        """The join of these inputs, or 0."""
+        tables = self._tables
         if len(rules) == 2:
             query = "SELECT target FROM joins WHERE l = ? AND r = ? AND grp = ?"
             found = tables.execute(query, (*rules, group)).fetchone()
@@ -233,28 +287,13 @@ class MetadataFilter:
             query = "SELECT target FROM inputs WHERE rule = ? AND grp = ? AND position = 0"
             of_first = tables.execute(query, (rules[0], group)).fetchall()
             found = next((each for each in of_first if self._inputs(each[0]) == rules), None)
-        if found is not None:
-            number: int = found[0]
-            return number
-        places = ",".join("?" * len(rules))
-        query = f"SELECT max(depth) FROM atomic_rules WHERE number IN ({places})"
-        number = self._new_rule(tables.execute(query, rules).fetchone()[0] + 1)
-        if len(rules) == 2:
-            tables.execute("INSERT INTO joins VALUES (?, ?, ?, ?)", (*rules, group, number))
-        else:
-            rows = [(rule, group, place, number) for place, rule in enumerate(rules)]
-            tables.executemany("INSERT INTO inputs VALUES (?, ?, ?, ?)", rows)
-        tables.executemany(
-            "INSERT INTO deps VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET fan = fan + 1",
-            [(rule, group, place) for place, rule in enumerate(rules)],
-        )
-        self._use(rules)
-        if self._has_data():
-            self._evaluate_join(number, group, rules)
-        return number
+        return 0 if found is None else int(found[0])
 
-    def _has_data(self) -> bool:
-        return self._tables.execute("SELECT 1 FROM subjects LIMIT 1").fetchone() is not None
+    def _depth(self, rule: int) -> int:
+        if rule in self._depths:
+            return self._depths[rule]
+        query = "SELECT depth FROM atomic_rules WHERE number = ?"
+        return int(self._tables.execute(query, (rule,)).fetchone()[0])
 
     def _inputs(self, target: int) -> tuple[int, ...]:
         query = "SELECT rule FROM inputs WHERE target = ? ORDER BY position"
@@ -351,6 +390,8 @@ class MetadataFilter:
     def write(self, documents: Mapping[str, Sequence[Statement]]) -> Effects:
         """Documents are as said, whatever they were before; one without statements is removed."""
         tables = self._tables
+        self.note_uses()
+        self._has_data = self._has_data or bool(documents)
         for table in ("changed", "fd", "fp", "ro", "nx", "result", "cand", "fresh"):
             tables.execute(f"DELETE FROM {table}")
         changes = self.statements.replace(documents)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
@@ -155,13 +156,16 @@ class Outcome(NamedTuple):
 
 
 class RuleInfo(NamedTuple):
-    """``sparql``: a query that says the same."""
-
     id: str
     name: str
     text: str
-    sparql: str
+    rule: Rule
     outcome: Outcome
+
+    @property
+    def sparql(self) -> str:
+        """A query that says the same."""
+        return self.rule.sparql
 
 
 class Provider:
@@ -306,7 +310,7 @@ class Provider:
         came: set[tuple[int, int]] = set()
         left: set[tuple[int, int]] = set()
         said: list[RuleSaid] = []
-        sparql: list[str] = []
+        parsed_rules: list[Rule] = []
         touched: list[tuple[str, int]] = []
         is_all = False
         with self._turn(dry_run):
@@ -333,11 +337,11 @@ class Provider:
                     left -= new
                 touched.append((repository, row.number))
                 said.append(RuleSaid(f"r{row.number}", name, text))
-                sparql.append(rule.sparql)
+                parsed_rules.append(rule)
             self._touch(TouchedRow(rules=tuple(touched), is_all=is_all))
             self._tell(Effects(came, left, set()), {repository: said})
             outcome = self._said()
-        return [RuleInfo(*each, query, outcome) for each, query in zip(said, sparql, strict=True)]
+        return [RuleInfo(*of, each, outcome) for of, each in zip(said, parsed_rules, strict=True)]
 
     def _put_rule(self, repository: str, former: Sequence[RuleRow], row: RuleRow) -> RuleRow:
         """A new rule, or another for the first of the ``former``."""
@@ -677,6 +681,7 @@ class Provider:
         return -1 if row is None else int(row[0])
 
     def _note_reflected(self) -> None:
+        self._filter.note_uses()
         self._tables.execute("DELETE FROM reflected")
         self._tables.execute("INSERT INTO reflected VALUES (?)", (self.revision,))
 
@@ -839,6 +844,7 @@ def _refused(code: str, reason: str) -> MetadataRefused:
     return MetadataRefused(Fault(code, reason))
 
 
+@lru_cache(4)
 def _schema(row: SchemaRow) -> RdfSchema:
     return read_schema(row.data, _syntax(row.media_type), row.is_open)
 

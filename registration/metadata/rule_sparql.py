@@ -37,7 +37,6 @@ from registration.metadata.rules import (
     moment,
     number,
     parse_rule,
-    sparql_text,
 )
 from yfilter.errors import ProfileRefused
 from yfilter.graph import query_ast as sparql
@@ -85,7 +84,7 @@ def read_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str
     if not _SPARQL.match(text):
         return parse_rule(text, schema, rules, name)
     found = _Reader(checked_text(text, LIMITS), schema).alternatives()
-    return Rule(text, found, sparql_text(found, schema))
+    return Rule(text, found, schema)
 
 
 class _Reader:

@@ -106,13 +106,17 @@ class Conjunction(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """``sparql`` is the same over all statements; ``names``: the rules it is made of, at all
-    depths."""
+    """``names``: the rules it is made of, at all depths."""
 
     text: str
     alternatives: tuple[Conjunction, ...]
-    sparql: str
+    schema: RdfSchema
     names: frozenset[str] = frozenset()
+
+    @property
+    def sparql(self) -> str:
+        """A query that says the same over all statements."""
+        return sparql_text(self.alternatives, self.schema)
 
 
 def parse_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str = "") -> Rule:
@@ -279,7 +283,7 @@ class _RuleParser(TokenParser):
         if self.lexer.peek().kind is not TokenKind.END:
             raise self.unexpected("'and', 'or' or the end" if alternatives[0] else "'where'")
         found = tuple(self._normalised(register, alternatives))
-        return Rule(text, found, sparql_text(found, self._schema), frozenset(self._names))
+        return Rule(text, found, self._schema, frozenset(self._names))
 
     def meant(self, token: Token, expected: str) -> str:
         if token.text in _MEANT:

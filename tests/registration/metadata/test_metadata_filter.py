@@ -123,7 +123,7 @@ def run(seed: int) -> None:
                 count = random.choice([1, 1, 1, 2])
                 some = tuple(random_conjunction(random, [*source.classes]) for _ in range(count))
                 repository = random.randrange(REPOSITORIES)
-                rules[number] = (repository, Rule("", some, ""))
+                rules[number] = (repository, Rule("", some, schema))
                 came = filter_.add(number, repository, some)
                 new = {
                     (repository, uri)
