@@ -72,6 +72,7 @@ class Filter:
     def add(self, text: str, repository: int = 0) -> int:
         self.rules += 1
         self.of.add(self.rules, repository, parse_rule(text, self.schema, {}).alternatives)
+        self.of.note_uses()
         return self.rules
 
     def write(self, statements: Sequence[Statement] = FIGURE_1, uri: str = "doc.rdf") -> None:
