@@ -190,6 +190,7 @@ class Provider:
         self._effects: dict[str, RepositoryEffects] = {}
         self._new_rules: dict[str, RuleRow | None] = {}
         self._new_names: dict[str, NameRow | None] = {}
+        self._absent: set[str] = set()  # names that no rule has in the store
         self._schema_row: StoredValue[SchemaRow | None] = StoredValue(log, SCHEMA, None)
         self._counts = StoredValue(log, COUNTS, CountsRow())
         self._repositories = StoredMap(log, REPOSITORIES)
@@ -504,8 +505,11 @@ class Provider:
         key = _name_key(repository, name)
         if key in self._new_names:
             return self._new_names[key]
-        found = self._store.read(NAMES.space, key, key) if name else ()
-        return NAMES.read(*found[0]) if found else None
+        found = self._store.read(NAMES.space, key, key) if name and key not in self._absent else ()
+        if not found:
+            self._absent.add(key)  # PERF: each rule of a batch asks whether its classes are rules
+            return None
+        return NAMES.read(*found[0])
 
     def _named(self, repository: str, name: str) -> RuleRow | None:
         row = self._name_row(repository, name)
@@ -637,6 +641,7 @@ class Provider:
     def _turn(self, dry_run: bool = False) -> Iterator[None]:
         """All of it, or nothing."""
         self._effects = {}
+        self._absent.clear()
         self._tables.execute("BEGIN IMMEDIATE")
         try:
             yield
