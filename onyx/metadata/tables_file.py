@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 CACHE_KIB = 100_000  # pages kept in memory
+LOG_PAGES = 4_000  # PERF: pages that many commits write are moved into the file once
 _SUFFIXES = ("", "-wal", "-shm")
 
 
@@ -21,6 +22,7 @@ def open_tables(path: Path, *, synchronous: str) -> sqlite3.Connection:
             ("synchronous", synchronous),
             ("temp_store", "MEMORY"),
             ("cache_size", f"-{CACHE_KIB}"),
+            ("wal_autocheckpoint", str(LOG_PAGES)),
         ):
             connection.execute(f"PRAGMA {name} = {value}")
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

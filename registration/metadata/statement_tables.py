@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from formats.graph.literal_forms import derived_value, is_seconds, value_kind
@@ -24,7 +23,6 @@ _AT_ONCE = 500  # values in one statement
 _NOT_DERIVED = (None, None)
 _ROWS_AT_ONCE = (100, 10, 1)
 _new = tuple.__new__  # PERF: half the time of a NamedTuple's own
-_key_of = itemgetter(slice(6))
 _LANGUAGE_STRING = RDF + "langString"
 
 
@@ -333,8 +331,7 @@ class Changes:
         many("DELETE FROM subjects WHERE res = ? AND doc = ?", self._gone_subjects)
         insert_rows(tables, "INSERT INTO subjects", self._subjects)
         insert_rows(tables, "INSERT OR REPLACE INTO types", self._new_types)
-        new = sorted(self._new, key=_key_of)
-        insert_rows(tables, "INSERT OR REPLACE INTO statements", new)
+        insert_rows(tables, "INSERT OR REPLACE INTO statements", sorted(self._new))
 
 
 def insert_rows(tables: Tables, insert: str, rows: Sequence[tuple[object, ...]]) -> None:
