@@ -17,6 +17,7 @@ from onyx.cli.bench import Measure
 from onyx.cli.contexts import Context
 from onyx.client_values import Outcome
 from onyx.doctor import DoctorFinding
+from onyx.metadata.requests import RuleSaid, StatusSaid
 from onyx.network_view import TopBroker, TopLink, TopProfile, TopSource
 from overlay import answers, verbs
 from overlay.answers import LetterShown, Shown, as_shown
@@ -97,6 +98,8 @@ _PLAN = _line(
     "largest_over_mean:float matched_share:float brokers_share:float samples:int "
     "topology partitions_by_broker:dict[str,int]",
 )
+
+_CHANGED = _line("MetadataChanged", "revision:int effects:dict[str,Any]")
 
 LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "source remove": (_line("SourceRemoved", "event id"),),
@@ -207,6 +210,25 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "context list": (_line("ContextListed", "name used:bool", of=Context),),
     "completion": (_line("Completion", "shell script"),),
     "taxonomy show": (_line("TaxonomyText", of=answers.TaxonomyText, text=str),),
+    "metadata serve": (_line("MetadataServed", "event source revision:int"),),
+    **dict.fromkeys(
+        ("metadata schema", "metadata register", "metadata remove", "metadata sync"), (_CHANGED,)
+    ),
+    "metadata rule": (
+        _line("RuleListed", of=RuleSaid),
+        _line("RuleChanged", "revision:int effects:dict[str,Any] rule:str? sparql:str?"),
+    ),
+    "metadata cache": (_line("CacheRevision", "event revision:int resources:int"),),
+    "metadata query": (
+        _line("QueryRow", "row:list[str]"),
+        _line("QueryAnswered", "revision:int complete:bool rules:list[str]"),
+        _line("QueryExplained", "sql"),
+    ),
+    "metadata status": (_line("MetadataStatus", of=StatusSaid, but="number"),),
+    "metadata explain": (
+        _line("ResourceExplained", "held:list[dict[str,Any]] not_matched:dict[str,list[str]]"),
+    ),
+    "metadata verify": (_line("MetadataDifference", "difference"),),
     "make-results": (_line("ResultsMade", "broker messages:int"),),
     "store verify": (_STORE,),
     "store repair": (_STORE,),
