@@ -198,9 +198,9 @@ class SourceSchema(SourceNamed, frozen=True, kw_only=True):
 
 
 class SourceAsk(Asked, frozen=True, kw_only=True):
-    """Ask the process that publishes as a source, and wait ``timeout`` seconds at most.
+    """Ask the process that publishes as a source.
 
-    With ``writes``, which takes the right ``publish``, the source may change something.  Refused
+    Waits ``timeout`` seconds at most.  With ``writes``, which takes the right ``publish``, the source may change something.  Refused
     as "source-away" while no process is connected as the source.
     """
 
@@ -210,7 +210,7 @@ class SourceAsk(Asked, frozen=True, kw_only=True):
     is_idempotent = False
     answer: ClassVar = answers.SourceAnswer
 
-    source: Name
+    source: SourceRef
     body: Annotated[bytes, Meta(max_length=QUESTION_BYTES_MAX)]
     writes: bool = False
     timeout: Seconds = ASK_SECONDS

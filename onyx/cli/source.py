@@ -267,7 +267,12 @@ def _add_ask(subverbs: Subparsers) -> None:
     add_command(
         *(subverbs, SourceAsk),
         run=run_ask,
-        takes={"file [FILE] = -": "the question (default: standard input)"},
+        takes={
+            "file [FILE] = -": "the question (default: standard input)",
+            "--writes": "the source may change something",
+            f"--timeout SECONDS = {ASK_SECONDS:g}": "wait so long for the answer (default "
+            f"{ASK_SECONDS:g})",
+        },
         but=("body",),
         details=ASK_DETAILS,
         examples=ASK_EXAMPLES,
@@ -279,7 +284,7 @@ async def run_ask(arguments: argparse.Namespace) -> None:
     body = read_input(arguments.file, QUESTION_BYTES_MAX)
     async with network(arguments) as registration:
         found = await registration.ask_source(
-            arguments.source, body, bool(arguments.writes), timeout=arguments.timeout or ASK_SECONDS
+            arguments.source, body, arguments.writes, timeout=arguments.timeout
         )
     if arguments.json:
         print_json(SourceAnswer(found).shown())
