@@ -200,8 +200,9 @@ class SourceSchema(SourceNamed, frozen=True, kw_only=True):
 class SourceAsk(Asked, frozen=True, kw_only=True):
     """Ask the process that publishes as a source.
 
-    Waits ``timeout`` seconds at most.  With ``writes``, which takes the right ``publish``, the source may change something.  Refused
-    as "source-away" while no process is connected as the source.
+    Waits ``timeout`` seconds at most.  With ``writes``, which takes the right ``publish``, the
+    source may change something.  Refused as "source-away" while no process is connected as the
+    source.
     """
 
     asked_of = "its root broker"
