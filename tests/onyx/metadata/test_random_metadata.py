@@ -70,6 +70,8 @@ class Run:
             return self.remove_rule(is_rehearsed)
         if choice < 0.6 and self.documents:
             return self.remove(is_rehearsed)
+        if choice < 0.65:
+            return self.put_schema(is_rehearsed)
         return self.register(is_rehearsed)
 
     def add_rule(self, is_rehearsed: bool) -> Outcome | None:
@@ -119,6 +121,20 @@ class Run:
         assert would in (None, outcome)
         for number in numbers:
             del self.documents[number]
+        return outcome
+
+    def put_schema(self, is_rehearsed: bool) -> Outcome:
+        """Other references are strong."""
+        lines = schema_bytes().decode().splitlines()
+        for at, line in enumerate(lines):
+            if "StrongReference" in line and self.random.random() < 0.5:
+                lines[at] = line.replace("StrongReference", "WeakReference")
+        data, media_type = "\n".join(lines).encode(), "text/turtle"
+        provider = self.provider
+        would = provider.put_schema(data, media_type, dry_run=True) if is_rehearsed else None
+        outcome = provider.put_schema(data, media_type)
+        assert would in (None, outcome)
+        self.schema = provider.schema
         return outcome
 
     def check(self, outcome: Outcome) -> None:
