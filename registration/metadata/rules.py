@@ -159,6 +159,7 @@ _TOKEN = re.compile(
 )
 _KINDS = [TokenKind[n] for n in ("END", "NAME", "STRING", "NUMBER", "IRI", "SYMBOL", "END")]
 _NAMES = (TokenKind.NAME, TokenKind.IRI)
+_STEPS_MAX = 8_192
 _MEANT = {"==": "'='", "<>": "'!='", "&&": "'and'", "||": "'or'", "!": "'not', or '!='"}
 _MEANT |= dict.fromkeys(("like", "matches", "in"), "'contains'")
 _MEANT |= {"select": "'search'", "from": "'search'", "return": "'register'"}
@@ -255,6 +256,7 @@ class _RuleParser(TokenParser):
         self._is_query = is_query
         self.lexer = _Lexer(text)
         self._schema = schema
+        self._steps = _steps_of(schema)
         self._rules = rules
         self._name = name
         self._prefixes: dict[str, str] = {}
@@ -509,6 +511,17 @@ class _RuleParser(TokenParser):
         return _Path(variable, tuple(steps), kinds, class_name)
 
     def _step(self, class_name: str, token: Token) -> _Step:
+        key = (class_name, token.text)
+        found = self._steps.get(key)
+        if found is None:
+            found = self._new_step(class_name, token)
+            if token.kind is TokenKind.IRI or ":" not in token.text:  # no prefix of this rule
+                if len(self._steps) >= _STEPS_MAX:
+                    self._steps.clear()
+                self._steps[key] = found
+        return found
+
+    def _new_step(self, class_name: str, token: Token) -> _Step:
         try:
             name = self._find(self._schema.find_property, token)
         except UnknownName as unknown:
@@ -643,6 +656,8 @@ class Draft:
 def number(text: str) -> Constant | None:
     """None if it is not told from others."""
     value = float(text)
+    if text.isdecimal() and len(text) <= DIGITS_TOLD:  # PERF: nearly all
+        return Constant("number", value, str(int(text)))
     digits = re.sub(r"[eE].*|[^0-9]", "", text).strip("0")
     if len(digits) > DIGITS_TOLD or isinf(value):
         return None
@@ -653,6 +668,12 @@ def moment(text: str) -> Constant | None:
     """None if there is no such date or time."""
     seconds = derived_value(text.encode(), DATE_TIME if "T" in text else DATE)
     return Constant("moment", float(seconds), text) if seconds else None
+
+
+@lru_cache(8)
+def _steps_of(schema: RdfSchema) -> dict[tuple[str, str], _Step]:
+    """PERF: those that rules have had, by class and name."""
+    return {}
 
 
 @lru_cache(1_024)
