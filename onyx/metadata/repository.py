@@ -9,7 +9,7 @@ and answers meanwhile as of the revision that it has.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from time import time as wall
 from typing import Any, Self, TypeVar
@@ -20,6 +20,7 @@ import anyio.to_thread
 from onyx.background import background_tasks
 from onyx.client_values import Delivery
 from onyx.clients import User
+from onyx.errors import UserError
 from onyx.metadata import requests
 from onyx.metadata.cache import MetadataCache
 from onyx.metadata.client import MetadataClient
@@ -117,22 +118,36 @@ class MetadataRepository:
 
     async def _take(self, delivery: Delivery) -> None:
         for message in delivery.results:
-            try:
-                await self._in_turn(self.cache.apply, message, delivery.position)
-            except MessageMissing:
-                await self._ask_for_all()
-                await self._in_turn(self.cache.apply, message, delivery.position)
+            while True:
+                try:
+                    await self._in_turn(self.cache.apply, message, delivery.position)
+                    break
+                except MessageMissing:
+                    await self._ask_for_all()
         self._news.set()
         self._news = anyio.Event()
 
     async def _ask_for_all(self) -> None:
-        messages = await self._client.ask(requests.Whole(repository=self.name))
-        await self._in_turn(self.cache.replace, messages)
+        """As often as it takes until the provider has answered."""
+        while True:
+            with suppress(UserError):
+                messages: list[bytes] = []
+                page = await self._client.ask(requests.Whole(repository=self.name))
+                revision = page.revision
+                while page.after and page.revision == revision:
+                    messages += page.messages
+                    more = requests.Whole(repository=self.name, after=page.after)
+                    page = await self._client.ask(more)
+                if page.revision == revision:
+                    await self._in_turn(self.cache.replace, [*messages, *page.messages])
+                    return
+            await anyio.sleep(AGAIN_SECONDS)
 
     async def _look(self) -> None:
         while True:
             await anyio.sleep(LOOK_SECONDS)
-            await self._confirm()
+            with suppress(UserError):  # it is away
+                await self._confirm()
 
     async def _confirm(self) -> None:
         """Ask whether the state is that of the provider now."""

@@ -29,6 +29,7 @@ from registration.metadata.provider import (
     MetadataRefused,
     Outcome,
     Provider,
+    WholePage,
 )
 
 A = TypeVar("A")
@@ -186,13 +187,14 @@ class Status(Question[StatusSaid], frozen=True, kw_only=True, tag="status"):
         return StatusSaid(provider.revision, provider.now(), *provider.counts(self.repository))
 
 
-class Whole(Question[list[bytes]], frozen=True, kw_only=True, tag="whole"):
-    """All that a repository is to hold, as messages that replace all before."""
+class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
+    """All that a repository is to hold, as messages that replace all before; a page."""
 
     repository: Name
+    after: int = 0
 
-    def carry_out(self, provider: Provider, owner: str) -> list[bytes]:
-        return provider.whole(self.repository, owner=owner)
+    def carry_out(self, provider: Provider, owner: str) -> WholePage:
+        return provider.whole(self.repository, self.after, owner=owner)
 
 
 ANY: Any = (

@@ -45,6 +45,7 @@ from registration.metadata.schema_conformance import check_conformance, note_sch
 BATCH_MAX = 10_000  # documents
 NAME_LENGTH_MAX = 256
 CATCH_UP_MAX = 1_000  # revisions
+PAGE_LENGTH = 1024 * 1024  # of triples in one page of all that a repository holds
 MESSAGE_LENGTH = 256 * 1024  # of triples; a resource with all that it refers to is not divided
 _CURRENT = "current"
 _LAST = number_key(10**16 - 1)
@@ -153,6 +154,15 @@ class Outcome(NamedTuple):
 
     revision: int
     effects: dict[str, RepositoryEffects]
+
+
+class WholePage(NamedTuple):
+    """``after``: behind which the next page begins, 0 for none; pages of one revision belong
+    together."""
+
+    revision: int
+    messages: list[bytes]
+    after: int
 
 
 class RuleInfo(NamedTuple):
@@ -425,24 +435,30 @@ class Provider:
         rows = (MESSAGES.read(key, value) for key, value in found)
         return [zstandard.decompress(row.body) for row in rows if repository in row.to]
 
-    def whole(self, repository: str, *, owner: str = "") -> list[bytes]:
+    def whole(self, repository: str, after: int = 0, *, owner: str = "") -> WholePage:
         """All that a repository is to hold, as messages with the number of the last one for it,
-        which replace what it has."""
+        which replace what it has; a page behind ``after``."""
         self._check_owner(repository, owner)
         row = self._repositories.get(repository)
         if row is None:
             raise _refused("no-such-repository", f"there is no repository {repository!r}")
-        matched = [each for number, each in self._filter.held() if number == row.number]
-        rules = [
-            RuleSaid(f"r{each.number}", each.name, each.text) for each in self.rules(repository)
-        ]
-        schema = self._schema_said()
-        first: dict[str, object] = {"schema": schema, "rules": tuple(rules)}
-        parts = [first, *self._parts(sorted(matched), ())]
-        return [
-            self._change(row.last, {repository: To(0, at == len(parts) - 1)}, part).to_bytes()
-            for at, part in enumerate(parts)
-        ]
+        held = {each for number, each in self._filter.held() if number == row.number}
+        left = sorted(each for each in held if each > after)
+        parts: list[dict[str, object]] = []
+        if not after:
+            rules = self.rules(repository)
+            said = tuple(RuleSaid(f"r{each.number}", each.name, each.text) for each in rules)
+            parts.append({"schema": self._schema_said(), "rules": said})
+        length = 0
+        while left and length < PAGE_LENGTH:
+            for part in self._parts(left[:_AT_ONCE], ()):
+                parts.append(part)
+                length += len(str(part["triples"]))
+            after = left[min(_AT_ONCE, len(left)) - 1]
+            left = left[_AT_ONCE:]
+        to = {repository: To(0, not left)}
+        messages = [self._change(row.last, to, part).to_bytes() for part in parts]
+        return WholePage(self.revision, messages, after if left else 0)
 
     def outbox(self, limit: int) -> list[tuple[int, bytes]]:
         """The first messages that have not been published, by their numbers."""
@@ -799,6 +815,7 @@ class Provider:
 
 
 _compress = zstandard.ZstdCompressor().compress  # PERF: a new one takes three times as long
+_AT_ONCE = 100  # resources looked up at once
 _BATCH = 1_000  # documents written at once, where all are
 _NO_SCHEMA = read_schema(b"", GraphSyntax.N_TRIPLES)
 

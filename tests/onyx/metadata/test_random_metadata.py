@@ -182,6 +182,24 @@ class Run:
                 parse_rule(rule, self.schema, {})
 
 
+def check_whole(of: Run, name: str, cache: MetadataCache) -> None:
+    """What a cache is sent that has lost its way is what it would hold; it had something else."""
+    messages, after = [], 0
+    while True:
+        page = of.provider.whole(name, after)
+        messages += page.messages
+        after = page.after
+        if not after:
+            break
+    with MetadataCache(of.path / f"{name} anew", name) as anew:
+        for message in of.provider.changes(name)[: of.random.randint(0, 3)]:
+            anew.apply(message)
+        anew.replace(messages)
+        assert anew.resources() == cache.resources()
+        assert (anew.number, anew.revision) == (cache.number, of.provider.revision)
+        assert sorted(anew.rules()) == sorted(cache.rules())
+
+
 def run(seed: int, path: Path) -> int:
     """Gives how many answers were complete."""
     of = Run(seed, path)
@@ -190,6 +208,9 @@ def run(seed: int, path: Path) -> int:
         if outcome is not None:
             of.check(outcome)
     assert of.provider.verify() == []
+    for name, cache in of.caches.items():
+        if cache.number:
+            check_whole(of, name, cache)
     matches = {rule: of.provider.matches(rule) for rule in of.rules}
     of.provider.close()
     if of.random.random() < 0.5:
