@@ -364,7 +364,9 @@ class Provider:
             row = msgspec.structs.replace(row, number=counts.rule + 1)
             self._counts.put(msgspec.structs.replace(counts, rule=row.number))
             if row.name:
-                self._new_names[_name_key(repository, row.name)] = NameRow(row.number)
+                key = _name_key(repository, row.name)
+                self._new_names[key] = NameRow(row.number)
+                self._absent.discard(key)
         self._new_rules[numbered_key(repository, row.number)] = row
         self._name_users(repository, row, 1)
         return row

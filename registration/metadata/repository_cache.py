@@ -124,49 +124,45 @@ class RepositoryCache:
             raise MessageMissing(
                 Fault("message-missing", f"message {to.after} has not come; the last was {last}")
             )
-        with _turn(self._tables):
-            try:
-                self._note("number", str(change.number))
-                if position:
-                    self._note("position", str(position))
-                if not to.is_last:
-                    self._tables.execute(
-                        "INSERT INTO pending VALUES (?, ?)", (change.number, message)
-                    )
-                    return True
-                query = "SELECT message FROM pending ORDER BY number"
-                pending = [read_change(each) for (each,) in self._tables.execute(query).fetchall()]
-                self._tables.execute("DELETE FROM pending")
-                for each in (*pending, change):
-                    self._collect(self._carry_out(each))
-                self.confirm(change.revision, change.time)
-            except BaseException:
-                if self._tables.in_transaction:
-                    self._tables.execute("ROLLBACK")
-                self._load()
-                raise
+        with self._change():
+            self._note("number", str(change.number))
+            if position:
+                self._note("position", str(position))
+            if not to.is_last:
+                row = (change.number, message)
+                self._tables.execute("INSERT INTO pending VALUES (?, ?)", row)
+                return True
+            query = "SELECT message FROM pending ORDER BY number"
+            pending = [read_change(each) for (each,) in self._tables.execute(query).fetchall()]
+            self._tables.execute("DELETE FROM pending")
+            for each in (*pending, change):
+                self._collect(self._carry_out(each))
+            self.confirm(change.revision, change.time)
         return True
 
     def replace(self, messages: Sequence[bytes]) -> None:
         """Hold what these messages say instead of all that the provider has said before
         (``Provider.whole``)."""
         changes = [read_change(each) for each in messages]
-        with _turn(self._tables):
-            try:
-                self._tables.execute("DELETE FROM matched")
-                self._tables.execute("DELETE FROM own_rules")
-                self._tables.execute("DELETE FROM pending")
-                query = f"SELECT res FROM subjects WHERE doc = {GLOBAL}"
-                self._collect({number for (number,) in self._tables.execute(query)})
-                for each in changes:
-                    self._carry_out(each)
-                self._note("number", str(changes[-1].number))
-                self.confirm(changes[-1].revision, changes[-1].time)
-            except BaseException:
-                self._tables.execute("ROLLBACK")
-                self._tables.execute("BEGIN")
-                self._load()
-                raise
+        with self._change():
+            for table in ("matched", "own_rules", "pending"):
+                self._tables.execute(f"DELETE FROM {table}")
+            self._parsed = None
+            self._collect(set(self._subjects(GLOBAL)))
+            for each in changes:
+                self._carry_out(each)
+            self._note("number", str(changes[-1].number))
+            self.confirm(changes[-1].revision, changes[-1].time)
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """All of it, or nothing, in memory too."""
+        try:
+            with _turn(self._tables):
+                yield
+        except BaseException:
+            self._load()
+            raise
 
     def confirm(self, revision: int, time: float) -> None:
         """The provider has said that this state is that of its revision."""

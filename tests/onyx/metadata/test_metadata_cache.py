@@ -277,6 +277,40 @@ def test_a_revision_of_several_messages_is_applied_whole(pair: Pair, tmp_path: P
     assert pair.cache.revision == pair.provider.revision
 
 
+def test_the_whole_replaces_what_there_was(pair: Pair) -> None:
+    provider, cache = pair.provider, pair.cache
+    figure_1(provider)
+    provider.add_rule("L1", TAGGED, "tagged")
+    put(provider, a="<#h> a :CycleProvider ; :tag 'x' .", b="<#h> a :CycleProvider ; :tag 'x' .")
+    pair.follow()
+    pair.local(f"<#h> a :CycleProvider . <{BASE}a#h> :near <#h> .")
+    took(provider, "a")
+    provider.add_rule("L1", FAST, "fast")
+    provider.add_rule("L1", "search fast f register f")
+    provider.published(provider.counts("L1")[0])
+    assert pair.messages() == []
+    whole = provider.whole("L1")
+    before = cache.resources(), cache.rules(), cache.number, cache.revision
+    broken = msgspec.structs.replace(read_change(whole[-1]), triples="<a> <b> .").to_bytes()
+    with pytest.raises(MessageRefused):
+        cache.replace([*whole[:-1], broken])
+    assert (cache.resources(), cache.rules(), cache.number, cache.revision) == before
+    cache.replace(whole)
+    assert {*cache.resources()} == {f"{BASE}b#h", HOST, INFO}
+    assert pair.ask("search fast f register f") == ["doc.rdf#host"]
+    assert pair.ask("search CycleProvider c, CycleProvider d register c where d.near? = c") == []
+    assert cache.revision == provider.revision
+    for rule in ("r3", "r2", "r1"):
+        provider.remove_rule("L1", rule)
+    cache.replace(provider.whole("L1"))
+    assert (cache.resources(), cache.rules()) == ({}, [])
+    assert not cache.query(ALL).complete
+    with pytest.raises(ProfileRefused):
+        pair.ask("search fast f register f")
+    provider.add_rule("L1", FAST)
+    assert pair.follow() == {"doc.rdf#host", "doc.rdf#info"}
+
+
 def test_a_new_schema_at_a_cache(pair: Pair) -> None:
     figure_1(pair.provider)
     pair.provider.add_rule("L1", "search Thing t register t where t.serverPort = 5874")

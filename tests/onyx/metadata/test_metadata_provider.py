@@ -208,6 +208,15 @@ def test_rules_over_rules_follow_the_one_that_they_name(provider: MetadataProvid
     assert provider.verify() == []
 
 
+def test_a_rule_is_known_to_others_as_soon_as_it_is_there(provider: MetadataProvider) -> None:
+    figure_1(provider)
+    over = "search fast f register f"
+    assert provider.add_rules("L1", ((FAST, "fast"), (over, "")))[1].outcome.effects
+    assert provider.verify() == []
+    assert provider.explain("L1", INFO).held == (("r1", (HOST, INFO)), ("r2", (HOST, INFO)))
+    assert [*provider.explain("L1", INFO).not_matched] == ["r1", "r2"]
+
+
 def test_names_of_rules_that_are_refused(provider: MetadataProvider) -> None:
     provider.add_rule("L1", FAST, "base")
     provider.add_rule("L1", "search base b register b", "over")
