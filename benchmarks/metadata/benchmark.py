@@ -26,7 +26,6 @@ from benchmarks.metadata.workload import (
     RDF_XML,
     SCHEMA,
     batches,
-    document,
     referred_to,
     referring,
     rule,
@@ -89,8 +88,8 @@ def run(options: argparse.Namespace) -> Report:
     report.condition("repositories", "repositories that share them", sizes.repositories)
     with TemporaryDirectory(dir=options.directory) as folder:
         directory = Path(folder)
-        _documents(report, sizes, directory)
-        _loops(report, sizes, directory)
+        alone = _documents(report, sizes, directory)
+        _loops(report, sizes, directory, alone)
         _stored(report, sizes, directory)
         _referrers(report, sizes, directory)
         _queries(report, directory)
@@ -98,7 +97,10 @@ def run(options: argparse.Namespace) -> Report:
         f"us a document, in batches of {BATCH} (COMP: {sizes.comp_batch}) if nothing else is said;"
         " COMP matches a tenth of the rules"
     )
-    report.remark(f"SPARQL: {sizes.sample} rules, extrapolated to {sizes.looped:,}")
+    report.remark(
+        f"SPARQL: {sizes.sample} rules, extrapolated to {sizes.rules:,}; SQL to "
+        f"{sizes.looped:,} from {sizes.rules:,}"
+    )
     return report
 
 
@@ -169,7 +171,8 @@ class _Base:
         return median(self.samples[what][1:] or self.samples[what])
 
 
-def _documents(report: Report, sizes: Sizes, directory: Path) -> None:
+def _documents(report: Report, sizes: Sizes, directory: Path) -> float:
+    """Gives the microseconds of a document alone, with rules of kind PATH."""
     with ExitStack() as stack:
 
         def base(kind: str, rules: int) -> _Base:
@@ -193,14 +196,8 @@ def _documents(report: Report, sizes: Sizes, directory: Path) -> None:
             comp.register(comp.batch(sizes.comp_batch), "register")
             none.register(none.batch(sizes.comp_batch), "small")
         path = many["path"]
-        _progress("updates, deletions, rehearsals")
-        for _ in range(min(sizes.batches, 5) + 1):
-            some = path.batch(BATCH)
-            path.register(some, "rehearse", dry_run=True)
-            path.register(some, "first")
-            changed = {each: data.replace(b'"600"', b'"700"') for each, data in some.items()}
-            path.register(changed, "update")
-            path.remove(some)
+        _change(path, min(sizes.batches, 5) + 1)
+        alone = _alone_us(path)
         s = none.median()
         report.figure("parse_us", "pyoxigraph parses a document", median(parses), "us")
         report.figure("s_us", "S: a document read, checked, stored, no rules", s, "us", "parse_us")
@@ -241,6 +238,19 @@ def _documents(report: Report, sizes: Sizes, directory: Path) -> None:
         with get_context("spawn").Pool(1) as pool:
             resident = pool.apply(_resident_mb, (join,))
         report.figure("resident_mb", "resident memory with JOIN rules", resident, "MB")
+    return alone
+
+
+def _change(path: _Base, rounds: int) -> None:
+    """Updates, deletions, rehearsals."""
+    _progress("updates, deletions, rehearsals")
+    for _ in range(rounds):
+        some = path.batch(BATCH)
+        path.register(some, "rehearse", dry_run=True)
+        path.register(some, "first")
+        changed = {each: data.replace(b'"600"', b'"700"') for each, data in some.items()}
+        path.register(changed, "update")
+        path.remove(some)
 
 
 def _parse_us(documents: Mapping[str, bytes]) -> float:
@@ -262,17 +272,14 @@ def _resident_mb(directory: Path) -> float:
 # --- loops, and what is stored ------------------------------------------------------------
 
 
-def _loops(report: Report, sizes: Sizes, directory: Path) -> None:
+def _loops(report: Report, sizes: Sizes, directory: Path, alone: float) -> None:
     path = _Base(directory / "loops", "path", sizes.looped, sizes.repositories)
     none = _Base(directory / "loops", "none", 0)
     _progress("loops")
     size = min(BATCH, sizes.looped // 4)
-    for at in range(min(sizes.batches, sizes.looped // 2 // size)):
+    for _ in range(min(sizes.batches, sizes.looped // 2 // size)):
         for base in (none, path):
-            (some,) = batches(at * size, 1, size)
-            base.register(some, "register")
-    for number in range(sizes.looped // 2, sizes.looped // 2 + min(50, sizes.looped // 2)):
-        path.register({uri(number): document(number)}, "alone")
+            base.register(base.batch(size), "register")
     python = loops.python_us(sizes.looped)
     filtered = max(path.median() - none.median(), 1.0)
     label = "a loop of Python functions over what PATH adds"
@@ -280,13 +287,25 @@ def _loops(report: Report, sizes: Sizes, directory: Path) -> None:
     report.figure(
         "python_loop_over_all_in", "the same over all in", python / path.median("register")
     )
-    alone = path.median("alone")
-    report.figure("alone_us", f"a document alone, {sizes.looped:,} PATH rules", alone, "us")
-    report.figure("sql_loop_ratio", "a loop of SQL over it", loops.sql_us(sizes.looped) / alone)
-    sparql = loops.sparql_us(sizes.looped, sizes.sample)
+    few_alone = _alone_us(path)
+    report.detail("alone_few", {"rules": sizes.looped, "us": few_alone})
+    report.figure("alone_us", "a document alone, PATH rules", alone, "us")
+    sql, sparql = loops.sql_us(sizes.rules), loops.sparql_us(sizes.rules, sizes.sample)
+    report.figure("sql_loop_ratio", "a loop of SQL over it", sql / alone)
     report.figure("sparql_loop_ratio", "a loop of SPARQL over it", sparql / alone)
+    share = sizes.looped / sizes.rules
+    report.figure("sql_loop_few_ratio", f"SQL, {sizes.looped:,} rules", sql * share / few_alone)
+    report.figure(
+        "sparql_loop_few_ratio", f"SPARQL, {sizes.looped:,} rules", sparql * share / few_alone
+    )
     path.provider.close()
     none.provider.close()
+
+
+def _alone_us(base: _Base) -> float:
+    for _ in range(min(100, base.rules // 4)):
+        base.register(base.batch(1), "alone")
+    return base.median("alone")
 
 
 def _stored(report: Report, sizes: Sizes, directory: Path) -> None:
