@@ -431,10 +431,15 @@ class MetadataFilter:
         """Second pass: triggers of the new versions, and the joins in question that still hold.
         ``is_new``: nothing is in question, so nothing that has changed was matched."""
         tables = self._tables
-        self._triggers()
         if is_new:
-            tables.execute("INSERT INTO matches SELECT res, rule FROM ro")
+            self._triggers("matches")
+            if self._sql:
+                tables.execute(
+                    "INSERT INTO ro SELECT m.res, m.rule FROM changed c CROSS JOIN matches m"
+                    " ON m.res = c.res WHERE EXISTS (SELECT 1 FROM deps d WHERE d.rule = m.rule)"
+                )
             return
+        self._triggers("ro")
         tables.execute(
             "INSERT INTO fresh SELECT ro.res, ro.rule FROM ro WHERE NOT EXISTS"
             " (SELECT 1 FROM matches m WHERE m.res = ro.res AND m.rule = ro.rule)"
@@ -496,8 +501,8 @@ class MetadataFilter:
             else:
                 tables.execute(f"INSERT INTO ro {insert} {unseen}")
 
-    def _triggers(self) -> None:
-        """The triggers that what has changed affects, into ``ro``."""
+    def _triggers(self, into: str) -> None:
+        """The triggers that what has changed affects, into ``ro`` or ``matches``."""
         tables = self._tables
         tables.execute(
             "INSERT INTO fd SELECT s.res, a.class, s.prop, s.ref, s.value, s.num, s.sec, a.pieces"
@@ -510,7 +515,7 @@ class MetadataFilter:
             " FROM changed c CROSS JOIN types t ON t.res = c.res"
             f" CROSS JOIN asked a ON a.class = t.class AND a.prop = {RESOURCE_ITSELF}"
         )
-        insert = "INSERT OR IGNORE INTO ro SELECT"
+        insert = f"INSERT OR IGNORE INTO {into} SELECT"
         tables.execute(
             f"{insert} t.res, f.rule FROM changed c CROSS JOIN types t ON t.res = c.res"
             " CROSS JOIN f_class f ON f.class = t.class"
