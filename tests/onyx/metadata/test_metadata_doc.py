@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from formats.graph.rdf_schema import read_schema
 from formats.graph.syntaxes import GraphSyntax
+from onyx.cli.main import build_parser
 from registration.metadata import provider, rules
 from registration.metadata.change_messages import read_change
 from registration.metadata.documents import DOCUMENT_BYTES_MAX
@@ -16,7 +18,9 @@ from registration.metadata.rule_sparql import read_rule
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "metadata.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS: dict[str, list[str]] = {}
+for kind, body in re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+    BLOCKS.setdefault(kind, []).append(body)
 SCHEMA = b"""@prefix : <urn:> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -28,13 +32,20 @@ def test_the_example_prints_what_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _ = (text for kind, text in BLOCKS if kind == "python")  # the other needs a network
+    (code,) = BLOCKS["python"]
     exec(compile(code, "docs/metadata.md", "exec"), {})
-    assert capsys.readouterr().out == BLOCKS[1][1]
+    assert capsys.readouterr().out == BLOCKS["text"][0]
+
+
+def test_its_commands_are_there() -> None:
+    (text,) = BLOCKS["console"]
+    parser = build_parser(("metadata",))
+    for line in text.splitlines():
+        parser.parse_args(shlex.split(line)[2:])
 
 
 def test_the_grammar_is_that_of_the_code() -> None:
-    said = {line.strip() for line in BLOCKS[2][1].splitlines()}
+    said = {line.strip() for line in BLOCKS["text"][1].splitlines()}
     known = {line.strip() for line in (rules.__doc__ or "").splitlines()}
     (extended,) = said - known
     assert extended.startswith("extension") and len(said) == 8
@@ -53,7 +64,7 @@ def test_rules_and_sparql_say_the_same() -> None:
 
 
 def test_the_message_is_one() -> None:
-    ((_, text),) = [block for block in BLOCKS if block[0] == "xml"]
+    (text,) = BLOCKS["xml"]
     change = read_change(text.encode())
     assert change.to["L1"] == (12, True)
     assert read_change(change.to_bytes()) == change
