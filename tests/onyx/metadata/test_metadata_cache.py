@@ -289,7 +289,7 @@ def test_the_whole_replaces_what_there_was(pair: Pair) -> None:
     provider.add_rule("L1", "search fast f register f")
     provider.published(provider.counts("L1")[0])
     assert pair.messages() == []
-    whole = provider.whole("L1")
+    whole = provider.whole("L1").messages
     before = cache.resources(), cache.rules(), cache.number, cache.revision
     broken = msgspec.structs.replace(read_change(whole[-1]), triples="<a> <b> .").to_bytes()
     with pytest.raises(MessageRefused):
@@ -302,7 +302,7 @@ def test_the_whole_replaces_what_there_was(pair: Pair) -> None:
     assert cache.revision == provider.revision
     for rule in ("r3", "r2", "r1"):
         provider.remove_rule("L1", rule)
-    cache.replace(provider.whole("L1"))
+    cache.replace(provider.whole("L1").messages)
     assert (cache.resources(), cache.rules()) == ({}, [])
     assert not cache.query(ALL).complete
     with pytest.raises(ProfileRefused):
