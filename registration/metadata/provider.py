@@ -189,6 +189,8 @@ class Provider:
         self._tables = tables
         self._wall = wall
         self._load()
+        waiting = self._store.read(MESSAGES.space, number_key(0), _LAST)
+        self._published = int(waiting[0][0]) - 1 if waiting else self._counts.now.message
         reflected = self._reflected()
         if reflected != self.revision:
             self._catch_up(reflected)
@@ -208,8 +210,6 @@ class Provider:
         for state in log.stored:
             state.restore(stored)
         self._repository_of = {row.number: name for name, row in self._repositories.items()}
-        waiting = self._store.read(MESSAGES.space, number_key(0), _LAST)
-        self._published = int(waiting[0][0]) - 1 if waiting else self._counts.now.message
         row = self._schema_row.now
         self.schema = _NO_SCHEMA if row is None else _schema(row)
         create(self._tables)
@@ -475,7 +475,7 @@ class Provider:
         with self._turn():
             for key, _ in self._store.read(MESSAGES.space, number_key(0), number_key(through)):
                 MESSAGES.delete(self._log, key)
-            self._published = through
+        self._published = through
 
     def now(self) -> float:
         return self._wall()
