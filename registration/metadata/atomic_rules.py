@@ -104,8 +104,10 @@ def _joins(conjunction: Conjunction) -> tuple[list[JoinStep], list[str]]:
             classes = tuple(conjunction.classes[name] for name in variables)
             steps.append(JoinStep(variables, Form(classes, tuple(sorted(links)), output)))
 
+    looped = {join.left for join in open_joins if join.left == join.right}
     for name in left:
-        step((name,), 0)
+        if name in looped:
+            step((name,), 0)
     while True:
         leaf = next(
             (name for name in reversed(left) if _is_leaf(name, conjunction, open_joins)), ""

@@ -11,7 +11,7 @@ Nothing here opens a transaction or a file; the caller does, and takes the run b
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -63,13 +63,14 @@ class MetadataFilter:
         self._pieces: dict[tuple[int, int], set[str]] = {}  # by class and property
         self._known: dict[Trigger, int] = {}  # PERF: most rules have triggers that others have
         self._known_joins: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._old_depths: dict[int, int] = {}
         self._last_before = 0  # the last rule before the one that is added
         self._has_data = self._count("subjects") > 0
         # Of rules that have been added, until ``note_uses``.
         self._depths: dict[int, int] = {}
-        self._uses: Counter[int] = Counter()
-        self._fans: Counter[tuple[int, int, int]] = Counter()
-        self._asked: Counter[tuple[int, int, bool]] = Counter()
+        self._uses: defaultdict[int, int] = defaultdict(int)
+        self._fans: defaultdict[tuple[int, int, int], int] = defaultdict(int)
+        self._asked: defaultdict[tuple[int, int, bool], int] = defaultdict(int)
         self._in_use = [name for name in TEST_OF if self._count(name)]
 
     def _count(self, table: str) -> int:
@@ -94,7 +95,8 @@ class MetadataFilter:
             "INSERT OR IGNORE INTO ends VALUES (?, ?, ?)",
             [(rule, repository, subscription) for rule in ends],
         )
-        self._uses.update(ends)
+        for rule in ends:
+            self._uses[rule] += 1
         return new
 
     def remove(
@@ -113,9 +115,13 @@ class MetadataFilter:
         left = {(repository, each) for each in had if not self._holds(repository, each)}
         for rule in ends:
             self._release(rule, known)
-        self._known.clear()
-        self._known_joins.clear()
+        self._forget()
         return left
+
+    def _forget(self) -> None:
+        """What is kept of the tables' rules."""
+        for each in (self._known, self._known_joins, self._old_depths):
+            each.clear()
 
     def matches(self, subscription: int) -> list[int]:
         """The resources that a rule matches."""
@@ -144,8 +150,7 @@ class MetadataFilter:
         """The number of the end rule; each atomic rule is made once.  ``known`` is told the
         triggers by their numbers."""
         if len(self._known) + len(self._known_joins) > _KNOWN_MAX:
-            self._known.clear()
-            self._known_joins.clear()
+            self._forget()
         self._last_before = self._last_rule
         node: dict[str, int] = {}
         for variable, triggers in program.triggers.items():
@@ -270,8 +275,9 @@ class MetadataFilter:
             else:
                 rows = [(rule, group, place, number) for place, rule in enumerate(rules)]
                 tables.executemany("INSERT INTO inputs VALUES (?, ?, ?, ?)", rows)
-            self._fans.update((rule, group, place) for place, rule in enumerate(rules))
-            self._uses.update(rules)
+            for place, rule in enumerate(rules):
+                self._fans[rule, group, place] += 1
+                self._uses[rule] += 1
             if self._has_data:
                 self._evaluate_join(number, group, rules)
         self._known_joins[key] = number
@@ -290,10 +296,14 @@ class MetadataFilter:
         return 0 if found is None else int(found[0])
 
     def _depth(self, rule: int) -> int:
-        if rule in self._depths:
-            return self._depths[rule]
-        query = "SELECT depth FROM atomic_rules WHERE number = ?"
-        return int(self._tables.execute(query, (rule,)).fetchone()[0])
+        depth = self._depths.get(rule)
+        if depth is None:
+            depth = self._old_depths.get(rule)
+        if depth is None:
+            query = "SELECT depth FROM atomic_rules WHERE number = ?"
+            depth = int(self._tables.execute(query, (rule,)).fetchone()[0])
+            self._old_depths[rule] = depth
+        return depth
 
     def _inputs(self, target: int) -> tuple[int, ...]:
         query = "SELECT rule FROM inputs WHERE target = ? ORDER BY position"

@@ -158,6 +158,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _KINDS = [TokenKind[n] for n in ("END", "NAME", "STRING", "NUMBER", "IRI", "SYMBOL", "END")]
+_IRI_GROUP = _KINDS.index(TokenKind.IRI)
+_new = tuple.__new__
 _NAMES = (TokenKind.NAME, TokenKind.IRI)
 _STEPS_MAX = 8_192
 _MEANT = {"==": "'='", "<>": "'!='", "&&": "'and'", "||": "'or'", "!": "'not', or '!='"}
@@ -220,10 +222,9 @@ class _Lexer(TokenLexer):
         if match is None:
             self._refuse(offset)
         group = match.lastindex or 0
-        kind = _KINDS[group]
-        start = match.start(group) - (kind is TokenKind.IRI)
+        start = match.start(group) - (group == _IRI_GROUP)
         # PERF: what Token(…) does, without its frame.
-        token = tuple.__new__(Token, (kind, match[group], start, match.end()))
+        token = _new(Token, (_KINDS[group], match[group], start, match.end()))
         self._scanned[offset] = token
         return token
 
