@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 from msgspec.structs import fields
@@ -130,6 +130,8 @@ class OddValues:
         if NoneType in arguments:
             inner = next(each for each in arguments if each is not NoneType)
             return self.random.choice([None, self._value(inner)])
+        if origin is Literal:
+            return self.random.choice([*arguments, self.random.choice(self.names)])
         if hint is int:
             return self.integer(most)
         if hint is float:

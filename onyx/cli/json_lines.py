@@ -216,7 +216,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     ),
     "metadata rule": (
         _line("RuleListed", of=RuleSaid),
-        _line("RuleChanged", "revision:int effects:dict[str,Any] rule:str? sparql:str?"),
+        _line("MetadataRuleChanged", "revision:int effects:dict[str,Any] rule:str? sparql:str?"),
     ),
     "metadata cache": (_line("CacheRevision", "event revision:int resources:int"),),
     "metadata query": (
