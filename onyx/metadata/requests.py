@@ -22,11 +22,11 @@ import msgspec
 from msgspec import Meta
 
 from formats.errors import Fault
+from registration.metadata.documents import MetadataRefused
 from registration.metadata.explanation import Explanation
 from registration.metadata.provider import (
     BATCH_MAX,
     NAME_LENGTH_MAX,
-    MetadataRefused,
     Outcome,
     Provider,
     WholePage,

@@ -21,7 +21,8 @@ from formats.errors import Refusal
 from formats.media_types import XML
 from onyx.data_source import DataSource
 from onyx.metadata.requests import answered, read_question
-from registration.metadata.provider import MetadataRefused, Provider
+from registration.metadata.documents import MetadataRefused
+from registration.metadata.provider import Provider
 
 T = TypeVar("T")
 AT_ONCE = 256  # messages published before the first outcome is known

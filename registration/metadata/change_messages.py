@@ -27,7 +27,10 @@ from formats.characters import find_illegal_character
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.escapes import escaped_text, escaped_value
+from formats.graph.rdf_schema import RdfSchema, read_schema
+from formats.graph.syntaxes import GraphSyntax
 from formats.text import parse_text
+from registration.metadata.documents import syntax_of
 
 NAMESPACE = "urn:onyx:metadata:1"
 
@@ -151,3 +154,17 @@ def _values(stream: ElementStream, element: int) -> dict[str, str]:
         stream.names[stream.attribute_name[each]].local: stream.attribute_value(each)
         for each in stream.attributes_of(element)
     }
+
+
+_OPEN = "; open=true"
+
+
+def said_schema(media_type: str, is_open: bool) -> str:
+    """The type under which a message says a schema."""
+    return media_type + (_OPEN if is_open else "")
+
+
+def read_said_schema(media_type: str, text: str) -> RdfSchema:
+    """The schema that a message says; the empty one where none has said one."""
+    syntax = syntax_of(media_type) if media_type else GraphSyntax.N_TRIPLES
+    return read_schema(text.encode(), syntax, media_type.endswith(_OPEN))

@@ -18,14 +18,14 @@ from typing import NamedTuple, NoReturn, TypeAlias
 import msgspec
 
 from formats.element_stream import ElementStream
-from formats.errors import MessageRefused
+from formats.errors import Fault, MessageRefused, Refusal
 from formats.graph import striped
 from formats.graph.graph_limits import GraphLimits
 from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, value_kind
 from formats.graph.rdf_schema import LANG_STRING, LITERAL, Property, RdfSchema
 from formats.graph.rdf_xml_places import place_of_statement
 from formats.graph.reader import read_graph
-from formats.graph.syntaxes import GraphSyntax
+from formats.graph.syntaxes import GraphSyntax, by_media_type
 from formats.graph.vocabulary import RDF_TYPE, XSD
 from formats.names import QualifiedName
 
@@ -60,6 +60,22 @@ class Statement(NamedTuple):
 
 
 _NOTHING = Statement("", "", "", "", "")
+
+
+class MetadataRefused(Refusal):
+    """A request about metadata that is not taken; nothing is changed."""
+
+    kind = "metadata-refused"
+
+
+def syntax_of(media_type: str) -> GraphSyntax:
+    """MetadataRefused ``unknown-media-type``."""
+    syntax = by_media_type(media_type)
+    if syntax is None:
+        known = ", ".join(GraphSyntax)
+        reason = f"{media_type!r} is no syntax of RDF: {known}"
+        raise MetadataRefused(Fault("unknown-media-type", reason))
+    return syntax
 
 
 def read_document(uri: str, data: bytes, syntax: GraphSyntax, schema: RdfSchema) -> list[Statement]:

@@ -27,11 +27,10 @@ def ways_up(statements: StatementTables, resource: int) -> dict[int, tuple[int, 
     new = [resource]
     while new:
         on: list[int] = []
-        for here in new:
-            for above in statements.referrers(here):
-                if above not in found:
-                    found[above] = (above, *found[here])
-                    on.append(above)
+        for here, above in statements.steps(new, up=True):
+            if above not in found:
+                found[above] = (above, *found[here])
+                on.append(above)
         new = on
     return found
 

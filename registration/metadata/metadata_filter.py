@@ -177,50 +177,42 @@ class MetadataFilter:
             node[variables[form.output]] = last
         return last
 
-    def _trigger(self, trigger: Trigger) -> int:
-        class_name, property_name, operator, constant = trigger
-        of_class = self._name(class_name)
+    def _filed_at(self, trigger: Trigger) -> tuple[str, dict[str, object]]:
+        """The filter table of a trigger, and the columns of its row."""
+        columns: dict[str, object] = {"class": self._name(trigger.class_name)}
+        constant = trigger.constant
         if constant is None:
-            key: Sequence[object] = (of_class,)
-            table, where = "f_class", "class = ?"
-        else:
-            prop = self._name(property_name)
-            value: object = constant.value
-            if constant.kind == "iri":
-                value = self.statements.resources((str(value),))[str(value)]
-            key = (of_class, prop, value)
-            is_piece = operator == "contains"
-            table = "f_contains" if is_piece else TABLE_OF[operator, constant.kind]
-            where = "class = ? AND prop = ? AND value = ?"
-            if is_piece:
-                piece = self._piece(of_class, prop, str(value))
-                where += " AND piece = ?"
-                key = (*key, piece)
+            return "f_class", columns
+        value: object = constant.value
+        if constant.kind == "iri":
+            value = self.statements.resources((str(value),))[str(value)]
+        columns |= {"prop": self._name(trigger.property), "value": value}
+        if trigger.operator != "contains":
+            return TABLE_OF[trigger.operator, constant.kind], columns
+        return "f_contains", {**columns, "piece": _piece(str(value))}
+
+    def _trigger(self, trigger: Trigger) -> int:
+        table, columns = self._filed_at(trigger)
+        where, key = _equal(columns), tuple(columns.values())
         found = self._tables.execute(f"SELECT rule FROM {table} WHERE {where}", key).fetchone()
         if found is not None:
             number: int = found[0]
             return number
         number = self._new_rule(0)
-        if constant is None:
-            self._tables.execute("INSERT INTO f_class VALUES (?, ?)", (*key, number))
-        elif table == "f_contains":
-            row = (of_class, prop, piece, value, number)
-            self._pieces.get((of_class, prop), set()).add(piece)
-            self._tables.execute("INSERT INTO f_contains VALUES (?, ?, ?, ?, ?)", row)
-        else:
-            self._tables.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", (*key, number))
-            if table not in self._in_use:
+        places = ", ".join("?" * (len(key) + 1))
+        insert = f"INSERT INTO {table} ({', '.join(columns)}, rule) VALUES ({places})"
+        self._tables.execute(insert, (*key, number))
+        if trigger.constant is not None:
+            of_class, prop, _, *piece = key
+            assert isinstance(of_class, int) and isinstance(prop, int)
+            self._asked[of_class, prop, bool(piece)] += 1
+            if piece:
+                self._pieces.get((of_class, prop), set()).add(str(piece[0]))
+            elif table not in self._in_use:
                 self._in_use.append(table)
-        if constant is not None:
-            self._asked[of_class, prop, table == "f_contains"] += 1
         if self._has_data:
             self._evaluate_trigger(number, trigger, key, table)
         return number
-
-    def _piece(self, of_class: int, prop: int, pattern: str) -> str:
-        """The piece under which a pattern is filed: the first by the alphabet of the rarest."""
-        pieces = sorted(_pieces(pattern)) if len(pattern) >= PIECE else [pattern]
-        return min(pieces, key=_commonness)
 
     def _new_rule(self, depth: int) -> int:
         self._last_rule += 1
@@ -339,28 +331,15 @@ class MetadataFilter:
             self._release(each, known)
 
     def _remove_trigger(self, rule: int, trigger: Trigger) -> None:
-        of_class, constant = self._name(trigger.class_name), trigger.constant
-        tables = self._tables
-        if constant is None:
-            query = "DELETE FROM f_class WHERE class = ? AND rule = ?"
-            tables.execute(query, (of_class, rule))
-            return
-        prop = self._name(trigger.property)
-        value: object = constant.value
-        if constant.kind == "iri":
-            value = self.statements.resources((str(value),))[str(value)]
-        is_piece = trigger.operator == "contains"
-        table = "f_contains" if is_piece else TABLE_OF[trigger.operator, constant.kind]
-        tables.execute(
-            f"DELETE FROM {table} WHERE class = ? AND prop = ? AND value = ? AND rule = ?",
-            (of_class, prop, value, rule),
-        )
-        where = "WHERE class = ? AND prop = ?"
-        tables.execute(
-            f"UPDATE asked SET uses = uses - 1, pieces = pieces - {int(is_piece)} {where}",
-            (of_class, prop),
-        )
-        tables.execute(f"DELETE FROM asked {where} AND uses = 0", (of_class, prop))
+        table, columns = self._filed_at(trigger)
+        execute = self._tables.execute
+        key = tuple(columns.values())
+        execute(f"DELETE FROM {table} WHERE {_equal(columns)} AND rule = ?", (*key, rule))
+        if trigger.constant is not None:
+            where = "WHERE class = ? AND prop = ?"
+            counts = f"uses = uses - 1, pieces = pieces - {int('piece' in columns)}"
+            execute(f"UPDATE asked SET {counts} {where}", key[:2])
+            execute(f"DELETE FROM asked {where} AND uses = 0", key[:2])
 
     # --- a new rule on what is stored -----------------------------------------------------
 
@@ -607,6 +586,16 @@ class MetadataFilter:
             " OR EXISTS (SELECT 1 FROM cand c WHERE c.res = up.res)"  # else all of it came
         )
         return set(self._tables.execute(query).fetchall())
+
+
+def _equal(columns: Iterable[str]) -> str:
+    return " AND ".join(f"{each} = ?" for each in columns)
+
+
+def _piece(pattern: str) -> str:
+    """The piece under which a pattern is filed: the first by the alphabet of the rarest."""
+    pieces = sorted(_pieces(pattern)) if len(pattern) >= PIECE else [pattern]
+    return min(pieces, key=_commonness)
 
 
 def _pieces(text: str) -> set[str]:

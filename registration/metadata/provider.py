@@ -24,17 +24,22 @@ import msgspec
 import zstandard
 
 from formats.characters import find_illegal_character
-from formats.errors import Fault, Refusal
+from formats.errors import Fault
 from formats.errors import about as _about
 from formats.graph.rdf_schema import RdfSchema, read_schema
-from formats.graph.syntaxes import GraphSyntax, by_media_type
+from formats.graph.syntaxes import GraphSyntax
 from overlay.link.durable import StoredMap, StoredValue
 from overlay.link.events import Delete, Put
 from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
-from registration.metadata.change_messages import Change, RuleSaid, To
-from registration.metadata.documents import Statement, read_document
+from registration.metadata.change_messages import Change, RuleSaid, To, said_schema
+from registration.metadata.documents import (
+    MetadataRefused,
+    Statement,
+    read_document,
+    syntax_of,
+)
 from registration.metadata.explanation import Explanation, failures, ways_up
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.metadata_filter import Effects, MetadataFilter
@@ -47,7 +52,6 @@ NAME_LENGTH_MAX = 256
 CATCH_UP_MAX = 1_000  # revisions
 PAGE_LENGTH = 1024 * 1024  # of triples in one page of all that a repository holds
 MESSAGE_LENGTH = 256 * 1024  # of triples; a resource with all that it refers to is not divided
-_CURRENT = "current"
 _LAST = number_key(10**16 - 1)
 
 
@@ -132,12 +136,6 @@ class Rows(Protocol):
     def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]: ...
 
     def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]: ...
-
-
-class MetadataRefused(Refusal):
-    """A request that a provider does not take; nothing is changed."""
-
-    kind = "metadata-refused"
 
 
 class RepositoryEffects(NamedTuple):
@@ -247,7 +245,7 @@ class Provider:
         MessageRefused at one that cannot be read or does not conform to the schema;
         MetadataRefused.
         """
-        syntax = _syntax(media_type)
+        syntax = syntax_of(media_type)
         _check_batch(documents)
         statements = {}
         for uri, data in documents.items():
@@ -330,8 +328,6 @@ class Provider:
                 _check_name("rule", name or "r")
                 names = _Named(self, repository)
                 rule = read_rule(text, self.schema, names, name)
-                if name and name in names.all_used:
-                    raise _refused("circle", f"rule {name!r} would name itself")
                 rows = self._with_users(repository, name)
                 is_all = is_all or bool(rows)
                 for each in rows:
@@ -592,7 +588,7 @@ class Provider:
         row = self._schema_row.now
         if row is None:
             return "", ""
-        return f"{row.media_type}{'; open=true' if row.is_open else ''}", row.data.decode()
+        return said_schema(row.media_type, row.is_open), row.data.decode()
 
     def _change(self, number: int, to: Mapping[str, To], part: Mapping[str, Any]) -> Change:
         return Change(
@@ -767,7 +763,7 @@ class Provider:
         filter_.write(batch)
 
     def _read(self, uri: str, media_type: str, data: bytes) -> list[Statement]:
-        return read_document(uri, data, _syntax(media_type), self.schema)
+        return read_document(uri, data, syntax_of(media_type), self.schema)
 
     def verify(self, tables: Tables) -> list[str]:
         """Evaluate all rules on all documents anew, in empty tables; what differs, in words."""
@@ -824,14 +820,13 @@ _NO_SCHEMA = read_schema(b"", GraphSyntax.N_TRIPLES)
 
 class _Named(dict[str, Rule]):
     """The rules of a repository by their names, parsed when they are asked for; ``used``: those
-    that were, and ``all_used`` with all that they name."""
+    that were."""
 
     def __init__(self, provider: Provider, repository: str) -> None:
         super().__init__()
         self._provider = provider
         self._repository = repository
         self.used: dict[str, None] = {}
-        self.all_used: set[str] = set()
 
     def __contains__(self, name: object) -> bool:
         return self.get(name) is not None
@@ -843,11 +838,8 @@ class _Named(dict[str, Rule]):
             row = self._provider._named(self._repository, name)
             if row is None:
                 return None
-            names = _Named(self._provider, self._repository)
-            self[name] = read_rule(row.text, self._provider.schema, names, name)
-            self.all_used |= names.all_used
+            self[name] = self._provider._parsed(self._repository, row)
         self.used[name] = None
-        self.all_used.add(name)
         return super().__getitem__(name)
 
     def __getitem__(self, name: str) -> Rule:
@@ -870,15 +862,7 @@ def _refused(code: str, reason: str) -> MetadataRefused:
 
 @lru_cache(4)
 def _schema(row: SchemaRow) -> RdfSchema:
-    return read_schema(row.data, _syntax(row.media_type), row.is_open)
-
-
-def _syntax(media_type: str) -> GraphSyntax:
-    syntax = by_media_type(media_type)
-    if syntax is None:
-        known = ", ".join(GraphSyntax)
-        raise _refused("unknown-media-type", f"{media_type!r} is no syntax of RDF: {known}")
-    return syntax
+    return read_schema(row.data, syntax_of(row.media_type), row.is_open)
 
 
 def _check_text(schema: bytes) -> None:

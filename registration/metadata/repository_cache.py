@@ -15,10 +15,13 @@ from itertools import product
 from typing import NamedTuple
 
 from formats.errors import Fault, Refusal
-from formats.graph.rdf_schema import RdfSchema, read_schema
-from formats.graph.syntaxes import GraphSyntax, by_media_type
-from registration.metadata.change_messages import Change, RuleSaid, read_change
-from registration.metadata.documents import Statement, read_document
+from registration.metadata.change_messages import (
+    Change,
+    RuleSaid,
+    read_change,
+    read_said_schema,
+)
+from registration.metadata.documents import Statement, read_document, syntax_of
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.implied import missing, with_paths
 from registration.metadata.n_triples import n_triples, read_n_triples
@@ -73,8 +76,7 @@ class RepositoryCache:
             self._load()
 
     def _load(self) -> None:
-        media_type = self._state("schema type")
-        self.schema = _schema(media_type, self._state("schema").encode())
+        self.schema = read_said_schema(self._state("schema type"), self._state("schema"))
         self._statements = StatementTables(self._tables, self.schema)
         note_schema(self._statements, self._tables, self.schema)
         self._parsed: dict[str, Rule] | None = None
@@ -257,11 +259,7 @@ class RepositoryCache:
     def register_local(self, documents: Mapping[str, bytes], media_type: str) -> None:
         """Local metadata: kept and asked here, and never sent anywhere.  A document of the same URI
         is replaced, by one without statements removed.  MessageRefused."""
-        syntax = by_media_type(media_type)
-        if syntax is None:
-            known = ", ".join(GraphSyntax)
-            what = f"{media_type!r} is no syntax of RDF: {known}"
-            raise Refusal(Fault("unknown-media-type", what))
+        syntax = syntax_of(media_type)
         said = {
             uri: read_document(uri, data, syntax, self.schema) for uri, data in documents.items()
         }
@@ -387,10 +385,3 @@ def _turn(tables: Tables) -> Iterator[None]:
         if tables.in_transaction:  # errors such as a full disk have ended it
             tables.execute("ROLLBACK")
         raise
-
-
-def _schema(media_type: str, data: bytes) -> RdfSchema:
-    name, _, parameters = media_type.partition(";")
-    syntax = by_media_type(name) if name else GraphSyntax.N_TRIPLES
-    assert syntax is not None
-    return read_schema(data, syntax, "open=true" in parameters)

@@ -100,32 +100,27 @@ class StatementTables:
 
     def of_document(self, doc: int) -> Rows:
         """The rows of a document."""
-        found: Rows = {}
-        query = (
-            "SELECT s.res, s.prop, s.ref, s.kind, s.value, s.own FROM subjects d"
-            " CROSS JOIN statements s ON s.res = d.res AND s.doc = d.doc WHERE d.doc = ?"
+        return self._collected(
+            "subjects d CROSS JOIN {0} s ON s.res = d.res AND s.doc = d.doc WHERE d.doc = ?", (doc,)
         )
-        for resource, prop, ref, kind, value, own in self._tables.execute(query, (doc,)):
-            found.setdefault(resource, {})[Row(prop, ref, kind, value)] = own
-        query = (
-            "SELECT t.res, t.class, t.own FROM subjects d"
-            " CROSS JOIN types t ON t.res = d.res AND t.doc = d.doc WHERE d.doc = ?"
-        )
-        for resource, of_class, own in self._tables.execute(query, (doc,)):
-            found.setdefault(resource, {})[of_class] = own
-        return found
 
     def of_resources(self, doc: int, resources: Sequence[int]) -> Rows:
         """The rows of a document about some resources."""
         found: Rows = {}
         for some, places in _portions(resources):
-            where = f"WHERE res IN ({places}) AND doc = {doc}"
-            query = f"SELECT res, prop, ref, kind, value, own FROM statements {where}"
-            for resource, prop, ref, kind, value, own in self._tables.execute(query, some):
-                found.setdefault(resource, {})[Row(prop, ref, kind, value)] = own
-            query = f"SELECT res, class, own FROM types {where}"
-            for resource, of_class, own in self._tables.execute(query, some):
-                found.setdefault(resource, {})[of_class] = own
+            found |= self._collected(f"{{0}} s WHERE s.res IN ({places}) AND s.doc = {doc}", some)
+        return found
+
+    def _collected(self, source: str, arguments: Sequence[object]) -> Rows:
+        """``source``: of rows ``s``, without the name of their table."""
+        found: Rows = {}
+        select = f"SELECT s.res, s.prop, s.ref, s.kind, s.value, s.own FROM {source}"
+        rows = self._tables.execute(select.format("statements"), arguments)
+        for resource, prop, ref, kind, value, own in rows:
+            found.setdefault(resource, {})[Row(prop, ref, kind, value)] = own
+        select = f"SELECT s.res, s.class, s.own FROM {source}"
+        for resource, of_class, own in self._tables.execute(select.format("types"), arguments):
+            found.setdefault(resource, {})[of_class] = own
         return found
 
     def rows(self, statements: Iterable[Statement], numbers: Mapping[str, int]) -> Rows:
@@ -181,58 +176,70 @@ class StatementTables:
         """Resources with all that they strongly refer to, and so on; ``up``: with all that refer
         to them.  ``doc``: as this document alone says."""
         found = set(resources)
-        if not self.strong:
-            return found
-        strong = f"prop IN ({','.join(map(str, self.strong))}) AND ref != 0"
-        strong += "" if doc is None else f" AND doc = {doc}"
-        select = (
-            "SELECT res FROM statements WHERE ref" if up else "SELECT ref FROM statements WHERE res"
-        )
         new = list(found)
         while new:
-            on: set[int] = set()
-            for some, places in _portions(new):
-                query = f"{select} IN ({places}) AND {strong}"
-                on.update(number for (number,) in self._tables.execute(query, some))
+            on = {there for _, there in self.steps(new, up=up, doc=doc)}
             new = list(on - found)
             found |= on
         return found
 
-    def referrers(self, resource: int) -> list[int]:
-        """The resources that strongly refer to one."""
-        found: dict[int, None] = {}
-        for prop in self.strong:
-            query = "SELECT res FROM statements WHERE prop = ? AND ref = ? AND ref != 0"
-            found.update((each, None) for (each,) in self._tables.execute(query, (prop, resource)))
-        return list(found)
+    def steps(
+        self, resources: Sequence[int], *, up: bool = False, doc: int | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """The strong references of resources, each with where it leads; ``up``: to them, each with
+        where it comes from."""
+        here, there = ("ref", "res") if up else ("res", "ref")
+        strong = f"prop IN ({','.join(map(str, self.strong))}) AND ref != 0"
+        strong += "" if doc is None else f" AND doc = {doc}"
+        for some, places in _portions(resources if self.strong else ()):
+            where = f"WHERE {here} IN ({places}) AND {strong}"
+            query = f"SELECT {here}, {there} FROM statements {where}"
+            yield from self._tables.execute(query, some)
 
     def statements(
         self, resources: Collection[int], doc: int | None = None
     ) -> dict[int, list[Statement]]:
         """All that is said of resources, or one document says, each statement once, in order."""
-        of = "" if doc is None else f" AND doc = {doc}"
         said: dict[int, dict[Statement, None]] = {number: {} for number in resources}
-        uris = self.uris(resources)
-        rows: list[tuple[int, int, int, int, str]] = []
-        for some, places in _portions(list(resources)):
-            query = (
-                f"SELECT res, prop, ref, kind, value FROM statements WHERE res IN ({places})"
-                f" AND own = 1{of}"
-            )
-            rows += self._tables.execute(query, some)
-            query = f"SELECT res, class FROM types WHERE res IN ({places}) AND own = 1{of}"
-            for resource, of_class in self._tables.execute(query, some):
-                each = Statement(uris[resource], RDF_TYPE, self._by_number[of_class], "", "")
-                said[resource][each] = None
-        objects = self.uris({row[2] for row in rows if row[2]})
+        rows, types, uris = self._said(resources, doc)
+        for resource, of_class in types:
+            each = Statement(uris[resource], RDF_TYPE, self._by_number[of_class], "", "")
+            said[resource][each] = None
         for resource, prop, ref, kind, value in rows:
             datatype = self._by_number[kind] if kind else ""
             language = ""
             if datatype.startswith("@"):
                 datatype, language = _LANGUAGE_STRING, datatype[1:]
-            about = (uris[resource], self._by_number[prop], objects[ref] if ref else value)
+            about = (uris[resource], self._by_number[prop], uris[ref] if ref else value)
             said[resource][Statement(*about, datatype, language)] = None
         return {number: sorted(found) for number, found in said.items()}
+
+    def n_triples(self, resources: Collection[int]) -> str:
+        """All that is said of resources, as lines of which none is there twice.  PERF: what most
+        messages are, without a Statement for each."""
+        lines: dict[str, None] = {}
+        rows, types, uris = self._said(resources)
+        names = self._by_number
+        for resource, of_class in types:
+            lines[f"<{uris[resource]}> <{RDF_TYPE}> <{names[of_class]}> .\n"] = None
+        for resource, prop, ref, kind, value in rows:
+            shown = f"<{uris[ref]}>" if ref else quoted(value) + suffix(names[kind])
+            lines[f"<{uris[resource]}> <{names[prop]}> {shown} .\n"] = None
+        return "".join(lines)
+
+    def _said(
+        self, resources: Collection[int], doc: int | None = None
+    ) -> tuple[list[tuple[int, int, int, int, str]], list[tuple[int, int]], dict[int, str]]:
+        """The statements and the classes that are said, and the URIs of all resources in them."""
+        of = "own = 1" if doc is None else f"own = 1 AND doc = {doc}"
+        rows: list[tuple[int, int, int, int, str]] = []
+        types: list[tuple[int, int]] = []
+        for some, places in _portions(list(resources)):
+            where = f"WHERE res IN ({places}) AND {of}"
+            query = f"SELECT res, prop, ref, kind, value FROM statements {where}"
+            rows += self._tables.execute(query, some)
+            types += self._tables.execute(f"SELECT res, class FROM types {where}", some)
+        return rows, types, self.uris({*resources, *(row[2] for row in rows if row[2])})
 
     def referred(self, resources: Collection[int], prop: str) -> dict[int, set[int]]:
         """The resources that a property of each leads to."""
@@ -245,25 +252,6 @@ class StatementTables:
             for resource, target in self._tables.execute(query, some):
                 found.setdefault(resource, set()).add(target)
         return found
-
-    def n_triples(self, resources: Collection[int]) -> str:
-        """All that is said of resources, as lines of which none is there twice."""
-        lines: dict[str, None] = {}
-        rows: list[tuple[int, int, int, int, str]] = []
-        of_class: list[tuple[int, int]] = []
-        for some, places in _portions(list(resources)):
-            where = f"WHERE res IN ({places}) AND own = 1"
-            query = f"SELECT res, prop, ref, kind, value FROM statements {where}"
-            rows += self._tables.execute(query, some)
-            of_class += self._tables.execute(f"SELECT res, class FROM types {where}", some)
-        uris = self.uris({*resources, *(row[2] for row in rows if row[2])})
-        names = self._by_number
-        for resource, name in of_class:
-            lines[f"<{uris[resource]}> <{RDF_TYPE}> <{names[name]}> .\n"] = None
-        for resource, prop, ref, kind, value in rows:
-            shown = f"<{uris[ref]}>" if ref else quoted(value) + suffix(names[kind])
-            lines[f"<{uris[resource]}> <{names[prop]}> {shown} .\n"] = None
-        return "".join(lines)
 
     def values(self, resources: Sequence[int], prop: str) -> Iterator[tuple[int, str]]:
         """The values of a property as texts; a reference as its URI."""

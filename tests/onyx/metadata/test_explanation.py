@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onyx.metadata import MetadataProvider
-from registration.metadata.provider import MetadataRefused
+from registration.metadata.documents import MetadataRefused
 
 SCHEMA = b"""
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

@@ -14,7 +14,8 @@ from formats.errors import MessageRefused, Refusal
 from onyx.errors import StoreUnusable
 from onyx.metadata import MetadataProvider
 from registration.metadata import provider as rows_of
-from registration.metadata.provider import BATCH_MAX, MetadataRefused, RepositoryEffects
+from registration.metadata.documents import MetadataRefused
+from registration.metadata.provider import BATCH_MAX, RepositoryEffects
 from tests.onyx.metadata.paper import (
     BASE,
     DOC,
