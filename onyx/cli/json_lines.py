@@ -17,11 +17,12 @@ from onyx.cli.bench import Measure
 from onyx.cli.contexts import Context
 from onyx.client_values import Outcome
 from onyx.doctor import DoctorFinding
-from onyx.metadata.requests import RuleSaid, StatusSaid
+from onyx.metadata.requests import RuleListed
 from onyx.network_view import TopBroker, TopLink, TopProfile, TopSource
 from overlay import answers, verbs
 from overlay.answers import LetterShown, Shown, as_shown
 from overlay.settings import ProfileSettings
+from registration.metadata.provider import ProviderStatus
 from yfilter.explanation import Failure
 from yfilter.schematron import RuleProfile
 
@@ -215,7 +216,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         ("metadata schema", "metadata register", "metadata remove", "metadata sync"), (_CHANGED,)
     ),
     "metadata rule": (
-        _line("RuleListed", of=RuleSaid),
+        _line("RuleListed", of=RuleListed),
         _line("MetadataRuleChanged", "revision:int effects:dict[str,Any] rule:str? sparql:str?"),
     ),
     "metadata cache": (_line("CacheRevision", "event revision:int resources:int"),),
@@ -224,7 +225,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         _line("QueryAnswered", "revision:int complete:bool rules:list[str]"),
         _line("QueryExplained", "sql"),
     ),
-    "metadata status": (_line("MetadataStatus", of=StatusSaid, but="number"),),
+    "metadata status": (_line("MetadataStatus", of=ProviderStatus),),
     "metadata explain": (
         _line("ResourceExplained", "held:list[dict[str,Any]] not_matched:dict[str,list[str]]"),
     ),

@@ -269,8 +269,7 @@ async def run_sync(arguments: argparse.Namespace) -> int:
 async def run_status(arguments: argparse.Namespace) -> None:
     async with _client(arguments) as client:
         status = await client.status()
-    facts = msgspec.structs.asdict(status)
-    del facts["number"]
+    facts = status._asdict()
     tell_of(arguments, facts, "\n".join(f"{name:14}{value}" for name, value in facts.items()))
 
 
@@ -341,9 +340,9 @@ async def run_cache(arguments: argparse.Namespace) -> None:
 async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRepository) -> None:
     last = -1
     while True:
-        if repository.cache.revision != last:
-            last = repository.cache.revision
-            count = len(repository.cache.resources())
+        if (revision := await repository.revision()) != last:
+            last = revision
+            count = await repository.count()
             facts = {"event": "revision", "revision": last, "resources": count}
             tell_of(arguments, facts, f"revision {last}: {counted(count, 'resource')}")
         await repository.changed()

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self, TypeVar
 
 from onyx.metadata import requests
-from onyx.metadata.requests import Question, RuleAdded, StatusSaid
+from onyx.metadata.requests import Question, RuleAdded, RuleListed
 from onyx.registration_client import RegistrationClient
 from registration.metadata.explanation import Explanation
-from registration.metadata.provider import Outcome
+from registration.metadata.provider import Outcome, Progress, ProviderStatus
 
 A = TypeVar("A")
 TIMEOUT_SECONDS = 60.0
@@ -73,7 +73,7 @@ class MetadataClient:
             requests.RemoveRule(repository=repository, rule=rule, dry_run=dry_run)
         )
 
-    async def rules(self, repository: str) -> list[requests.RuleSaid]:
+    async def rules(self, repository: str) -> list[RuleListed]:
         return await self.ask(requests.Rules(repository=repository))
 
     async def matches(self, rule: str) -> list[str]:
@@ -94,5 +94,8 @@ class MetadataClient:
             found |= page
         return found
 
-    async def status(self, repository: str = "") -> StatusSaid:
-        return await self.ask(requests.Status(repository=repository))
+    async def progress(self, repository: str) -> Progress:
+        return await self.ask(requests.AskProgress(repository=repository))
+
+    async def status(self) -> ProviderStatus:
+        return await self.ask(requests.Status())

@@ -8,14 +8,13 @@ and answers meanwhile as of the revision that it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from time import time as wall
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import anyio
-import anyio.to_thread
 
 from onyx.background import background_tasks
 from onyx.client_values import Delivery
@@ -24,12 +23,12 @@ from onyx.errors import UserError
 from onyx.metadata import requests
 from onyx.metadata.cache import MetadataCache
 from onyx.metadata.client import MetadataClient
+from onyx.metadata.one_thread import OneThread
 from onyx.metadata.requests import RuleAdded
 from registration.metadata.change_messages import NAMESPACE
 from registration.metadata.provider import Outcome
 from registration.metadata.repository_cache import Answer, MessageMissing
 
-T = TypeVar("T")
 LOOK_SECONDS = 10.0  # between two questions whether the state is that of the provider
 AGAIN_SECONDS = 0.2  # the same, for one who waits
 
@@ -46,7 +45,7 @@ class MetadataRepository:
         self._file = file
         self._client = MetadataClient(registration, provider)
         self._user = User(registration, repository)
-        self._one = anyio.CapacityLimiter(1)
+        self._in_turn = OneThread()
         self._stack = AsyncExitStack()
         self._news = anyio.Event()
 
@@ -76,6 +75,14 @@ class MetadataRepository:
     async def register_local(self, documents: Mapping[str, bytes], media_type: str) -> None:
         await self._in_turn(self.cache.register_local, documents, media_type)
 
+    async def revision(self) -> int:
+        """Of the provider, whose state the cache shows."""
+        return await self._in_turn(lambda: self.cache.revision)
+
+    async def count(self) -> int:
+        """How many resources the cache has of the provider."""
+        return await self._in_turn(self.cache.count)
+
     def age(self) -> float:
         """Seconds since the provider had the state that the cache shows; infinite before any."""
         return wall() - self.cache.time if self.cache.time else float("inf")
@@ -98,11 +105,11 @@ class MetadataRepository:
 
     async def wait(self, revision: int) -> None:
         """Until the cache shows this revision of the provider, or a later one."""
-        while self.cache.revision < revision:
+        while await self.revision() < revision:
             news = self._news
             with anyio.move_on_after(AGAIN_SECONDS):
                 await news.wait()
-            if self.cache.revision < revision:
+            if await self.revision() < revision:
                 await self._confirm()
 
     async def changed(self) -> None:
@@ -151,12 +158,13 @@ class MetadataRepository:
 
     async def _confirm(self) -> None:
         """Ask whether the state is that of the provider now."""
-        status = await self._client.status(self.name)
-        if status.number == self.cache.number:
-            await self._in_turn(self.cache.confirm, status.revision, status.time)
+        progress = await self._client.progress(self.name)
 
-    async def _in_turn(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await anyio.to_thread.run_sync(function, *arguments, limiter=self._one)
+        def confirm() -> None:
+            if progress.number == self.cache.number:
+                self.cache.confirm(progress.revision, progress.time)
+
+        await self._in_turn(confirm)
 
 
 def profile_text(provider: str, repository: str) -> str:

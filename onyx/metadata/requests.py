@@ -28,7 +28,9 @@ from registration.metadata.provider import (
     BATCH_MAX,
     NAME_LENGTH_MAX,
     Outcome,
+    Progress,
     Provider,
+    ProviderStatus,
     WholePage,
 )
 
@@ -115,19 +117,21 @@ class RemoveRule(Question[Outcome], frozen=True, kw_only=True, tag="rule.remove"
         return provider.remove_rule(self.repository, self.rule, owner=owner, dry_run=self.dry_run)
 
 
-class RuleSaid(msgspec.Struct, frozen=True):
+class RuleListed(msgspec.Struct, frozen=True):
     id: str
     name: str
     text: str
     matches: int
 
 
-class Rules(Question[list[RuleSaid]], frozen=True, kw_only=True, tag="rule.list"):
+class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.list"):
     repository: Name
 
-    def carry_out(self, provider: Provider, owner: str) -> list[RuleSaid]:
+    def carry_out(self, provider: Provider, owner: str) -> list[RuleListed]:
         return [
-            RuleSaid(f"r{row.number}", row.name, row.text, len(provider.matches(f"r{row.number}")))
+            RuleListed(
+                f"r{row.number}", row.name, row.text, len(provider.matches(f"r{row.number}"))
+            )
             for row in provider.rules(self.repository)
         ]
 
@@ -167,24 +171,16 @@ class Documents(Question[dict[str, str]], frozen=True, kw_only=True, tag="docume
         return provider.documents(self.prefix, self.after)
 
 
-class StatusSaid(msgspec.Struct, frozen=True):
-    """``number``: of the last message for the repository that asks; ``time``: seconds since 1970,
-    now at the provider."""
+class AskProgress(Question[Progress], frozen=True, kw_only=True, tag="progress"):
+    repository: Name
 
-    revision: int
-    time: float
-    number: int = 0
-    documents: int = 0
-    rules: int = 0
-    repositories: int = 0
-    waiting: int = 0
+    def carry_out(self, provider: Provider, owner: str) -> Progress:
+        return provider.progress(self.repository)
 
 
-class Status(Question[StatusSaid], frozen=True, kw_only=True, tag="status"):
-    repository: str = ""
-
-    def carry_out(self, provider: Provider, owner: str) -> StatusSaid:
-        return StatusSaid(provider.revision, provider.now(), *provider.counts(self.repository))
+class Status(Question[ProviderStatus], frozen=True, kw_only=True, tag="status"):
+    def carry_out(self, provider: Provider, owner: str) -> ProviderStatus:
+        return provider.status()
 
 
 class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
@@ -208,6 +204,7 @@ ANY: Any = (
     | Explain
     | Document
     | Documents
+    | AskProgress
     | Status
     | Whole
 )

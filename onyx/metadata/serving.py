@@ -11,20 +11,16 @@ through twice has the same key and is taken once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import anyio
-import anyio.to_thread
 
 from formats.errors import Refusal
 from formats.media_types import XML
 from onyx.data_source import DataSource
+from onyx.metadata.one_thread import OneThread
 from onyx.metadata.requests import answered, read_question
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.provider import Provider
 
-T = TypeVar("T")
 AT_ONCE = 256  # messages published before the first outcome is known
 
 
@@ -34,7 +30,7 @@ class Serving:
     def __init__(self, source: DataSource, provider: Provider) -> None:
         self._source = source
         self._provider = provider
-        self._one = anyio.CapacityLimiter(1)
+        self._in_turn = OneThread()
         self._more = anyio.Event()
 
     async def run(self) -> None:
@@ -62,6 +58,3 @@ class Serving:
                         raise Refusal(outcome.fault)
                 await self._in_turn(self._provider.published, messages[-1][0])
             await self._more.wait()
-
-    async def _in_turn(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await anyio.to_thread.run_sync(function, *arguments, limiter=self._one)

@@ -163,6 +163,26 @@ class WholePage(NamedTuple):
     after: int
 
 
+class Progress(NamedTuple):
+    """``time``: seconds since 1970, now at the provider; ``number``: of the last message for a
+    repository."""
+
+    revision: int
+    time: float
+    number: int
+
+
+class ProviderStatus(NamedTuple):
+    """``time``: seconds since 1970, now; ``waiting``: messages that have not been published."""
+
+    revision: int
+    time: float
+    documents: int
+    rules: int
+    repositories: int
+    waiting: int
+
+
 class RuleInfo(NamedTuple):
     id: str
     name: str
@@ -473,20 +493,19 @@ class Provider:
                 MESSAGES.delete(self._log, key)
         self._published = through
 
-    def now(self) -> float:
-        return self._wall()
-
-    def counts(self, repository: str = "") -> tuple[int, int, int, int, int]:
-        """The number of the last message for a repository; documents, rules, repositories, and
-        messages that have not been published."""
+    def progress(self, repository: str) -> Progress:
+        """How far it is, for a repository that wants to know whether it is as far."""
         row = self._repositories.get(repository)
-        counts = self._counts.now
+        return Progress(self.revision, self._wall(), 0 if row is None else row.last)
+
+    def status(self) -> ProviderStatus:
+        """What it has; all documents and rules are counted."""
         (documents,) = self._tables.execute("SELECT count(DISTINCT doc) FROM subjects").fetchone()
         query = "SELECT count(DISTINCT subscription) FROM ends"
         (rules,) = self._tables.execute(query).fetchone()
-        last = 0 if row is None else row.last
-        waiting = counts.message - self._published
-        return last, documents, rules, len(self._repositories), waiting
+        waiting = self._counts.now.message - self._published
+        counts = (documents, rules, len(self._repositories), waiting)
+        return ProviderStatus(self.revision, self._wall(), *counts)
 
     def _check_owner(self, repository: str, owner: str) -> None:
         row = self._repositories.get(repository)

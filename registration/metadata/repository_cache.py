@@ -251,6 +251,11 @@ class RepositoryCache:
         uris = self._statements.uris(numbers)
         return {uris[number]: "".join(n_triples(found[number])) for number in sorted(numbers)}
 
+    def count(self) -> int:
+        """How many resources the provider said something of."""
+        query = f"SELECT count(*) FROM subjects WHERE doc = {GLOBAL}"
+        return int(self._tables.execute(query).fetchone()[0])
+
     def rules(self) -> list[RuleSaid]:
         """The rules of the repository at the provider."""
         query = "SELECT id, name, text FROM own_rules ORDER BY length(id), id"

@@ -287,7 +287,7 @@ def test_the_whole_replaces_what_there_was(pair: Pair) -> None:
     took(provider, "a")
     provider.add_rule("L1", FAST, "fast")
     provider.add_rule("L1", "search fast f register f")
-    provider.published(provider.counts("L1")[0])
+    provider.published(provider.progress("L1").number)
     assert pair.messages() == []
     whole = provider.whole("L1").messages
     before = cache.resources(), cache.rules(), cache.number, cache.revision
