@@ -13,11 +13,20 @@ from typing import Any
 import msgspec
 import trio
 
-from formats.graph.syntaxes import GraphSyntax, by_file_name
+from formats.graph.syntaxes import by_file_name
 from onyx.background import background_tasks
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
-from onyx.cli.taxonomy import SYNTAXES
-from onyx.cli.values import STANDARD_INPUT, counted, print_json, read_input, say, table, tell_of
+from onyx.cli.taxonomy import SYNTAXES, syntax_of
+from onyx.cli.values import (
+    STANDARD_INPUT,
+    counted,
+    print_json,
+    read_input,
+    read_text,
+    say,
+    table,
+    tell_of,
+)
 from onyx.cli.verb import Kind, Subparsers, add_noun, add_verb
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
@@ -195,7 +204,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
 
 async def run_schema(arguments: argparse.Namespace) -> int:
-    syntax, data = _syntax(arguments, arguments.file), read_input(arguments.file)
+    syntax, data = syntax_of(arguments, arguments.file).value, read_input(arguments.file)
     async with _client(arguments) as client:
         outcome = await client.put_schema(
             data, syntax, is_open=arguments.open, dry_run=arguments.dry_run
@@ -210,7 +219,7 @@ async def run_register(arguments: argparse.Namespace) -> int:
     uris = [arguments.at] if len(names) == 1 else [arguments.at + Path(each).name for each in names]
     documents: dict[str, dict[str, bytes]] = {}
     for uri, name in zip(uris, names, strict=True):
-        documents.setdefault(_syntax(arguments, name), {})[uri] = read_input(name)
+        documents.setdefault(syntax_of(arguments, name).value, {})[uri] = read_input(name)
     async with _client(arguments) as client:
         return _told(arguments, await _register(client, documents, arguments.dry_run))
 
@@ -286,9 +295,7 @@ async def run_rule(arguments: argparse.Namespace) -> int:
             )
             return _told(arguments, [outcome])
         if arguments.text:
-            text = arguments.text
-            if text == STANDARD_INPUT:
-                text = read_input(text).decode()
+            text = _text(arguments.text)
             info = await client.add_rule(
                 arguments.repository, text, arguments.name, dry_run=arguments.dry_run
             )
@@ -351,9 +358,7 @@ async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRep
 def run_query(arguments: argparse.Namespace) -> None:
     if not Path(arguments.file).is_file():
         raise UnreadableInput(f"there is no cache {arguments.file}")
-    text = arguments.text
-    if text == STANDARD_INPUT:
-        text = read_input(text).decode()
+    text = _text(arguments.text)
     with MetadataCache(arguments.file) as cache:
         if arguments.explain:
             sql = cache.explain(text)
@@ -383,14 +388,9 @@ def _tell_answer(arguments: argparse.Namespace, answer: Answer) -> None:
 # --- values -------------------------------------------------------------------------------------
 
 
-def _syntax(arguments: argparse.Namespace, name: str) -> str:
-    said = SYNTAXES.get(arguments.syntax) if arguments.syntax else by_file_name(name)
-    if said is None:
-        raise UsageError(
-            f"{name} does not say its syntax by its name; expected --syntax, one of "
-            f"{', '.join(SYNTAXES)}"
-        )
-    return GraphSyntax(said).value
+def _text(said: str) -> str:
+    """A rule or a query, or standard input."""
+    return read_text(said) if said == STANDARD_INPUT else said
 
 
 def _told(arguments: argparse.Namespace, outcomes: Iterable[Outcome], **more: Any) -> int:

@@ -53,15 +53,21 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 async def run_put(arguments: argparse.Namespace) -> None:
-    syntax = SYNTAXES[arguments.syntax] if arguments.syntax else by_file_name(arguments.file)
-    if syntax is None:
-        raise UsageError(
-            f"{arguments.file} does not say its syntax by its name; expected --syntax, one of "
-            f"{', '.join(SYNTAXES)}"
-        )
+    syntax = syntax_of(arguments, arguments.file)
     text = read_input(arguments.file)
     wanted = asked(arguments, syntax=syntax.value, text=text)
     tell(arguments, await ask(arguments, wanted), Told(_done))
+
+
+def syntax_of(arguments: argparse.Namespace, name: str) -> GraphSyntax:
+    """Of a file, by ``--syntax`` or its name; UsageError."""
+    syntax = SYNTAXES[arguments.syntax] if arguments.syntax else by_file_name(name)
+    if syntax is None:
+        raise UsageError(
+            f"{name} does not say its syntax by its name; expected --syntax, one of "
+            f"{', '.join(SYNTAXES)}"
+        )
+    return syntax
 
 
 def _done(answer: TaxonomyPut) -> str:
