@@ -38,6 +38,10 @@ class MetadataClient:
         )
         return requests.read_answer(question, body)
 
+    async def source_id(self) -> str:
+        """Of the source as which the provider publishes."""
+        return (await self._registration.source(self.provider)).id
+
     async def put_schema(
         self, data: bytes, media_type: str, *, is_open: bool = False, dry_run: bool = False
     ) -> Outcome:

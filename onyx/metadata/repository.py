@@ -8,8 +8,8 @@ and answers meanwhile as of the revision that it has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from time import time as wall
 from typing import Any, Self
@@ -31,6 +31,8 @@ from registration.metadata.repository_cache import Answer, MessageMissing
 
 LOOK_SECONDS = 10.0  # between two questions whether the state is that of the provider
 AGAIN_SECONDS = 0.2  # the same, for one who waits
+QUIET_SECONDS = 2.0  # without a message, until those that are missing are asked for
+_FINAL = {"other-owner", "no-such-repository"}  # what stays so, however often it is asked
 
 
 class MetadataRepository:
@@ -46,6 +48,7 @@ class MetadataRepository:
         self._client = MetadataClient(registration, provider)
         self._user = User(registration, repository)
         self._in_turn = OneThread()
+        self._source = ""  # the provider's id
         self._stack = AsyncExitStack()
         self._news = anyio.Event()
 
@@ -58,6 +61,8 @@ class MetadataRepository:
                 profile_text(self._client.provider, self.name),
                 key=f"metadata {self._client.provider} {self.name}",
             )
+            self._asking = anyio.Lock()
+            self._heard = anyio.current_time() if self.cache.number else float("-inf")
             tasks = await stack.enter_async_context(background_tasks(anyio.create_task_group()))
             tasks.start_soon(self._follow, profile.id)
             tasks.start_soon(self._look)
@@ -124,6 +129,14 @@ class MetadataRepository:
             await self._take(delivery)
 
     async def _take(self, delivery: Delivery) -> None:
+        """Apply what the provider has sent; another source may publish what looks like it."""
+        while not self._source:
+            with _while_away():
+                self._source = await self._client.source_id()
+            if not self._source:
+                await anyio.sleep(AGAIN_SECONDS)
+        if delivery.source != self._source:
+            return
         for message in delivery.results:
             while True:
                 try:
@@ -131,13 +144,17 @@ class MetadataRepository:
                     break
                 except MessageMissing:
                     await self._ask_for_all()
+        self._tell_news()
+
+    def _tell_news(self) -> None:
+        self._heard = anyio.current_time()
         self._news.set()
         self._news = anyio.Event()
 
     async def _ask_for_all(self) -> None:
         """As often as it takes until the provider has answered."""
         while True:
-            with suppress(UserError):
+            with _while_away():
                 messages: list[bytes] = []
                 page = await self._client.ask(requests.Whole(repository=self.name))
                 revision = page.revision
@@ -152,19 +169,36 @@ class MetadataRepository:
 
     async def _look(self) -> None:
         while True:
-            await anyio.sleep(LOOK_SECONDS)
-            with suppress(UserError):  # it is away
+            with _while_away():
                 await self._confirm()
+            await anyio.sleep(LOOK_SECONDS)
 
     async def _confirm(self) -> None:
-        """Ask whether the state is that of the provider now."""
+        """Ask whether the state is that of the provider now.  Where messages are missing and none
+        has come for a while, none may be on its way: the profile is younger than they are, or they
+        were thrown away."""
         progress = await self._client.progress(self.name)
 
-        def confirm() -> None:
+        def confirm() -> bool:
             if progress.number == self.cache.number:
                 self.cache.confirm(progress.revision, progress.time)
+            return progress.number > self.cache.number
 
-        await self._in_turn(confirm)
+        async with self._asking:
+            is_behind = await self._in_turn(confirm)
+            if is_behind and anyio.current_time() - self._heard > QUIET_SECONDS:
+                await self._ask_for_all()
+                self._tell_news()
+
+
+@contextmanager
+def _while_away() -> Iterator[None]:
+    """Errors that pass when the provider is there again."""
+    try:
+        yield
+    except UserError as error:
+        if error.code in _FINAL:
+            raise
 
 
 def profile_text(provider: str, repository: str) -> str:

@@ -144,8 +144,10 @@ class RepositoryCache:
 
     def replace(self, messages: Sequence[bytes]) -> None:
         """Hold what these messages say instead of all that the provider has said before
-        (``Provider.whole``)."""
+        (``Provider.whole``), unless that was later."""
         changes = [read_change(each) for each in messages]
+        if changes[-1].number < self.number:
+            return
         with self._change():
             for table in ("matched", "own_rules", "pending"):
                 self._tables.execute(f"DELETE FROM {table}")

@@ -13,6 +13,7 @@ import trio
 from onyx import DataSource, RequestFailed
 from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository
 from onyx.metadata.serving import Serving
+from registration.metadata.change_messages import Change, To
 from tests.onyx.metadata.test_explanation import DOCUMENT, HOST, INFO, SCHEMA, URI
 
 RULE = "search CycleProvider c register c where c.serverInformation.memory > 64"
@@ -30,90 +31,111 @@ async def serving(registration: str, directory: Path, name: str) -> AsyncIterato
             tasks.cancel_scope.cancel()
 
 
-async def test_a_repository_answers_as_the_provider_and_follows_it(
-    registration: str, tmp_path: Path
+class Place:
+    """A provider of a name, and a repository, on one disk."""
+
+    def __init__(self, registration: str, directory: Path, name: str) -> None:
+        self._registration = registration
+        self._directory = directory
+        self._name = name
+        self.cache = directory / "cache"
+
+    @asynccontextmanager
+    async def provider(self) -> AsyncIterator[MetadataClient]:
+        """It runs, and has the schema."""
+        with trio.fail_after(SAFETY_SECONDS):
+            async with (
+                serving(self._registration, self._directory / "provider", self._name),
+                MetadataClient(self._registration, self._name) as client,
+            ):
+                await client.put_schema(SCHEMA, "text/turtle")
+                yield client
+
+    def repository(self) -> MetadataRepository:
+        return MetadataRepository(self.cache, self._registration, "L1", provider=self._name)
+
+
+@pytest.fixture
+def place(registration: str, tmp_path: Path) -> Place:
+    return Place(registration, tmp_path, f"mdv-{tmp_path.name}")
+
+
+def saying(memory: int) -> dict[str, bytes]:
+    return {URI: DOCUMENT.replace(b"92", b"%d" % memory)}
+
+
+async def test_a_repository_answers_as_the_provider_and_follows_it(place: Place) -> None:
+    async with place.provider() as client:
+        await client.register({URI: DOCUMENT}, "text/turtle")
+        async with place.repository() as repository:
+            rule = await repository.add_rule(RULE)
+            assert (await repository.query(ASKED)).rows == [(HOST, "92")]
+            outcome = await client.register(saying(128), "text/turtle")
+            assert outcome.effects["L1"].changed == (HOST,)
+            await repository.wait(outcome.revision)
+            assert (await repository.query(ASKED)).rows == [(HOST, "128")]
+            await repository.wait((await client.register(saying(32), "text/turtle")).revision)
+            assert not repository.cache.resources()
+            assert repository.age() < SAFETY_SECONDS
+            await repository.wait((await client.register(saying(128), "text/turtle")).revision)
+            assert {*repository.cache.resources()} == {HOST, INFO}
+            await repository.remove_rule(rule.id)
+            assert not repository.cache.resources()
+
+
+async def test_it_goes_on_after_both_have_been_away(place: Place) -> None:
+    async with place.provider() as client:
+        async with place.repository() as repository:
+            await repository.add_rule(RULE)
+        outcome = await client.register({URI: DOCUMENT}, "text/turtle")
+    async with place.provider(), place.repository() as repository:
+        await repository.wait(outcome.revision)
+        assert (await repository.query(ASKED)).rows == [(HOST, "92")]
+
+
+async def test_a_gap_is_closed_by_asking_for_all(place: Place) -> None:
+    async with place.provider() as client:
+        await client.register({URI: DOCUMENT}, "text/turtle")
+        async with place.repository() as repository:
+            await repository.add_rule(RULE)
+        with sqlite3.connect(place.cache) as tables:  # a state in which a message has not come
+            tables.execute("UPDATE state SET value = '1' WHERE word = 'number'")
+            tables.execute("DELETE FROM matched")
+        tables.close()
+        async with place.repository() as repository:
+            outcome = await client.register(saying(128), "text/turtle")
+            await repository.wait(outcome.revision)
+            assert (await repository.query(ASKED)).rows == [(HOST, "128")]
+
+
+async def test_what_another_source_says_of_a_repository_does_not_count(
+    place: Place, registration: str
 ) -> None:
-    name = "mdv-follows"
-    with trio.fail_after(SAFETY_SECONDS):
-        async with (
-            serving(registration, tmp_path / "provider", name),
-            MetadataClient(registration, name) as client,
-        ):
-            await client.put_schema(SCHEMA, "text/turtle")
-            await client.register({URI: DOCUMENT}, "text/turtle")
-            file = tmp_path / "cache"
-            async with MetadataRepository(file, registration, "L1", provider=name) as repository:
-                rule = await repository.add_rule(RULE)
-                assert (await repository.query(ASKED)).rows == [(HOST, "92")]
-                more = DOCUMENT.replace(b"92", b"128")
-                outcome = await client.register({URI: more}, "text/turtle")
-                assert outcome.effects["L1"].changed == (HOST,)
-                await repository.wait(outcome.revision)
-                assert (await repository.query(ASKED)).rows == [(HOST, "128")]
-                less = DOCUMENT.replace(b"92", b"32")
-                await repository.wait((await client.register({URI: less}, "text/turtle")).revision)
-                assert not repository.cache.resources()
-                assert repository.age() < SAFETY_SECONDS
-                await repository.wait((await client.register({URI: more}, "text/turtle")).revision)
-                assert {*repository.cache.resources()} == {HOST, INFO}
-                await repository.remove_rule(rule.id)
-                assert not repository.cache.resources()
+    said = Change(
+        provider="mdv", number=9, revision=9, time=0.0, to={"L1": To(0, True)}, dropped=(HOST,)
+    )
+    async with place.provider() as client, place.repository() as repository:
+        async with await DataSource.register(registration) as other:
+            assert (await other.publish(said.to_bytes())).accepted
+        await client.register({URI: DOCUMENT}, "text/turtle")
+        await repository.add_rule(RULE)
+        assert (await repository.query(ASKED)).rows == [(HOST, "92")]
+        assert repository.cache.number < 9
 
 
-async def test_it_goes_on_after_both_have_been_away(registration: str, tmp_path: Path) -> None:
-    name = "mdv-goes-on"
-    with trio.fail_after(SAFETY_SECONDS):
-        async with (
-            serving(registration, tmp_path / "provider", name),
-            MetadataClient(registration, name) as client,
-        ):
-            await client.put_schema(SCHEMA, "text/turtle")
-            async with MetadataRepository(
-                tmp_path / "cache", registration, "L1", provider=name
-            ) as repository:
-                await repository.add_rule(RULE)
-            outcome = await client.register({URI: DOCUMENT}, "text/turtle")
-        async with (
-            serving(registration, tmp_path / "provider", name),
-            MetadataRepository(tmp_path / "cache", registration, "L1", provider=name) as repository,
-        ):
+async def test_rules_may_be_older_than_the_repository(place: Place) -> None:
+    async with place.provider() as client:
+        await client.add_rule("L1", RULE)
+        outcome = await client.register({URI: DOCUMENT}, "text/turtle")
+        async with place.repository() as repository:
             await repository.wait(outcome.revision)
             assert (await repository.query(ASKED)).rows == [(HOST, "92")]
 
 
-async def test_a_gap_is_closed_by_asking_for_all(registration: str, tmp_path: Path) -> None:
-    name = "mdv-gap"
-    with trio.fail_after(SAFETY_SECONDS):
-        async with (
-            serving(registration, tmp_path / "provider", name),
-            MetadataClient(registration, name) as client,
-        ):
-            await client.put_schema(SCHEMA, "text/turtle")
-            await client.register({URI: DOCUMENT}, "text/turtle")
-            file = tmp_path / "cache"
-            async with MetadataRepository(file, registration, "L1", provider=name) as repository:
-                await repository.add_rule(RULE)
-            with sqlite3.connect(file) as tables:  # a state in which a message has not come
-                tables.execute("UPDATE state SET value = '1' WHERE word = 'number'")
-                tables.execute("DELETE FROM matched")
-            tables.close()
-            async with MetadataRepository(file, registration, "L1", provider=name) as repository:
-                more = DOCUMENT.replace(b"92", b"128")
-                outcome = await client.register({URI: more}, "text/turtle")
-                await repository.wait(outcome.revision)
-                assert (await repository.query(ASKED)).rows == [(HOST, "128")]
-
-
-async def test_a_refusal_comes_to_the_one_who_asks(registration: str, tmp_path: Path) -> None:
-    name = "mdv-refuses"
-    with trio.fail_after(SAFETY_SECONDS):
-        async with (
-            serving(registration, tmp_path / "provider", name),
-            MetadataClient(registration, name) as client,
-        ):
-            await client.put_schema(SCHEMA, "text/turtle")
-            with pytest.raises(RequestFailed, match="CycleProvidr") as caught:
-                await client.add_rule("L1", "search CycleProvidr c register c")
-            assert (caught.value.fault.line, caught.value.fault.column) == (1, 8)
-            with pytest.raises(RequestFailed, match="no-such-document"):
-                await client.document(URI)
+async def test_a_refusal_comes_to_the_one_who_asks(place: Place) -> None:
+    async with place.provider() as client:
+        with pytest.raises(RequestFailed, match="CycleProvidr") as caught:
+            await client.add_rule("L1", "search CycleProvidr c register c")
+        assert (caught.value.fault.line, caught.value.fault.column) == (1, 8)
+        with pytest.raises(RequestFailed, match="no-such-document"):
+            await client.document(URI)
