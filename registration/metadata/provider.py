@@ -59,13 +59,11 @@ class SchemaRow(Row, frozen=True):
     data: bytes
     media_type: str
     is_open: bool
-    revision: int
 
 
 class DocumentRow(Row, frozen=True):
     """``text`` is compressed."""
 
-    revision: int
     media_type: str
     text: bytes
 
@@ -245,7 +243,7 @@ class Provider:
     ) -> Outcome:
         """Put a schema in force, which all documents and rules have to conform to; a refusal says
         which does not."""
-        row = SchemaRow(data, media_type, is_open, self.revision + 1)
+        row = SchemaRow(data, media_type, is_open)
         _check_text(data)
         _schema(row)
         with self._turn(dry_run):
@@ -272,8 +270,7 @@ class Provider:
             statements[uri] = read_document(uri, data, syntax, self.schema)
         with self._turn(dry_run):
             for uri, data in documents.items():
-                text = _compress(data)
-                DOCUMENTS.put(self._log, uri, DocumentRow(self.revision + 1, media_type, text))
+                DOCUMENTS.put(self._log, uri, DocumentRow(media_type, _compress(data)))
             self._touch(TouchedRow(documents=tuple(documents)))
             self._write(statements)
             return self._said()
