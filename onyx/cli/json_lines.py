@@ -22,7 +22,7 @@ from onyx.network_view import TopBroker, TopLink, TopProfile, TopSource
 from overlay import answers, verbs
 from overlay.answers import LetterShown, Shown, as_shown
 from overlay.settings import ProfileSettings
-from registration.metadata.provider import ProviderStatus
+from registration.metadata.provider_reader import ProviderStatus
 from yfilter.explanation import Failure
 from yfilter.schematron import RuleProfile
 

@@ -32,7 +32,8 @@ from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
 from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, MetadataRepository
 from onyx.metadata.serving import Serving
-from registration.metadata.provider import BATCH_MAX, Outcome
+from registration.metadata.provider import Outcome
+from registration.metadata.provider_reader import BATCH_MAX
 from registration.metadata.repository_cache import Answer
 
 DETAILS = f"""\

@@ -9,7 +9,8 @@ from onyx.metadata import requests
 from onyx.metadata.requests import Question, RuleAdded, RuleListed
 from onyx.registration_client import RegistrationClient
 from registration.metadata.explanation import Explanation
-from registration.metadata.provider import Outcome, Progress, ProviderStatus
+from registration.metadata.provider import Outcome
+from registration.metadata.provider_reader import Progress, ProviderStatus
 
 A = TypeVar("A")
 TIMEOUT_SECONDS = 60.0

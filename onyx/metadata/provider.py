@@ -7,14 +7,18 @@ beside them (``filter.sqlite``) are derived, and made anew where they are gone o
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Lock
 from time import time
 from typing import Self
 
 from onyx.metadata.tables_file import open_tables, remove_tables
 from onyx.store_errors import store_errors
-from overlay.link.store import Store
+from overlay.link.store import Store, reading
 from registration.metadata.provider import Provider
+from registration.metadata.provider_reader import ReaderBeside
 
 ROWS = "rows.onyx"
 FILTER = "filter.sqlite"
@@ -27,26 +31,33 @@ class MetadataProvider(Provider):
         """``directory`` is made if it is not there.  StoreUnusable where another process has it."""
         directory = Path(directory)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = directory / FILTER
+        self._file = directory / FILTER
+        self._seam = Lock()
         with store_errors():
             self._rows = Store(directory / ROWS)
             try:
                 try:
-                    self._open(name, path)
+                    self._open(name)
                 except sqlite3.DatabaseError:
-                    remove_tables(path)
-                    self._open(name, path)
+                    remove_tables(self._file)
+                    self._open(name)
             except BaseException:
                 self._rows.close()
                 raise
 
-    def _open(self, name: str, path: Path) -> None:
-        self._connection = open_tables(path, synchronous="NORMAL")
+    def _open(self, name: str) -> None:
+        self._connection = open_tables(self._file, synchronous="NORMAL")
         try:
-            super().__init__(name, self._rows, self._connection, time)
+            super().__init__(name, self._rows, self._connection, time, self._seam)
         except BaseException:
             self._connection.close()
             raise
+
+    @contextmanager
+    def beside(self) -> Iterator[ReaderBeside]:
+        """A reader for another thread, which waits for none of what this one does."""
+        with closing(self._rows.beside()) as rows, closing(reading(self._file)) as tables:
+            yield ReaderBeside(self.name, rows, tables, time, self._seam)
 
     def verify(self) -> list[str]:  # type: ignore[override]
         """Evaluate all rules on all documents anew; what differs from what is kept, in words."""

@@ -2,10 +2,12 @@
 
 A client asks by ``NetworkClient.ask_source``, with the record as MessagePack; the provider's
 process reads it into the same record.  One that writes takes the right to publish as the provider.
+One that takes a ProviderReader changes nothing, and is carried out beside those that do.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import (
     Annotated,
     Any,
@@ -24,12 +26,11 @@ from msgspec import Meta
 from formats.errors import Fault
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.explanation import Explanation
-from registration.metadata.provider import (
+from registration.metadata.provider import NAME_LENGTH_MAX, Outcome, Provider
+from registration.metadata.provider_reader import (
     BATCH_MAX,
-    NAME_LENGTH_MAX,
-    Outcome,
     Progress,
-    Provider,
+    ProviderReader,
     ProviderStatus,
     WholePage,
 )
@@ -46,7 +47,7 @@ class Question(
 
     writes: ClassVar[bool] = False
 
-    def carry_out(self, provider: Provider, owner: str) -> A:
+    def carry_out(self, provider: Any, owner: str) -> A:
         """``owner``: the principal that asks, "" without TLS."""
         raise NotImplementedError
 
@@ -127,7 +128,7 @@ class RuleListed(msgspec.Struct, frozen=True):
 class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.list"):
     repository: Name
 
-    def carry_out(self, provider: Provider, owner: str) -> list[RuleListed]:
+    def carry_out(self, provider: ProviderReader, owner: str) -> list[RuleListed]:
         return [
             RuleListed(
                 f"r{row.number}", row.name, row.text, len(provider.matches(f"r{row.number}"))
@@ -139,7 +140,7 @@ class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.lis
 class Matches(Question[list[str]], frozen=True, kw_only=True, tag="rule.matches"):
     rule: str
 
-    def carry_out(self, provider: Provider, owner: str) -> list[str]:
+    def carry_out(self, provider: ProviderReader, owner: str) -> list[str]:
         return provider.matches(self.rule)
 
 
@@ -147,14 +148,14 @@ class Explain(Question[Explanation], frozen=True, kw_only=True, tag="explain"):
     repository: Name
     resource: str
 
-    def carry_out(self, provider: Provider, owner: str) -> Explanation:
+    def carry_out(self, provider: ProviderReader, owner: str) -> Explanation:
         return provider.explain(self.repository, self.resource)
 
 
 class Document(Question[tuple[str, bytes]], frozen=True, kw_only=True, tag="document"):
     uri: str
 
-    def carry_out(self, provider: Provider, owner: str) -> tuple[str, bytes]:
+    def carry_out(self, provider: ProviderReader, owner: str) -> tuple[str, bytes]:
         found = provider.document(self.uri)
         if found is None:
             raise MetadataRefused(Fault("no-such-document", f"there is no document {self.uri}"))
@@ -167,19 +168,19 @@ class Documents(Question[dict[str, str]], frozen=True, kw_only=True, tag="docume
     prefix: str = ""
     after: str = ""
 
-    def carry_out(self, provider: Provider, owner: str) -> dict[str, str]:
+    def carry_out(self, provider: ProviderReader, owner: str) -> dict[str, str]:
         return provider.documents(self.prefix, self.after)
 
 
 class AskProgress(Question[Progress], frozen=True, kw_only=True, tag="progress"):
     repository: Name
 
-    def carry_out(self, provider: Provider, owner: str) -> Progress:
+    def carry_out(self, provider: ProviderReader, owner: str) -> Progress:
         return provider.progress(self.repository)
 
 
 class Status(Question[ProviderStatus], frozen=True, kw_only=True, tag="status"):
-    def carry_out(self, provider: Provider, owner: str) -> ProviderStatus:
+    def carry_out(self, provider: ProviderReader, owner: str) -> ProviderStatus:
         return provider.status()
 
 
@@ -189,7 +190,7 @@ class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
     repository: Name
     after: int = 0
 
-    def carry_out(self, provider: Provider, owner: str) -> WholePage:
+    def carry_out(self, provider: ProviderReader, owner: str) -> WholePage:
         return provider.whole(self.repository, self.after, owner=owner)
 
 
@@ -215,6 +216,11 @@ _read = msgspec.msgpack.Decoder(ANY).decode
 def answer_of(kind: type[Question[A]]) -> Any:
     """The type of the answer to a question."""
     return get_type_hints(kind.carry_out)["return"]
+
+
+@cache
+def only_reads(kind: type[Question[Any]]) -> bool:
+    return get_type_hints(kind.carry_out)["provider"] is ProviderReader
 
 
 def asked(question: Question[Any]) -> bytes:

@@ -2,59 +2,78 @@
 
 ::
 
-    questions ──> one thread: provider ──> rows, filter       (a question at a time)
-                                  └──> messages ──> published in order, the number as key
+    questions ─┬> one thread: provider ──> rows, filter       (a question at a time)
+               └> another: what they say, to read ──> messages, published in order
 
 A message is published until its root broker has taken it, and forgotten then.  One that a crash let
-through twice has the same key and is taken once.
+through twice has the same key, its number, and is taken once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import anyio
+from anyio.abc import TaskGroup
 
 from formats.errors import Refusal
 from formats.media_types import XML
 from onyx.data_source import DataSource
 from onyx.metadata.one_thread import OneThread
-from onyx.metadata.requests import answered, read_question
+from onyx.metadata.provider import MetadataProvider
+from onyx.metadata.requests import answered, only_reads, read_question
 from registration.metadata.documents import MetadataRefused
-from registration.metadata.provider import Provider
+from registration.metadata.provider_reader import ProviderReader
 
+T = TypeVar("T")
 AT_ONCE = 256  # messages published before the first outcome is known
 
 
 class Serving:
     """``source`` is open, and of nobody else."""
 
-    def __init__(self, source: DataSource, provider: Provider) -> None:
+    def __init__(self, source: DataSource, provider: MetadataProvider) -> None:
         self._source = source
         self._provider = provider
         self._in_turn = OneThread()
+        self._reading = OneThread()
         self._more = anyio.Event()
 
     async def run(self) -> None:
         """Answer and publish until it is cancelled, or the source is closed."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._publish)
-            await self._source.answer(self.answer)
-            tasks.cancel_scope.cancel()
+        with self._provider.beside() as self._beside:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._publish, tasks)
+                await self._source.answer(self.answer)
+                tasks.cancel_scope.cancel()
 
     async def answer(self, asker: str, writes: bool, body: bytes) -> bytes:
         question = read_question(body)
         if question.writes and not writes:
             raise MetadataRefused("the question writes, and was not asked so")
+        if only_reads(type(question)):
+            return answered(await self._read(question.carry_out, asker))
         answer = await self._in_turn(question.carry_out, self._provider, asker)
         self._more.set()
         return answered(answer)
 
-    async def _publish(self) -> None:
+    async def _read(self, ask: Callable[..., T], *arguments: object) -> T:
+        def read() -> T:
+            with self._beside.now() as reader:
+                return ask(reader, *arguments)
+
+        return await self._reading(read)
+
+    async def _publish(self, tasks: TaskGroup) -> None:
+        number = 0
         while True:
             self._more = anyio.Event()
-            while messages := await self._in_turn(self._provider.outbox, AT_ONCE):
-                publications = [(body, XML, f"{number}") for number, body in messages]
+            while messages := await self._read(ProviderReader.outbox, AT_ONCE, number):
+                publications = [(body, XML, f"{each}") for each, body in messages]
                 async for outcome in self._source.publish_all(publications):
                     if not outcome.accepted:
                         raise Refusal(outcome.fault)
-                await self._in_turn(self._provider.published, messages[-1][0])
+                number = messages[-1][0]
+                tasks.start_soon(self._in_turn, self._provider.published, number)
             await self._more.wait()

@@ -75,7 +75,95 @@ _DELETE = {
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 
-class Store:
+class StoreRows:
+    """The rows of a file, for any thread, one at a time.  As itself beside a process that writes
+    (``Store.beside``), of which it waits for nothing."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within the block all that is read is as of the commit at which it is read first."""
+        with self._used():
+            self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the connection; idempotent."""
+        self._connection.close()
+
+    def rows(
+        self, without: Collection[str] = (), unread: Collection[str] = ()
+    ) -> Iterator[tuple[str, str, bytes]]:
+        """The rows (space, key, value), by space and key; those of the spaces ``without`` are
+        neither given nor read from the disk.  Of the spaces ``unread`` values are Unread, and are
+        checked when they are read.  StoreError at one that is damaged or missing."""
+        with self._used():
+            for space in self._spaces():
+                if space not in without:
+                    yield from self._space(space, is_read=space not in unread)
+
+    def look(self, seconds: float, without: Collection[str]) -> None:
+        """Read the same rows for at most so many seconds.  StoreError likewise."""
+        until = monotonic() + seconds
+        for _ in self.rows(without):
+            if monotonic() >= until:
+                return
+
+    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
+        """All rows (space, key, value) of these spaces, by key within each space.  StoreError at
+        one that is damaged or missing."""
+        with self._used():
+            for space in spaces:
+                yield from self._space(space, is_read=True)
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        """The rows (key, value) of a space with keys from ``first`` to ``last``, by key.
+        StoreError at one that is damaged."""
+        with self._used():
+            found = self._connection.execute(_RANGE, (space, first, last)).fetchall()
+            check_rows(self.path, space, found)
+            return tuple([(key, value) for key, _, value in found])
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        with _errors(self.path):
+            yield
+
+    def _spaces(self) -> list[str]:
+        """The spaces that have rows, or should have, in order; one look-up each."""
+        found: list[str] = []
+        while (row := self._connection.execute(_NEXT_SPACE, found[-1:] or [""]).fetchone())[0]:
+            found.append(row[0])
+        ledger = (space for space, count, _ in self._connection.execute(_LEDGER) if count)
+        return sorted({*found, *ledger})
+
+    def _space(self, space: str, *, is_read: bool) -> Iterator[tuple[str, str, bytes]]:
+        count = sums = 0
+        found = self._connection.execute(_VALUES if is_read else _SIZES, (space,))
+        while some := found.fetchmany(READ_ROWS):
+            count += len(some)
+            sums += sum(map(itemgetter(1), some))
+            if is_read:
+                check_rows(self.path, space, some)
+                yield from [(space, key, value) for key, _, value in some]
+            else:
+                yield from [(space, key, Unread(size)) for key, _, size in some]
+        ledger = {name: entry for name, *entry in self._connection.execute(_LEDGER)}
+        expected = ledger.get(space, [0, 0])
+        if [count, sums] != expected:
+            what = f"space {space!r} has {count} rows; expected {expected[0]}"
+            if count == expected[0]:
+                what = f"the {count} rows of space {space!r} are not those that were stored"
+            raise damaged(self.path, what)
+
+
+class Store(StoreRows):
     """Rows by (space, key).  Any thread may call, one at a time; a context manager that closes."""
 
     def __init__(self, path: Path | str) -> None:
@@ -133,45 +221,16 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def beside(self) -> StoreRows:
+        """Its rows as they are committed, for another thread; to be closed before it."""
+        return StoreRows(self.path, reading(self.path))
+
     def take(self) -> bool:
         """The file was taken when it was opened."""
         return True
 
     def check(self) -> None:
         """It stays so."""
-
-    def rows(
-        self, without: Collection[str] = (), unread: Collection[str] = ()
-    ) -> Iterator[tuple[str, str, bytes]]:
-        """The rows (space, key, value), by space and key; those of the spaces ``without`` are
-        neither given nor read from the disk.  Of the spaces ``unread`` values are Unread, and are
-        checked when they are read.  StoreError at one that is damaged or missing."""
-        with self._used():
-            for space in self._spaces():
-                if space not in without:
-                    yield from self._space(space, is_read=space not in unread)
-
-    def look(self, seconds: float, without: Collection[str]) -> None:
-        """Read the same rows for at most so many seconds.  StoreError likewise."""
-        until = monotonic() + seconds
-        for _ in self.rows(without):
-            if monotonic() >= until:
-                return
-
-    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
-        """All rows (space, key, value) of these spaces, by key within each space.  StoreError at
-        one that is damaged or missing."""
-        with self._used():
-            for space in spaces:
-                yield from self._space(space, is_read=True)
-
-    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
-        """The rows (key, value) of a space with keys from ``first`` to ``last``, by key.
-        StoreError at one that is damaged."""
-        with self._used():
-            found = self._connection.execute(_RANGE, (space, first, last)).fetchall()
-            check_rows(self.path, space, found)
-            return tuple([(key, value) for key, _, value in found])
 
     def commit(self, changes: Iterable[Put | Delete]) -> None:
         """Carry the changes out in order, all or none, and have them on disk on return.
@@ -252,33 +311,6 @@ class Store:
             raise StoreError(self._failure)
         with _errors(self.path):
             yield
-
-    def _spaces(self) -> list[str]:
-        """The spaces that have rows, or should have, in order; one look-up each."""
-        found: list[str] = []
-        while (row := self._connection.execute(_NEXT_SPACE, found[-1:] or [""]).fetchone())[0]:
-            found.append(row[0])
-        ledger = (space for space, count, _ in self._connection.execute(_LEDGER) if count)
-        return sorted({*found, *ledger})
-
-    def _space(self, space: str, *, is_read: bool) -> Iterator[tuple[str, str, bytes]]:
-        count = sums = 0
-        found = self._connection.execute(_VALUES if is_read else _SIZES, (space,))
-        while some := found.fetchmany(READ_ROWS):
-            count += len(some)
-            sums += sum(map(itemgetter(1), some))
-            if is_read:
-                check_rows(self.path, space, some)
-                yield from [(space, key, value) for key, _, value in some]
-            else:
-                yield from [(space, key, Unread(size)) for key, _, size in some]
-        ledger = {name: entry for name, *entry in self._connection.execute(_LEDGER)}
-        expected = ledger.get(space, [0, 0])
-        if [count, sums] != expected:
-            what = f"space {space!r} has {count} rows; expected {expected[0]}"
-            if count == expected[0]:
-                what = f"the {count} rows of space {space!r} are not those that were stored"
-            raise damaged(self.path, what)
 
 
 def _portions(rows: list[_T]) -> Iterator[list[_T]]:

@@ -45,13 +45,37 @@ class Effects(NamedTuple):
     changed: set[Pair]
 
 
-class MetadataFilter:
+class MatchTables:
+    """What documents say, and what rules match; ``is_fixed``: nothing is written."""
+
+    def __init__(self, tables: Tables, schema: RdfSchema, *, is_fixed: bool = False) -> None:
+        self._tables = tables
+        self.statements = StatementTables(tables, schema, is_fixed=is_fixed)
+
+    def matches(self, subscription: int) -> list[int]:
+        """The resources that a rule matches."""
+        query = (
+            "SELECT DISTINCT m.res FROM ends e CROSS JOIN matches m INDEXED BY matches_rule"
+            " ON m.rule = e.rule WHERE e.subscription = ?"
+        )
+        return [number for (number,) in self._tables.execute(query, (subscription,))]
+
+    def held(self, repository: int | None = None) -> list[Pair]:
+        """What each repository's rules match, or those of one."""
+        where = "" if repository is None else f" WHERE e.repository = {repository}"
+        query = (
+            "SELECT DISTINCT e.repository, m.res FROM ends e"
+            f" CROSS JOIN matches m INDEXED BY matches_rule ON m.rule = e.rule{where}"
+        )
+        return self._tables.execute(query).fetchall()
+
+
+class MetadataFilter(MatchTables):
     """The rules and documents of one provider.  ``tables`` hold what was written before."""
 
     def __init__(self, tables: Tables, schema: RdfSchema) -> None:
         create(tables)
-        self._tables = tables
-        self.statements = StatementTables(tables, schema)
+        super().__init__(tables, schema)
         self._name = self.statements.name
         self._groups: dict[str, int] = {}
         self._sql: dict[int, GroupSql] = {}
@@ -122,22 +146,6 @@ class MetadataFilter:
         """What is kept of the tables' rules."""
         for each in (self._known, self._known_joins, self._old_depths):
             each.clear()
-
-    def matches(self, subscription: int) -> list[int]:
-        """The resources that a rule matches."""
-        query = (
-            "SELECT DISTINCT m.res FROM ends e CROSS JOIN matches m INDEXED BY matches_rule"
-            " ON m.rule = e.rule WHERE e.subscription = ?"
-        )
-        return [number for (number,) in self._tables.execute(query, (subscription,))]
-
-    def held(self) -> list[Pair]:
-        """What each repository's rules match."""
-        query = (
-            "SELECT DISTINCT e.repository, m.res FROM ends e"
-            " CROSS JOIN matches m INDEXED BY matches_rule ON m.rule = e.rule"
-        )
-        return self._tables.execute(query).fetchall()
 
     def _holds(self, repository: int, resource: int) -> bool:
         query = (

@@ -15,125 +15,51 @@ both come to the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
-from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import msgspec
 import zstandard
 
 from formats.characters import find_illegal_character
-from formats.errors import Fault
 from formats.errors import about as _about
-from formats.graph.rdf_schema import RdfSchema, read_schema
-from formats.graph.syntaxes import GraphSyntax
-from overlay.link.durable import StoredMap, StoredValue
-from overlay.link.events import Delete, Put
+from overlay.link.durable import StoredMap
 from overlay.link.row_log import RowLog, number_key, numbered_key
-from overlay.link.stored_rows import StoredRows
-from overlay.link.tables import Row, Table
-from registration.metadata.change_messages import Change, RuleSaid, To, said_schema
-from registration.metadata.documents import (
-    MetadataRefused,
-    Statement,
-    read_document,
-    syntax_of,
-)
-from registration.metadata.explanation import Explanation, failures, ways_up
+from overlay.link.tables import Table
+from registration.metadata.change_messages import RuleSaid, To
+from registration.metadata.documents import Statement, read_document, syntax_of
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.metadata_filter import Effects, MetadataFilter
+from registration.metadata.provider_reader import (
+    BATCH_MAX,
+    DOCUMENTS,
+    MESSAGES,
+    NAMES,
+    REPOSITORIES,
+    RULES,
+    TOUCHED,
+    DocumentRow,
+    MessageRow,
+    NamedRules,
+    NameRow,
+    ProviderReader,
+    RepositoryRow,
+    Rows,
+    RuleRow,
+    SchemaRow,
+    TouchedRow,
+    name_key,
+    schema_of,
+)
+from registration.metadata.provider_reader import (
+    refused as _refused,
+)
 from registration.metadata.rule_sparql import read_rule
 from registration.metadata.rules import Rule
 from registration.metadata.schema_conformance import check_conformance, note_schema
 
-BATCH_MAX = 10_000  # documents
 NAME_LENGTH_MAX = 256
 CATCH_UP_MAX = 1_000  # revisions
-PAGE_LENGTH = 1024 * 1024  # of triples in one page of all that a repository holds
-MESSAGE_LENGTH = 256 * 1024  # of triples; a resource with all that it refers to is not divided
-_LAST = number_key(10**16 - 1)
-
-
-class SchemaRow(Row, frozen=True):
-    data: bytes
-    media_type: str
-    is_open: bool
-
-
-class DocumentRow(Row, frozen=True):
-    """``text`` is compressed."""
-
-    media_type: str
-    text: bytes
-
-
-class RuleRow(Row, frozen=True):
-    """``names``: the rules of the same repository that its text names."""
-
-    number: int
-    name: str
-    text: str
-    names: tuple[str, ...] = ()
-
-
-class NameRow(Row, frozen=True):
-    """``users``: the rules whose texts have this name."""
-
-    rule: int
-    users: tuple[int, ...] = ()
-
-
-class RepositoryRow(Row, frozen=True):
-    """``last``: the number of the last message for it; ``owner``: the principal whose it is, ""
-    where it came without TLS."""
-
-    number: int
-    last: int = 0
-    owner: str = ""
-
-
-class MessageRow(Row, frozen=True):
-    to: tuple[str, ...]
-    body: bytes
-
-
-class TouchedRow(Row, frozen=True):
-    """What a revision wrote.  ``is_all``: the filter cannot catch up on it."""
-
-    documents: tuple[str, ...] = ()
-    rules: tuple[tuple[str, int], ...] = ()
-    is_all: bool = False
-
-
-class CountsRow(Row, frozen=True):
-    """The last number of each that was given out."""
-
-    revision: int = 0
-    message: int = 0
-    rule: int = 0
-    repository: int = 0
-
-
-SCHEMA = Table("metadata-schema", SchemaRow)
-DOCUMENTS = Table("metadata-document", DocumentRow)
-RULES = Table("metadata-rule", RuleRow)
-NAMES = Table("metadata-name", NameRow)
-REPOSITORIES = Table("metadata-repository", RepositoryRow)
-MESSAGES = Table("metadata-message", MessageRow)
-TOUCHED = Table("metadata-touched", TouchedRow)
-COUNTS = Table("metadata-counts", CountsRow)
-IN_MEMORY = (SCHEMA, REPOSITORIES, COUNTS)
-
-
-class Rows(Protocol):
-    """A store of rows: overlay/link/row_store.py."""
-
-    def commit(self, changes: Iterable[Put | Delete]) -> None: ...
-
-    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]: ...
-
-    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]: ...
 
 
 class RepositoryEffects(NamedTuple):
@@ -152,35 +78,6 @@ class Outcome(NamedTuple):
     effects: dict[str, RepositoryEffects]
 
 
-class WholePage(NamedTuple):
-    """``after``: behind which the next page begins, 0 for none; pages of one revision belong
-    together."""
-
-    revision: int
-    messages: list[bytes]
-    after: int
-
-
-class Progress(NamedTuple):
-    """``time``: seconds since 1970, now at the provider; ``number``: of the last message for a
-    repository."""
-
-    revision: int
-    time: float
-    number: int
-
-
-class ProviderStatus(NamedTuple):
-    """``time``: seconds since 1970, now; ``waiting``: messages that have not been published."""
-
-    revision: int
-    time: float
-    documents: int
-    rules: int
-    repositories: int
-    waiting: int
-
-
 class RuleInfo(NamedTuple):
     id: str
     name: str
@@ -194,47 +91,47 @@ class RuleInfo(NamedTuple):
         return self.rule.sparql
 
 
-class Provider:
+_NO_SEAM = nullcontext()
+
+
+class Provider(ProviderReader):
     """One at a time has the rows and the tables.  All methods that change something are all or
     nothing; with ``dry_run`` they are rolled back and tell what would be."""
 
-    def __init__(self, name: str, rows: Rows, tables: Tables, wall: Callable[[], float]) -> None:
-        """``wall``: the time in seconds since 1970."""
-        self.name = name
-        self._store = rows
-        self._tables = tables
-        self._wall = wall
-        self._load()
-        waiting = self._store.read(MESSAGES.space, number_key(0), _LAST)
-        self._published = int(waiting[0][0]) - 1 if waiting else self._counts.now.message
-        reflected = self._reflected()
-        if reflected != self.revision:
-            self._catch_up(reflected)
+    _store: Rows
+    _filter: MetadataFilter
+
+    def __init__(
+        self,
+        name: str,
+        rows: Rows,
+        tables: Tables,
+        wall: Callable[[], float],
+        seam: AbstractContextManager[object] = _NO_SEAM,
+    ) -> None:
+        """``wall``: the time in seconds since 1970; ``seam``: held while the rows are a revision
+        ahead of the tables."""
+        self._seam = seam
+        super().__init__(name, rows, tables, wall)
+        self._catch_up()
 
     def _load(self) -> None:
         """What is in memory, from the store; anew after what was not carried out."""
-        self._log = log = RowLog()
         # Of the turn that is under way.
         self._effects: dict[str, RepositoryEffects] = {}
         self._new_rules: dict[str, RuleRow | None] = {}
         self._new_names: dict[str, NameRow | None] = {}
         self._absent: set[str] = set()  # names that no rule has in the store
-        self._schema_row: StoredValue[SchemaRow | None] = StoredValue(log, SCHEMA, None)
-        self._counts = StoredValue(log, COUNTS, CountsRow())
-        self._repositories = StoredMap(log, REPOSITORIES)
-        stored = StoredRows(self._store.load([table.space for table in IN_MEMORY]))
-        for state in log.stored:
-            state.restore(stored)
-        self._repository_of = {row.number: name for name, row in self._repositories.items()}
-        row = self._schema_row.now
-        self.schema = _NO_SCHEMA if row is None else _schema(row)
         create(self._tables)
-        self._filter = MetadataFilter(self._tables, self.schema)
-        note_schema(self._filter.statements, self._tables, self.schema)
+        super()._load()
+        self._repositories = StoredMap(self._log, REPOSITORIES)
+        self._fill_from(REPOSITORIES)
+        self._repository_of = {row.number: name for name, row in self._repositories.items()}
 
-    @property
-    def revision(self) -> int:
-        return self._counts.now.revision
+    def _opened_filter(self) -> MetadataFilter:
+        found = MetadataFilter(self._tables, self.schema)
+        note_schema(found.statements, self._tables, self.schema)
+        return found
 
     # --- schema, documents ----------------------------------------------------------------
 
@@ -245,12 +142,12 @@ class Provider:
         which does not."""
         row = SchemaRow(data, media_type, is_open)
         _check_text(data)
-        _schema(row)
+        schema_of(row)
         with self._turn(dry_run):
             before = self._snapshot()
             self._schema_row.put(row)
             self._touch(TouchedRow(is_all=True))
-            self.schema = _schema(row)
+            self.schema = schema_of(row)
             self._make_anew()
             self._tell_snapshot(before)
             return self._said()
@@ -288,25 +185,6 @@ class Provider:
             self._write(dict.fromkeys(uris, ()))
             return self._said()
 
-    def document(self, uri: str) -> tuple[str, bytes] | None:
-        """Media type and text of a registered document."""
-        for _, value in self._store.read(DOCUMENTS.space, uri, uri):
-            row = DOCUMENTS.read(uri, value)
-            return row.media_type, zstandard.decompress(row.text)
-        return None
-
-    def documents(self, prefix: str = "", after: str = "") -> dict[str, str]:
-        """The digests (SHA-256, hexadecimal) of the documents whose URIs begin so, by URI, a page
-        behind ``after``."""
-        first = max(prefix, after + "\0" if after else "")
-        found: dict[str, str] = {}
-        for uri, value in self._store.read(DOCUMENTS.space, first, f"{prefix}\U0010ffff"):
-            if len(found) == BATCH_MAX:
-                break
-            text = zstandard.decompress(DOCUMENTS.read(uri, value).text)
-            found[uri] = sha256(text).hexdigest()
-        return found
-
     def _write(self, documents: Mapping[str, Sequence[Statement]]) -> None:
         effects = self._filter.write(documents)
         check_conformance(self._filter.statements, self._tables)
@@ -343,7 +221,7 @@ class Provider:
             number = self._repository(repository, owner)
             for text, name in rules:
                 _check_name("rule", name or "r")
-                names = _Named(self, repository)
+                names = NamedRules(self, repository)
                 rule = read_rule(text, self.schema, names, name)
                 rows = self._with_users(repository, name)
                 is_all = is_all or bool(rows)
@@ -377,7 +255,7 @@ class Provider:
             row = msgspec.structs.replace(row, number=counts.rule + 1)
             self._counts.put(msgspec.structs.replace(counts, rule=row.number))
             if row.name:
-                key = _name_key(repository, row.name)
+                key = name_key(repository, row.name)
                 self._new_names[key] = NameRow(row.number)
                 self._absent.discard(key)
         self._new_rules[numbered_key(repository, row.number)] = row
@@ -401,113 +279,26 @@ class Provider:
             self._new_rules[numbered_key(repository, row.number)] = None
             self._name_users(repository, row, -1)
             if row.name:
-                self._new_names[_name_key(repository, row.name)] = None
+                self._new_names[name_key(repository, row.name)] = None
             self._touch(TouchedRow(is_all=True))
             left = self._filter.remove(row.number, number, parsed.alternatives)
             said = RuleSaid(rule, row.name, "")
             self._tell(Effects(set(), left, set()), {repository: [said]})
             return self._said()
 
-    def rules(self, repository: str) -> list[RuleRow]:
-        """Of a repository, in the order in which they came."""
-        first, last = numbered_key(repository, 0), f"{repository}|{_LAST}"
-        found = self._store.read(RULES.space, first, last)
-        return [RULES.read(key, value) for key, value in found]
-
-    def matches(self, rule: str) -> list[str]:
-        """The URIs that a rule matches, in order; none of a rule that is not there."""
-        number = _number_of(rule)
-        found = self._filter.matches(number) if number else ()
-        return sorted(self._filter.statements.uris(found).values())
-
-    def explain(self, repository: str, uri: str) -> Explanation:
-        """Why a repository holds a resource, or its rules do not match it."""
-        if repository not in self._repositories:
-            raise _refused("no-such-repository", f"there is no repository {repository!r}")
-        statements = self._filter.statements
-        number = statements.known((uri,)).get(uri)
-        ways = {} if number is None else ways_up(statements, number)
-        held: list[tuple[str, tuple[str, ...]]] = []
-        not_matched: dict[str, tuple[str, ...]] = {}
-        for row in self.rules(repository):
-            rule = f"r{row.number}"
-            found = [ways[each] for each in self._filter.matches(row.number) if each in ways]
-            for way in sorted(found, key=len):
-                uris = statements.uris(way)
-                held.append((rule, tuple(uris[each] for each in way)))
-            if not any(len(way) == 1 for way in found):
-                parsed = self._parsed(repository, row)
-                why = failures(parsed, uri, statements, self._tables, self.schema)
-                not_matched[rule] = why
-        return Explanation(tuple(held), not_matched)
-
     def repositories(self) -> dict[str, RepositoryRow]:
         return dict(self._repositories)
-
-    def changes(self, repository: str, after: int = 0) -> list[bytes]:
-        """The messages for a repository with greater numbers, until they are published."""
-        found = self._store.read(MESSAGES.space, number_key(after + 1), _LAST)
-        rows = (MESSAGES.read(key, value) for key, value in found)
-        return [zstandard.decompress(row.body) for row in rows if repository in row.to]
-
-    def whole(self, repository: str, after: int = 0, *, owner: str = "") -> WholePage:
-        """All that a repository is to hold, as messages with the number of the last one for it,
-        which replace what it has; a page behind ``after``."""
-        self._check_owner(repository, owner)
-        row = self._repositories.get(repository)
-        if row is None:
-            raise _refused("no-such-repository", f"there is no repository {repository!r}")
-        held = {each for number, each in self._filter.held() if number == row.number}
-        left = sorted(each for each in held if each > after)
-        parts: list[dict[str, object]] = []
-        if not after:
-            rules = self.rules(repository)
-            said = tuple(RuleSaid(f"r{each.number}", each.name, each.text) for each in rules)
-            parts.append({"schema": self._schema_said(), "rules": said})
-        length = 0
-        while left and length < PAGE_LENGTH:
-            for part in self._parts(left[:_AT_ONCE], ()):
-                parts.append(part)
-                length += len(str(part["triples"]))
-            after = left[min(_AT_ONCE, len(left)) - 1]
-            left = left[_AT_ONCE:]
-        to = {repository: To(0, not left)}
-        messages = [self._change(row.last, to, part).to_bytes() for part in parts]
-        return WholePage(self.revision, messages, after if left else 0)
-
-    def outbox(self, limit: int) -> list[tuple[int, bytes]]:
-        """The first messages that have not been published, by their numbers."""
-        first = self._published + 1
-        found = self._store.read(MESSAGES.space, number_key(first), number_key(first + limit - 1))
-        return [
-            (int(key), zstandard.decompress(MESSAGES.read(key, value).body)) for key, value in found
-        ]
 
     def published(self, through: int) -> None:
         """Messages up to this number have been published, and are forgotten."""
         with self._turn():
-            for key, _ in self._store.read(MESSAGES.space, number_key(0), number_key(through)):
-                MESSAGES.delete(self._log, key)
-        self._published = through
+            counts = self._counts.now
+            for number in range(counts.published + 1, through + 1):
+                MESSAGES.delete(self._log, number_key(number))
+            self._counts.put(msgspec.structs.replace(counts, published=through))
 
-    def progress(self, repository: str) -> Progress:
-        """How far it is, for a repository that wants to know whether it is as far."""
-        row = self._repositories.get(repository)
-        return Progress(self.revision, self._wall(), 0 if row is None else row.last)
-
-    def status(self) -> ProviderStatus:
-        """What it has; all documents and rules are counted."""
-        (documents,) = self._tables.execute("SELECT count(DISTINCT doc) FROM subjects").fetchone()
-        query = "SELECT count(DISTINCT subscription) FROM ends"
-        (rules,) = self._tables.execute(query).fetchone()
-        waiting = self._counts.now.message - self._published
-        counts = (documents, rules, len(self._repositories), waiting)
-        return ProviderStatus(self.revision, self._wall(), *counts)
-
-    def _check_owner(self, repository: str, owner: str) -> None:
-        row = self._repositories.get(repository)
-        if row is not None and owner != row.owner and owner and row.owner:
-            raise _refused("other-owner", f"repository {repository!r} is of {row.owner}")
+    def _repository_row(self, name: str) -> RepositoryRow | None:
+        return self._repositories.get(name)
 
     def _repository(self, name: str, owner: str) -> int:
         self._check_owner(name, owner)
@@ -524,26 +315,16 @@ class Provider:
         key = numbered_key(repository, number)
         if key in self._new_rules:
             return self._new_rules[key]
-        found = self._store.read(RULES.space, key, key)
-        return RULES.read(*found[0]) if found else None
-
-    def _rule_of_id(self, repository: str, rule: str) -> RuleRow | None:
-        number = _number_of(rule)
-        return self._rule_row(repository, number) if number else None
+        return super()._rule_row(repository, number)
 
     def _name_row(self, repository: str, name: str) -> NameRow | None:
-        key = _name_key(repository, name)
+        key = name_key(repository, name)
         if key in self._new_names:
             return self._new_names[key]
-        found = self._store.read(NAMES.space, key, key) if name and key not in self._absent else ()
-        if not found:
+        found = super()._name_row(repository, name) if name and key not in self._absent else None
+        if found is None:
             self._absent.add(key)  # PERF: each rule of a batch asks whether its classes are rules
-            return None
-        return NAMES.read(*found[0])
-
-    def _named(self, repository: str, name: str) -> RuleRow | None:
-        row = self._name_row(repository, name)
-        return None if row is None else self._rule_row(repository, row.rule)
+        return found
 
     def _with_users(self, repository: str, name: str) -> list[RuleRow]:
         """The rule of a name, then those that name it, and so on; [] if there is none."""
@@ -565,10 +346,7 @@ class Provider:
             if entry is not None:
                 users = set(entry.users) - {row.number} | ({row.number} if step > 0 else set())
                 entry = msgspec.structs.replace(entry, users=tuple(sorted(users)))
-                self._new_names[_name_key(repository, name)] = entry
-
-    def _parsed(self, repository: str, row: RuleRow) -> Rule:
-        return read_rule(row.text, self.schema, _Named(self, repository), row.name)
+                self._new_names[name_key(repository, name)] = entry
 
     # --- messages -------------------------------------------------------------------------
 
@@ -599,40 +377,6 @@ class Provider:
         for group_of, (matched, dropped) in groups.items():
             parts += [(group_of, part) for part in self._parts(matched, dropped)]
         self._send(parts)
-
-    def _schema_said(self) -> tuple[str, str]:
-        row = self._schema_row.now
-        if row is None:
-            return "", ""
-        return said_schema(row.media_type, row.is_open), row.data.decode()
-
-    def _change(self, number: int, to: Mapping[str, To], part: Mapping[str, Any]) -> Change:
-        return Change(
-            provider=self.name,
-            number=number,
-            revision=self.revision,
-            time=self._wall(),
-            to=to,
-            **part,
-        )
-
-    def _parts(self, matched: Sequence[int], dropped: Sequence[int]) -> Iterator[dict[str, object]]:
-        """What is said of resources, in messages that are not too long if they can be divided."""
-        tables = self._filter.statements
-        reached = sorted(tables.reached(matched))
-        triples = tables.n_triples(reached)
-        if len(triples) > MESSAGE_LENGTH and len(matched) > 1:
-            half = len(matched) // 2
-            yield from self._parts(matched[:half], dropped)
-            yield from self._parts(matched[half:], ())
-            return
-        uris = tables.uris((*reached, *dropped))
-        yield {
-            "matched": tuple(uris[each] for each in matched),
-            "dropped": tuple(uris[each] for each in dropped),
-            "about": tuple(uris[each] for each in reached),
-            "triples": triples,
-        }
 
     def _send(self, parts: Sequence[tuple[frozenset[str], dict[str, object]]]) -> None:
         last = {name: at for at, (names, _) in enumerate(parts) for name in names}
@@ -670,30 +414,34 @@ class Provider:
     @contextmanager
     def _turn(self, dry_run: bool = False) -> Iterator[None]:
         """All of it, or nothing."""
+        self._catch_up()
         self._effects = {}
         self._absent.clear()
         self._tables.execute("BEGIN IMMEDIATE")
         try:
             yield
-            if not dry_run:
-                self._note_reflected()
-                for key, rule in self._new_rules.items():
-                    _put_or_delete(RULES, self._log, key, rule)
-                for key, name in self._new_names.items():
-                    _put_or_delete(NAMES, self._log, key, name)
+            if dry_run:
+                self._back()
+                return
+            self._note_reflected()
+            for key, rule in self._new_rules.items():
+                _put_or_delete(RULES, self._log, key, rule)
+            for key, name in self._new_names.items():
+                _put_or_delete(NAMES, self._log, key, name)
+            with self._seam:
                 self._store.commit(self._log.drain())
                 self._new_rules, self._new_names = {}, {}
+                self._commit_tables()
         except BaseException:
             self._back()
             raise
-        if dry_run:
-            self._back()
-            return
+
+    def _commit_tables(self) -> None:
         try:
             self._tables.execute("COMMIT")
         except Exception:  # it is done, by the rows; the filter follows, or is unusable
             self._back()
-            self._catch_up(self._reflected())
+            self._catch_up()
 
     def _back(self) -> None:
         if self._tables.in_transaction:  # errors such as a full disk have ended it
@@ -710,17 +458,15 @@ class Provider:
 
     # --- the filter follows the rows ------------------------------------------------------
 
-    def _reflected(self) -> int:
-        """The revision that the filter's tables have; -1: none."""
-        row = self._tables.execute("SELECT value FROM reflected").fetchone()
-        return -1 if row is None else int(row[0])
-
     def _note_reflected(self) -> None:
         self._filter.note_uses()
         self._tables.execute("DELETE FROM reflected")
         self._tables.execute("INSERT INTO reflected VALUES (?)", (self.revision,))
 
-    def _catch_up(self, reflected: int) -> None:
+    def _catch_up(self) -> None:
+        reflected = self._reflected()
+        if reflected == self.revision:
+            return
         first, last = number_key(reflected + 1), number_key(self.revision)
         rows = [TOUCHED.read(*each) for each in self._store.read(TOUCHED.space, first, last)]
         is_known = reflected >= 0 and len(rows) == self.revision - reflected
@@ -754,8 +500,7 @@ class Provider:
     def _make_anew(self) -> None:
         """The filter's tables from documents and rules alone."""
         clear(self._tables)
-        self._filter = MetadataFilter(self._tables, self.schema)
-        note_schema(self._filter.statements, self._tables, self.schema)
+        self._filter = self._opened_filter()
         self._fill(self._filter)
         check_conformance(self._filter.statements, self._tables, is_whole=True)
 
@@ -829,40 +574,7 @@ class Provider:
 
 
 _compress = zstandard.ZstdCompressor().compress  # PERF: a new one takes three times as long
-_AT_ONCE = 100  # resources looked up at once
 _BATCH = 1_000  # documents written at once, where all are
-_NO_SCHEMA = read_schema(b"", GraphSyntax.N_TRIPLES)
-
-
-class _Named(dict[str, Rule]):
-    """The rules of a repository by their names, parsed when they are asked for; ``used``: those
-    that were."""
-
-    def __init__(self, provider: Provider, repository: str) -> None:
-        super().__init__()
-        self._provider = provider
-        self._repository = repository
-        self.used: dict[str, None] = {}
-
-    def __contains__(self, name: object) -> bool:
-        return self.get(name) is not None
-
-    def get(self, name: object, default: object = None) -> Rule | None:  # type: ignore[override]
-        if not isinstance(name, str):
-            return None
-        if not super().__contains__(name):
-            row = self._provider._named(self._repository, name)
-            if row is None:
-                return None
-            self[name] = self._provider._parsed(self._repository, row)
-        self.used[name] = None
-        return super().__getitem__(name)
-
-    def __getitem__(self, name: str) -> Rule:
-        found = self.get(name)
-        if found is None:
-            raise KeyError(name)
-        return found
 
 
 def _put_or_delete(table: Table[Any], log: RowLog, key: str, row: Any) -> None:
@@ -870,15 +582,6 @@ def _put_or_delete(table: Table[Any], log: RowLog, key: str, row: Any) -> None:
         table.delete(log, key)
     else:
         table.put(log, key, row)
-
-
-def _refused(code: str, reason: str) -> MetadataRefused:
-    return MetadataRefused(Fault(code, reason))
-
-
-@lru_cache(4)
-def _schema(row: SchemaRow) -> RdfSchema:
-    return read_schema(row.data, syntax_of(row.media_type), row.is_open)
 
 
 def _check_text(schema: bytes) -> None:
@@ -900,11 +603,3 @@ def _check_name(whose: str, name: str) -> None:
 def _check_batch(batch: Collection[str]) -> None:
     if len(batch) > BATCH_MAX:
         raise _refused("too-many", f"{len(batch)} documents at once; at most {BATCH_MAX}")
-
-
-def _number_of(rule: str) -> int:
-    return int(rule[1:]) if rule[:1] == "r" and rule[1:].isdecimal() else 0
-
-
-def _name_key(repository: str, name: str) -> str:
-    return f"{repository}|{name}"

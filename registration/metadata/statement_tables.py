@@ -41,10 +41,11 @@ Rows: TypeAlias = dict[int, dict[Row | int, int]]
 
 
 class StatementTables:
-    """``tables`` have been created, and hold what was written before."""
+    """``tables`` have been created, and hold what was written before; ``is_fixed``: to read."""
 
-    def __init__(self, tables: Tables, schema: RdfSchema) -> None:
+    def __init__(self, tables: Tables, schema: RdfSchema, *, is_fixed: bool = False) -> None:
         self._tables = tables
+        self._is_fixed = is_fixed
         self.schema = schema
         self._names: dict[str, int] = {}
         self._by_number: dict[int, str] = {}
@@ -62,6 +63,8 @@ class StatementTables:
             return RESOURCE_ITSELF
         number = self._names.get(name)
         if number is None:
+            if self._is_fixed:
+                return -1  # nothing has it
             number = self._names[name] = len(self._names) + 1
             self._by_number[number] = name
             self._tables.execute("INSERT INTO names VALUES (?, ?)", (number, name))

@@ -86,7 +86,7 @@ def test_limits_and_codes_are_those_of_the_code() -> None:
     code = "\n".join(
         each.read_text("utf-8") for each in (ROOT / "registration" / "metadata").glob("*.py")
     )
-    raised = r'(?:refusal|_refused|MessageRefused|Fault|_Wrong)\(\s*(?:\w[^"(]*(?:\([^"]*\))?, )?"'
+    raised = r'(?:refusal|_?refused|MessageRefused|Fault|_Wrong)\(\s*(?:\w[^"(]*(?:\([^"]*\))?, )?"'
     found = set(re.findall(rf'{raised}([a-z][a-z-]+)"', code))
     found |= {f"unknown-{each}" for each in re.findall(r'_unknown\(\s*"(\w+)"', code)}
     from_elsewhere = {"syntax", "too-large", "too-long"}

@@ -13,9 +13,10 @@ import pytest
 from formats.errors import MessageRefused, Refusal
 from onyx.errors import StoreUnusable
 from onyx.metadata import MetadataProvider
-from registration.metadata import provider as rows_of
+from registration.metadata import provider_reader as rows_of
 from registration.metadata.documents import MetadataRefused
-from registration.metadata.provider import BATCH_MAX, RepositoryEffects
+from registration.metadata.provider import RepositoryEffects
+from registration.metadata.provider_reader import BATCH_MAX
 from tests.onyx.metadata.paper import (
     BASE,
     DOC,

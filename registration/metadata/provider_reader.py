@@ -1,0 +1,452 @@
+"""ProviderReader: what a metadata provider is asked that changes nothing, over the rows and the
+filter's tables as they are.
+
+A provider reads what it writes itself.  Beside it, in a thread of its own, a ``ReaderBeside`` has a
+second connection to each: what it says is as of one revision, the last that has been committed,
+however long the next one takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import zstandard
+
+from formats.errors import Fault
+from formats.graph.rdf_schema import RdfSchema, read_schema
+from formats.graph.syntaxes import GraphSyntax
+from overlay.link.durable import StoredValue, fill
+from overlay.link.events import Delete, Put
+from overlay.link.row_log import RowLog, number_key, numbered_key
+from overlay.link.stored_rows import StoredRows
+from overlay.link.tables import Row, Table
+from registration.metadata.change_messages import Change, RuleSaid, To, said_schema
+from registration.metadata.documents import MetadataRefused, syntax_of
+from registration.metadata.explanation import Explanation, failures, ways_up
+from registration.metadata.filter_tables import Tables
+from registration.metadata.metadata_filter import MatchTables
+from registration.metadata.rule_sparql import read_rule
+from registration.metadata.rules import Rule
+
+BATCH_MAX = 10_000  # documents
+PAGE_LENGTH = 1024 * 1024  # of triples in one page of all that a repository holds
+MESSAGE_LENGTH = 256 * 1024  # of triples; a resource with all that it refers to is not divided
+LAST = number_key(10**16 - 1)
+_AT_ONCE = 100  # resources looked up at once
+R = TypeVar("R")
+
+
+class SchemaRow(Row, frozen=True):
+    data: bytes
+    media_type: str
+    is_open: bool
+
+
+class DocumentRow(Row, frozen=True):
+    """``text`` is compressed."""
+
+    media_type: str
+    text: bytes
+
+
+class RuleRow(Row, frozen=True):
+    """``names``: the rules of the same repository that its text names."""
+
+    number: int
+    name: str
+    text: str
+    names: tuple[str, ...] = ()
+
+
+class NameRow(Row, frozen=True):
+    """``users``: the rules whose texts have this name."""
+
+    rule: int
+    users: tuple[int, ...] = ()
+
+
+class RepositoryRow(Row, frozen=True):
+    """``last``: the number of the last message for it; ``owner``: the principal whose it is, ""
+    where it came without TLS."""
+
+    number: int
+    last: int = 0
+    owner: str = ""
+
+
+class MessageRow(Row, frozen=True):
+    to: tuple[str, ...]
+    body: bytes
+
+
+class TouchedRow(Row, frozen=True):
+    """What a revision wrote.  ``is_all``: the filter cannot catch up on it."""
+
+    documents: tuple[str, ...] = ()
+    rules: tuple[tuple[str, int], ...] = ()
+    is_all: bool = False
+
+
+class CountsRow(Row, frozen=True):
+    """The last number of each that was given out; ``published``: of the messages that have been."""
+
+    revision: int = 0
+    message: int = 0
+    rule: int = 0
+    repository: int = 0
+    published: int = 0
+
+
+SCHEMA = Table("metadata-schema", SchemaRow)
+DOCUMENTS = Table("metadata-document", DocumentRow)
+RULES = Table("metadata-rule", RuleRow)
+NAMES = Table("metadata-name", NameRow)
+REPOSITORIES = Table("metadata-repository", RepositoryRow)
+MESSAGES = Table("metadata-message", MessageRow)
+TOUCHED = Table("metadata-touched", TouchedRow)
+COUNTS = Table("metadata-counts", CountsRow)
+
+
+class ReadRows(Protocol):
+    """What is read of a store of rows: overlay/link/row_store.py."""
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]: ...
+
+    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]: ...
+
+
+class Rows(ReadRows, Protocol):
+    def commit(self, changes: Iterable[Put | Delete]) -> None: ...
+
+
+class RowsBeside(ReadRows, Protocol):
+    """Within ``snapshot`` they are as of one commit."""
+
+    def snapshot(self) -> AbstractContextManager[None]: ...
+
+
+class WholePage(NamedTuple):
+    """``after``: behind which the next page begins, 0 for none; pages of one revision belong
+    together."""
+
+    revision: int
+    messages: list[bytes]
+    after: int
+
+
+class Progress(NamedTuple):
+    """``time``: seconds since 1970, now at the provider; ``number``: of the last message for a
+    repository."""
+
+    revision: int
+    time: float
+    number: int
+
+
+class ProviderStatus(NamedTuple):
+    """``time``: seconds since 1970, now; ``waiting``: messages that have not been published."""
+
+    revision: int
+    time: float
+    documents: int
+    rules: int
+    repositories: int
+    waiting: int
+
+
+class ProviderReader:
+    """Each method says what is so when it is called."""
+
+    def __init__(
+        self, name: str, rows: ReadRows, tables: Tables, wall: Callable[[], float]
+    ) -> None:
+        """``wall``: the time in seconds since 1970."""
+        self.name = name
+        self._store = rows
+        self._tables = tables
+        self._wall = wall
+        self._load()
+
+    def _load(self) -> None:
+        """What is in memory, from the store."""
+        self._log = RowLog()
+        self._schema_row: StoredValue[SchemaRow | None] = StoredValue(self._log, SCHEMA, None)
+        self._counts = StoredValue(self._log, COUNTS, CountsRow())
+        self._fill_from(SCHEMA, COUNTS)
+        row = self._schema_row.now
+        self.schema = NO_SCHEMA if row is None else schema_of(row)
+        self._filter = self._opened_filter()
+
+    def _fill_from(self, *tables: Table[Any]) -> None:
+        fill(self._log, StoredRows(self._store.load([table.space for table in tables])))
+
+    def _opened_filter(self) -> MatchTables:
+        return MatchTables(self._tables, self.schema, is_fixed=True)
+
+    @property
+    def revision(self) -> int:
+        return self._counts.now.revision
+
+    def _repository_row(self, name: str) -> RepositoryRow | None:
+        return self._row(REPOSITORIES, name)
+
+    def _row(self, table: Table[R], key: str) -> R | None:
+        found = self._store.read(table.space, key, key)
+        return table.read(*found[0]) if found else None
+
+    def document(self, uri: str) -> tuple[str, bytes] | None:
+        """Media type and text of a registered document."""
+        row = self._row(DOCUMENTS, uri)
+        return None if row is None else (row.media_type, zstandard.decompress(row.text))
+
+    def documents(self, prefix: str = "", after: str = "") -> dict[str, str]:
+        """The digests (SHA-256, hexadecimal) of the documents whose URIs begin so, by URI, a page
+        behind ``after``."""
+        first = max(prefix, after + "\0" if after else "")
+        found: dict[str, str] = {}
+        for uri, value in self._store.read(DOCUMENTS.space, first, f"{prefix}\U0010ffff"):
+            if len(found) == BATCH_MAX:
+                break
+            text = zstandard.decompress(DOCUMENTS.read(uri, value).text)
+            found[uri] = sha256(text).hexdigest()
+        return found
+
+    def rules(self, repository: str) -> list[RuleRow]:
+        """Of a repository, in the order in which they came."""
+        first, last = numbered_key(repository, 0), f"{repository}|{LAST}"
+        found = self._store.read(RULES.space, first, last)
+        return [RULES.read(key, value) for key, value in found]
+
+    def matches(self, rule: str) -> list[str]:
+        """The URIs that a rule matches, in order; none of a rule that is not there."""
+        number = _number_of(rule)
+        found = self._filter.matches(number) if number else ()
+        return sorted(self._filter.statements.uris(found).values())
+
+    def explain(self, repository: str, uri: str) -> Explanation:
+        """Why a repository holds a resource, or its rules do not match it."""
+        if self._repository_row(repository) is None:
+            raise refused("no-such-repository", f"there is no repository {repository!r}")
+        statements = self._filter.statements
+        number = statements.known((uri,)).get(uri)
+        ways = {} if number is None else ways_up(statements, number)
+        held: list[tuple[str, tuple[str, ...]]] = []
+        not_matched: dict[str, tuple[str, ...]] = {}
+        for row in self.rules(repository):
+            rule = f"r{row.number}"
+            found = [ways[each] for each in self._filter.matches(row.number) if each in ways]
+            for way in sorted(found, key=len):
+                uris = statements.uris(way)
+                held.append((rule, tuple(uris[each] for each in way)))
+            if not any(len(way) == 1 for way in found):
+                parsed = self._parsed(repository, row)
+                why = failures(parsed, uri, statements, self._tables, self.schema)
+                not_matched[rule] = why
+        return Explanation(tuple(held), not_matched)
+
+    def repositories(self) -> dict[str, RepositoryRow]:
+        found = self._store.load((REPOSITORIES.space,))
+        return {name: REPOSITORIES.read(name, value) for _, name, value in found}
+
+    def changes(self, repository: str, after: int = 0) -> list[bytes]:
+        """The messages for a repository with greater numbers, until they are published."""
+        found = self._store.read(MESSAGES.space, number_key(after + 1), LAST)
+        rows = (MESSAGES.read(key, value) for key, value in found)
+        return [zstandard.decompress(row.body) for row in rows if repository in row.to]
+
+    def whole(self, repository: str, after: int = 0, *, owner: str = "") -> WholePage:
+        """All that a repository is to hold, as messages with the number of the last one for it,
+        which replace what it has; a page behind ``after``."""
+        self._check_owner(repository, owner)
+        row = self._repository_row(repository)
+        if row is None:
+            raise refused("no-such-repository", f"there is no repository {repository!r}")
+        left = sorted(each for number, each in self._filter.held(row.number) if each > after)
+        parts: list[dict[str, object]] = []
+        if not after:
+            rules = self.rules(repository)
+            said = tuple(RuleSaid(f"r{each.number}", each.name, each.text) for each in rules)
+            parts.append({"schema": self._schema_said(), "rules": said})
+        length = 0
+        while left and length < PAGE_LENGTH:
+            for part in self._parts(left[:_AT_ONCE], ()):
+                parts.append(part)
+                length += len(str(part["triples"]))
+            after = left[min(_AT_ONCE, len(left)) - 1]
+            left = left[_AT_ONCE:]
+        to = {repository: To(0, not left)}
+        messages = [self._change(row.last, to, part).to_bytes() for part in parts]
+        return WholePage(self.revision, messages, after if left else 0)
+
+    def outbox(self, limit: int, after: int = 0) -> list[tuple[int, bytes]]:
+        """The first messages that have not been published, with greater numbers, by these."""
+        first = max(after, self._counts.now.published) + 1
+        found = self._store.read(MESSAGES.space, number_key(first), number_key(first + limit - 1))
+        return [
+            (int(key), zstandard.decompress(MESSAGES.read(key, value).body)) for key, value in found
+        ]
+
+    def progress(self, repository: str) -> Progress:
+        """How far it is, for a repository that wants to know whether it is as far."""
+        row = self._repository_row(repository)
+        return Progress(self.revision, self._wall(), 0 if row is None else row.last)
+
+    def status(self) -> ProviderStatus:
+        """What it has; all documents and rules are counted."""
+        (documents,) = self._tables.execute("SELECT count(DISTINCT doc) FROM subjects").fetchone()
+        query = "SELECT count(DISTINCT subscription) FROM ends"
+        (rules,) = self._tables.execute(query).fetchone()
+        waiting = self._counts.now.message - self._counts.now.published
+        counts = (documents, rules, len(self.repositories()), waiting)
+        return ProviderStatus(self.revision, self._wall(), *counts)
+
+    def _check_owner(self, repository: str, owner: str) -> None:
+        row = self._repository_row(repository)
+        if row is not None and owner != row.owner and owner and row.owner:
+            raise refused("other-owner", f"repository {repository!r} is of {row.owner}")
+
+    def _rule_row(self, repository: str, number: int) -> RuleRow | None:
+        return self._row(RULES, numbered_key(repository, number))
+
+    def _rule_of_id(self, repository: str, rule: str) -> RuleRow | None:
+        number = _number_of(rule)
+        return self._rule_row(repository, number) if number else None
+
+    def _name_row(self, repository: str, name: str) -> NameRow | None:
+        return self._row(NAMES, name_key(repository, name))
+
+    def _named(self, repository: str, name: str) -> RuleRow | None:
+        row = self._name_row(repository, name)
+        return None if row is None else self._rule_row(repository, row.rule)
+
+    def _parsed(self, repository: str, row: RuleRow) -> Rule:
+        return read_rule(row.text, self.schema, NamedRules(self, repository), row.name)
+
+    def _schema_said(self) -> tuple[str, str]:
+        row = self._schema_row.now
+        if row is None:
+            return "", ""
+        return said_schema(row.media_type, row.is_open), row.data.decode()
+
+    def _change(self, number: int, to: Mapping[str, To], part: Mapping[str, Any]) -> Change:
+        return Change(
+            provider=self.name,
+            number=number,
+            revision=self.revision,
+            time=self._wall(),
+            to=to,
+            **part,
+        )
+
+    def _parts(self, matched: Sequence[int], dropped: Sequence[int]) -> Iterator[dict[str, object]]:
+        """What is said of resources, in messages that are not too long if they can be divided."""
+        tables = self._filter.statements
+        reached = sorted(tables.reached(matched))
+        triples = tables.n_triples(reached)
+        if len(triples) > MESSAGE_LENGTH and len(matched) > 1:
+            half = len(matched) // 2
+            yield from self._parts(matched[:half], dropped)
+            yield from self._parts(matched[half:], ())
+            return
+        uris = tables.uris((*reached, *dropped))
+        yield {
+            "matched": tuple(uris[each] for each in matched),
+            "dropped": tuple(uris[each] for each in dropped),
+            "about": tuple(uris[each] for each in reached),
+            "triples": triples,
+        }
+
+    def _reflected(self) -> int:
+        """The revision that the filter's tables have; -1: none."""
+        row = self._tables.execute("SELECT value FROM reflected").fetchone()
+        return -1 if row is None else int(row[0])
+
+
+class NamedRules(dict[str, Rule]):
+    """The rules of a repository by their names, parsed when they are asked for; ``used``: those
+    that were."""
+
+    def __init__(self, provider: ProviderReader, repository: str) -> None:
+        super().__init__()
+        self._provider = provider
+        self._repository = repository
+        self.used: dict[str, None] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return self.get(name) is not None
+
+    def get(self, name: object, default: object = None) -> Rule | None:  # type: ignore[override]
+        if not isinstance(name, str):
+            return None
+        if not super().__contains__(name):
+            row = self._provider._named(self._repository, name)
+            if row is None:
+                return None
+            self[name] = self._provider._parsed(self._repository, row)
+        self.used[name] = None
+        return super().__getitem__(name)
+
+    def __getitem__(self, name: str) -> Rule:
+        found = self.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+
+class ReaderBeside(ProviderReader):
+    """In a thread of its own; ``tables`` and ``rows`` are others than those of the Provider, from
+    whose commit of rows to that of the tables ``seam`` is held."""
+
+    _store: RowsBeside
+
+    def __init__(
+        self,
+        name: str,
+        rows: RowsBeside,
+        tables: Tables,
+        wall: Callable[[], float],
+        seam: AbstractContextManager[object],
+    ) -> None:
+        self._seam = seam
+        super().__init__(name, rows, tables, wall)
+
+    @contextmanager
+    def now(self) -> Iterator[ProviderReader]:
+        """Within the block all is as of one revision, the last that has been committed."""
+        with ExitStack() as stack:
+            with self._seam:
+                stack.enter_context(self._store.snapshot())
+                self._tables.execute("BEGIN")
+                stack.callback(self._tables.execute, "ROLLBACK")
+                former = self.revision
+                self._fill_from(COUNTS)
+                reflected = self._reflected()
+            if self.revision != former:
+                self._load()
+            if reflected != self.revision:
+                raise RuntimeError(f"the filter has revision {reflected}, not {self.revision}")
+            yield self
+
+
+NO_SCHEMA = read_schema(b"", GraphSyntax.N_TRIPLES)
+
+
+@lru_cache(4)
+def schema_of(row: SchemaRow) -> RdfSchema:
+    return read_schema(row.data, syntax_of(row.media_type), row.is_open)
+
+
+def refused(code: str, reason: str) -> MetadataRefused:
+    return MetadataRefused(Fault(code, reason))
+
+
+def _number_of(rule: str) -> int:
+    return int(rule[1:]) if rule[:1] == "r" and rule[1:].isdecimal() else 0
+
+
+def name_key(repository: str, name: str) -> str:
+    return f"{repository}|{name}"
