@@ -70,6 +70,7 @@ from overlay.link.open_files import allow_connections
 from overlay.link.principal import PROCESS_ROLES, Principal, nobody
 from overlay.link.processor_clock import ProcessorClock
 from overlay.link.row_store import RowStore
+from overlay.link.store import SWITCH_SECONDS
 from overlay.link.stored_rows import Progress, unsaid
 from overlay.link.suspect import CoreFailed, marked
 from overlay.link.vitals import Vitals
@@ -365,8 +366,6 @@ def _take_down(failure: CoreFailed, store: RowStore, at: float) -> int:
 READY = b"ready\n"
 CAME_FURTHER = "{} {} {}\n"
 PROGRESS_SECONDS = 0.5  # between two words of progress
-SWITCH_SECONDS = 0.0005
-"""How long a thread that commits waits for the interpreter, at each of its statements."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

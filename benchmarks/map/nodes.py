@@ -29,11 +29,12 @@ from onyx.broker.broker import run_broker
 from onyx.broker.network import control_plane as known_shapes
 from onyx.data_directory import DataDirectory
 from onyx.listening import NodeSockets, bind, bound_address
-from onyx.node_process import SWITCH_SECONDS, doors_of, leave_survivors_alone, node_limits
+from onyx.node_process import doors_of, leave_survivors_alone, node_limits
 from onyx.node_store import taken_store
 from overlay.link.core_context import Surroundings
 from overlay.link.open_files import allow_connections
 from overlay.link.processor_clock import ProcessorClock
+from overlay.link.store import SWITCH_SECONDS
 from overlay.link.stored_rows import unsaid
 from overlay.link.vitals import Vitals
 from overlay.link.work_mark import unshared_mark

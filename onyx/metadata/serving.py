@@ -11,6 +11,7 @@ through twice has the same key, its number, and is taken once.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ from onyx.data_source import DataSource
 from onyx.metadata.one_thread import OneThread
 from onyx.metadata.provider import MetadataProvider
 from onyx.metadata.requests import answered, only_reads, read_question
+from overlay.link.store import SWITCH_SECONDS
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.provider_reader import ProviderReader
 
@@ -42,6 +44,7 @@ class Serving:
 
     async def run(self) -> None:
         """Answer and publish until it is cancelled, or the source is closed."""
+        sys.setswitchinterval(SWITCH_SECONDS)
         with self._provider.beside() as self._beside:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._publish, tasks)

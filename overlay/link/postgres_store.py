@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
 from threading import Event, Thread
@@ -281,6 +281,7 @@ SELECT count(*) FROM held
 _COMMITTED = "SELECT epoch, number FROM nodes WHERE name = %s"
 _RENAME = "UPDATE rows SET node = %s WHERE node = %s RETURNING 1"
 _SPACE = "SELECT min(space) FROM rows WHERE node = %s AND space > %s"
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _READ = """
 SELECT nodes.epoch, key, value FROM nodes
     LEFT JOIN rows ON node = name AND space = %s AND key BETWEEN %s AND %s
@@ -295,7 +296,110 @@ SELECT key, length(value) FROM rows
 """
 
 
-class PostgresStore:
+class PostgresRows:
+    """The rows of a node, for any thread, one at a time.  As itself beside the one that commits
+    (``PostgresStore.beside``), of which it waits for nothing."""
+
+    def __init__(
+        self, where: str, node: str, lease: Lease, connect: Callable[[], PostgresConnection]
+    ) -> None:
+        self.where = where
+        self._node = node
+        self._lease = lease
+        self._open = connect
+        self._connection = connect()
+        self._is_pinned = False
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def epoch(self) -> int:
+        return self._lease.epoch
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within the block all that is read is as of the commit at which it is read first."""
+        self._asked(lambda: self._connection.execute(_SNAPSHOT))
+        self._is_pinned = True
+        try:
+            yield
+        finally:
+            self._is_pinned = False
+            with suppress(psycopg.Error):  # it ends with its connection
+                self._connection.execute("ROLLBACK")
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        """See RowStore.  Whoever has the rows by now may have changed them: Fenced."""
+        asked = space, first.encode(), last.encode(), self._node
+        found = self._asked(lambda: self._fetched(_READ, asked))
+        if [epoch for epoch, _, _ in found[:1]] != [self.epoch]:
+            self._lease.end()
+            raise self._lease.fenced()
+        return tuple((_key(key), _value(value)) for _, key, value in found if key is not None)
+
+    def rows(
+        self, without: Collection[str] = (), unread: Collection[str] = ()
+    ) -> Iterator[tuple[str, str, bytes]]:
+        """See NodeStore."""
+        space = ""
+        while space := self._next_space(space):
+            if space in unread:
+                for key, size in self._pages(_SIZES, space):
+                    assert isinstance(size, int)
+                    yield space, _key(key), Unread(size)
+            elif space not in without:
+                yield from self.load((space,))
+
+    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
+        """See NodeStore."""
+        for space in spaces:
+            for key, value in self._pages(_PAGE, space):
+                yield space, _key(key), _value(value)
+
+    def _next_space(self, space: str) -> str:
+        """ "" behind the last one."""
+        ((found,),) = self._asked(lambda: self._fetched(_SPACE, (self._node, space)))
+        return str(found or "")
+
+    def _pages(self, query: str, space: str) -> Iterator[tuple[object, ...]]:
+        """What a query by page finds of a space."""
+        first = b""
+        page: list[tuple[object, ...]] = []
+        while True:
+            asked = self._node, space, first, PAGE_ROWS
+            page = self._asked(partial(self._fetched, query, asked))
+            yield from page
+            if len(page) < PAGE_ROWS:
+                return
+            first = _value(page[-1][0]) + b"\0"  # the next key that there can be
+
+    def _fetched(self, query: str, asked: tuple[object, ...]) -> list[tuple[object, ...]]:
+        return self._connection.cursor(binary=True).execute(query, asked).fetchall()
+
+    def _asked(self, ask: Callable[[], _T]) -> _T:
+        """The answer, over another connection where one is lost, while the lease lasts."""
+        while True:
+            self._lease.check()
+            try:
+                return ask()
+            except psycopg.errors.DiskFull as error:
+                raise DiskFull(f"{self.where}: {error}") from None
+            except psycopg.Error as error:
+                if self._is_pinned or not self._connection.closed:
+                    raise StoreError(f"{self.where}: {error}") from error
+            self._reconnect()
+
+    def _reconnect(self) -> None:
+        while self._connection.closed:
+            self._lease.check()
+            try:
+                self._connection = self._open()
+            except StoreUnreachable:
+                time.sleep(RECONNECT_SECONDS)
+
+
+class PostgresStore(PostgresRows):
     """Rows by (space, key).  Any thread may call, one at a time; a context manager that closes."""
 
     def __init__(self, url: str, schema: str, node: str, lease_seconds: float) -> None:
@@ -303,12 +407,10 @@ class PostgresStore:
 
         StoreUnreachable if there is no server, StoreError if the tables are of another format.
         """
-        self.where = f"{shown(url)}, {node} in schema {schema}"
-        self._open = partial(connect, url, schema, lease_seconds)
-        self._node = node
-        self._lease = Lease(node, lease_seconds, self._open)
+        where = f"{shown(url)}, {node} in schema {schema}"
+        opened = partial(connect, url, schema, lease_seconds)
+        super().__init__(where, node, Lease(node, lease_seconds, opened), opened)
         self.counted = StoreCounts()
-        self._connection: PostgresConnection = self._open()
         try:
             prepare(self._connection, schema, self.where)
         except BaseException:
@@ -321,9 +423,9 @@ class PostgresStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def epoch(self) -> int:
-        return self._lease.epoch
+    def beside(self) -> PostgresRows:
+        """Its rows as they are committed, for another thread; to be closed before it."""
+        return PostgresRows(self.where, self._node, self._lease, self._open)
 
     def take(self) -> bool:
         """See NodeStore; StoreUnreachable when the server cannot be asked."""
@@ -364,34 +466,6 @@ class PostgresStore:
         self.counted.commits = number
         self.counted.puts += puts
 
-    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
-        """See RowStore.  Whoever has the rows by now may have changed them: Fenced."""
-        asked = space, first.encode(), last.encode(), self._node
-        found = self._asked(lambda: self._fetched(_READ, asked))
-        if [epoch for epoch, _, _ in found[:1]] != [self.epoch]:
-            self._lease.end()
-            raise self._lease.fenced()
-        return tuple((_key(key), _value(value)) for _, key, value in found if key is not None)
-
-    def rows(
-        self, without: Collection[str] = (), unread: Collection[str] = ()
-    ) -> Iterator[tuple[str, str, bytes]]:
-        """See NodeStore."""
-        space = ""
-        while space := self._next_space(space):
-            if space in unread:
-                for key, size in self._pages(_SIZES, space):
-                    assert isinstance(size, int)
-                    yield space, _key(key), Unread(size)
-            elif space not in without:
-                yield from self.load((space,))
-
-    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
-        """See NodeStore."""
-        for space in spaces:
-            for key, value in self._pages(_PAGE, space):
-                yield space, _key(key), _value(value)
-
     def set_aside(self) -> str:
         """Leave the rows of an earlier time, that nobody has, under another name, and close; where
         they are, "" if there were none."""
@@ -409,50 +483,9 @@ class PostgresStore:
         self._lease.close(self._connection)
         self._connection.close()
 
-    def _next_space(self, space: str) -> str:
-        """ "" behind the last one."""
-        ((found,),) = self._asked(lambda: self._fetched(_SPACE, (self._node, space)))
-        return str(found or "")
-
-    def _pages(self, query: str, space: str) -> Iterator[tuple[object, ...]]:
-        """What a query by page finds of a space."""
-        first = b""
-        page: list[tuple[object, ...]] = []
-        while True:
-            asked = self._node, space, first, PAGE_ROWS
-            page = self._asked(partial(self._fetched, query, asked))
-            yield from page
-            if len(page) < PAGE_ROWS:
-                return
-            first = _value(page[-1][0]) + b"\0"  # the next key that there can be
-
-    def _fetched(self, query: str, asked: tuple[object, ...]) -> list[tuple[object, ...]]:
-        return self._connection.cursor(binary=True).execute(query, asked).fetchall()
-
     def _committed(self) -> tuple[object, ...] | None:
         """Epoch and number of the last commit."""
         return self._connection.execute(_COMMITTED, (self._node,)).fetchone()
-
-    def _asked(self, ask: Callable[[], _T]) -> _T:
-        """The answer, over another connection where one is lost, while the lease lasts."""
-        while True:
-            self._lease.check()
-            try:
-                return ask()
-            except psycopg.errors.DiskFull as error:
-                raise DiskFull(f"{self.where}: {error}") from None
-            except psycopg.Error as error:
-                if not self._connection.closed:
-                    raise StoreError(f"{self.where}: {error}") from error
-            self._reconnect()
-
-    def _reconnect(self) -> None:
-        while self._connection.closed:
-            self._lease.check()
-            try:
-                self._connection = self._open()
-            except StoreUnreachable:
-                time.sleep(RECONNECT_SECONDS)
 
 
 def _key(value: object) -> str:

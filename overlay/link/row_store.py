@@ -11,6 +11,7 @@ The core never sees it: a shell reads the rows at a start, and carries out what 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from overlay.link.events import Delete, Put
@@ -51,6 +52,22 @@ class RowStore(Protocol):
         in the order of their code points."""
 
 
+class RowsBeside(Protocol):
+    """Reads what a store has committed, in another thread than it."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within the block all that is read is as of the commit at which it is read first."""
+
+    def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:
+        """See RowStore."""
+
+    def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
+        """See NodeStore."""
+
+    def close(self) -> None:
+        """To be called before the store is closed."""
+
+
 class NodeStore(RowStore, Protocol):
     """What a process needs of a store, from its start to its end."""
 
@@ -78,6 +95,9 @@ class NodeStore(RowStore, Protocol):
 
     def load(self, spaces: Iterable[str]) -> Iterator[tuple[str, str, bytes]]:
         """All rows (space, key, value) of these spaces, by key within each space."""
+
+    def beside(self) -> RowsBeside:
+        """Its rows, to read in another thread."""
 
     def close(self) -> None:
         """Give the rows free for others; idempotent."""

@@ -13,7 +13,7 @@ failure: the commit can be tried again.
 
 A statement changes many rows.  PERF: a commit runs in a thread, and after each statement it waits
 for the interpreter, which the core is using: row by row a commit of 1,000 beside a busy core takes
-2.8 s, by 240 rows and with ``node_process.SWITCH_SECONDS`` 12 ms, of which 3 are work.
+2.8 s, by 240 rows and with ``SWITCH_SECONDS`` 12 ms, of which 3 are work.
 
 One process at a time: the head is locked from opening to ``close``.  Others may read.
 """
@@ -52,6 +52,7 @@ from overlay.statistics import StoreCounts
 
 BUSY_SECONDS = 5.0  # until somebody who looks at the file lets it go
 READ_ROWS = 256  # at a time, at a start
+SWITCH_SECONDS = 0.0005  # that a thread waits for the interpreter, at each of its statements
 _VALUES = "SELECT key, sum, value FROM checked_rows WHERE space = ? ORDER BY key"
 _SIZES = "SELECT key, sum, length(value) FROM checked_rows WHERE space = ? ORDER BY key"
 _RANGE = (

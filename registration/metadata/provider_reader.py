@@ -22,6 +22,7 @@ from formats.graph.syntaxes import GraphSyntax
 from overlay.link.durable import StoredValue, fill
 from overlay.link.events import Delete, Put
 from overlay.link.row_log import RowLog, number_key, numbered_key
+from overlay.link.row_store import RowsBeside
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from registration.metadata.change_messages import Change, RuleSaid, To, said_schema
@@ -121,12 +122,6 @@ class ReadRows(Protocol):
 
 class Rows(ReadRows, Protocol):
     def commit(self, changes: Iterable[Put | Delete]) -> None: ...
-
-
-class RowsBeside(ReadRows, Protocol):
-    """Within ``snapshot`` they are as of one commit."""
-
-    def snapshot(self) -> AbstractContextManager[None]: ...
 
 
 class WholePage(NamedTuple):

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -556,6 +557,41 @@ def test_another_process_cannot_open_it(provider: MetadataProvider, tmp_path: Pa
     with pytest.raises(StoreUnusable, match="in use"):
         MetadataProvider(tmp_path)
     assert figure_1(provider) == NOTHING
+
+
+# -- a reader beside it
+
+
+def test_what_is_read_beside_it_is_as_of_one_revision(provider: MetadataProvider) -> None:
+    provider.add_rule("L1", FAST)
+    with provider.beside() as beside:
+        with beside.now() as reader:
+            figure_1(provider)
+            assert (reader.matches("r1"), reader.documents()) == ([], {})
+        with beside.now() as reader:
+            assert reader.matches("r1") == [HOST]
+            assert [*reader.documents()] == [DOC]
+            assert reader.explain("L1", INFO) == provider.explain("L1", INFO)
+            assert reader.whole("L1").revision == reader.status().revision == provider.revision
+            assert reader.outbox(9) == provider.outbox(9)
+
+
+def test_a_thread_that_reads_beside_one_that_writes(provider: MetadataProvider) -> None:
+    """Whatever the moment, the rows' revision is that of the filter."""
+    provider.add_rule("L1", FAST)
+    figure_1(provider, 65)
+    first = provider.revision
+    writing = Thread(target=lambda: [figure_1(provider, 66 + each) for each in range(60)])
+    seen = set()
+    with provider.beside() as beside:
+        writing.start()
+        while writing.is_alive() or not seen:
+            with beside.now() as reader:
+                page = reader.whole("L1")
+            (said,) = [each for each in read(page.messages) if each.matched]
+            assert f'memory> "{65 + page.revision - first}"' in said.triples
+            seen.add(page.revision)
+    assert len(seen) > 1
 
 
 # -- messages

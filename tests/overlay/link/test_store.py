@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -68,6 +69,17 @@ def test_of_values_that_stay_there_the_size_is_told(opened: Open) -> None:
         assert first == ("a", "k", b"1")
         assert (space, key, value) == ("b", "k", b"")
         assert isinstance(value, Unread) and value.size == 100_000
+
+
+def test_another_thread_reads_as_of_one_commit(opened: Open) -> None:
+    with opened() as store:
+        store.commit([Put("a", "k", b"1")])
+        with closing(store.beside()) as beside:
+            with beside.snapshot():
+                assert beside.read("a", "k", "k") == (("k", b"1"),)
+                store.commit([Put("a", "k", b"2"), Put("a", "l", b"2")])
+                assert list(beside.load(["a"])) == [("a", "k", b"1")]
+            assert beside.read("a", "k", "l") == (("k", b"2"), ("l", b"2"))
 
 
 def test_changes_happen_in_order(opened: Open) -> None:
