@@ -11,6 +11,7 @@ resources cannot say which of them belong together.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from registration.metadata.rules import Conjunction, Constant, Join, V
@@ -71,66 +72,63 @@ def decompose(conjunction: Conjunction) -> Program:
     triggers: dict[str, dict[Trigger, None]] = {name: {} for name in conjunction.classes}
     for name, prop, operator, constant in conjunction.conditions:
         triggers[name][Trigger(conjunction.classes[name], prop, operator, constant)] = None
-    joins, order = _joins(conjunction)
+    classes, register, _, joins = conjunction
+    steps, order = _steps(tuple(classes.items()), register, joins)
     return Program(
-        {name: tuple(triggers[name]) or (Trigger(conjunction.classes[name]),) for name in order},
-        tuple(joins),
-        conjunction.register,
+        {name: tuple(triggers[name]) or (Trigger(classes[name]),) for name in order},
+        steps,
+        register,
     )
 
 
-def _joins(conjunction: Conjunction) -> tuple[list[JoinStep], list[str]]:
+@lru_cache(1_024)
+def _steps(
+    classes: tuple[tuple[str, str], ...], register: str, joins: tuple[Join[str], ...]
+) -> tuple[tuple[JoinStep, ...], tuple[str, ...]]:
     """The joins, and the variables in the order in which they are taken out."""
-    left = list(conjunction.classes)
-    open_joins = list(dict.fromkeys(conjunction.joins))
+    class_of = dict(classes)
+    left = list(class_of)
+    open_joins = list(dict.fromkeys(joins))
     steps: list[JoinStep] = []
     order: list[str] = []
 
     def step(variables: tuple[str, ...], output: int) -> None:
         """Take the joins between these variables out."""
         links = []
-        for join in [each for each in open_joins if {each.left, each.right} <= set(variables)]:
+        place = {name: at for at, name in enumerate(variables)}
+        for join in [each for each in open_joins if {each.left, each.right} <= place.keys()]:
             open_joins.remove(join)
-            link = Join(
-                variables.index(join.left),
-                join.left_property,
-                join.operator,
-                variables.index(join.right),
-                join.right_property,
-                join.kind,
-            )
+            link = placed(join, place)
             links.append(link if link.left <= link.right else turned(link))
         if links:
-            classes = tuple(conjunction.classes[name] for name in variables)
-            steps.append(JoinStep(variables, Form(classes, tuple(sorted(links)), output)))
+            form = Form(tuple(map(class_of.__getitem__, variables)), tuple(sorted(links)), output)
+            steps.append(JoinStep(variables, form))
 
-    looped = {join.left for join in open_joins if join.left == join.right}
     for name in left:
-        if name in looped:
+        if any(join.left == join.right == name for join in open_joins):
             step((name,), 0)
-    while True:
-        leaf = next(
-            (name for name in reversed(left) if _is_leaf(name, conjunction, open_joins)), ""
-        )
-        if not leaf:
-            break
+    while leaf := next(
+        (name for name in reversed(left) if _is_leaf(name, register, open_joins)), ""
+    ):
         (other,) = _neighbours(leaf, open_joins)
         step((leaf, other), 1)
         left.remove(leaf)
         order.append(leaf)
     if len(left) > 1:
-        step(tuple(left), left.index(conjunction.register))
-    return steps, [*order, *left]
+        step(tuple(left), left.index(register))
+    return tuple(steps), (*order, *left)
 
 
-def _is_leaf(name: str, conjunction: Conjunction, joins: list[Join[str]]) -> bool:
-    return name != conjunction.register and len(_neighbours(name, joins)) == 1
+def placed(join: Join[str], place: Mapping[str, int]) -> Link:
+    """A join of variables as one of their places."""
+    left, left_property, operator, right, right_property, kind = join
+    return Join(place[left], left_property, operator, place[right], right_property, kind)
+
+
+def _is_leaf(name: str, register: str, joins: list[Join[str]]) -> bool:
+    return name != register and len(_neighbours(name, joins)) == 1
 
 
 def _neighbours(name: str, joins: list[Join[str]]) -> set[str]:
-    return {
-        other
-        for join in joins
-        for here, other in ((join.left, join.right), (join.right, join.left))
-        if here == name
-    }
+    pairs = (pair for join in joins for pair in ((join.left, join.right), (join.right, join.left)))
+    return {other for here, other in pairs if here == name}

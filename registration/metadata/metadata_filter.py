@@ -77,11 +77,12 @@ class MetadataFilter(MatchTables):
         create(tables)
         super().__init__(tables, schema)
         self._name = self.statements.name
-        self._groups: dict[str, int] = {}
+        self._groups: dict[Form, int] = {}
         self._sql: dict[int, GroupSql] = {}
         for number, text in tables.execute("SELECT number, form FROM groups"):
-            self._groups[text] = number
-            self._sql[number] = self._group_sql(number, msgspec.json.decode(text, type=Form))
+            form = msgspec.json.decode(text, type=Form)
+            self._groups[form] = number
+            self._sql[number] = self._group_sql(number, form)
         (last,) = tables.execute("SELECT max(number) FROM atomic_rules").fetchone()
         self._last_rule: int = last or 0
         self._pieces: dict[tuple[int, int], set[str]] = {}  # by class and property
@@ -250,10 +251,10 @@ class MetadataFilter(MatchTables):
             each.clear()
 
     def _group(self, form: Form) -> int:
-        text = msgspec.json.encode(form).decode()
-        number = self._groups.get(text)
+        number = self._groups.get(form)
         if number is None:
-            number = self._groups[text] = len(self._groups) + 1
+            number = self._groups[form] = len(self._groups) + 1
+            text = msgspec.json.encode(form).decode()
             self._tables.execute("INSERT INTO groups VALUES (?, ?)", (number, text))
             self._sql[number] = self._group_sql(number, form)
         return number

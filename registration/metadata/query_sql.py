@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from registration.metadata.atomic_rules import Link, turned
+from registration.metadata.atomic_rules import placed, turned
 from registration.metadata.join_sql import LinkSql
 from registration.metadata.rules import Condition, Conjunction, Constant, Join
 from registration.metadata.statement_tables import StatementTables
@@ -68,7 +68,7 @@ class _Select(LinkSql):
             self._go_on(joins)
             self._reached([*self._places][-1], conditions)
         for join in joins:
-            link = self._link(join)
+            link = placed(join, self._numbers)
             self._where.append(self.holds(link, self._places[join.left], self._places[join.right]))
         first, *others = self._from
         table, _, on = first.partition(" ON ")
@@ -118,9 +118,10 @@ class _Select(LinkSql):
         """To one variable more."""
         blind = ""
         for join in joins:
-            for link, here, there in _both_ways(self._link(join), join):
+            for way in (join, turned(join)):
+                here, there = way.left, way.right
                 if here in self._places and there not in self._places:
-                    found = self.path(link, self._places[here])
+                    found = self.path(placed(way, self._numbers), self._places[here])
                     if found is not None:
                         joins.remove(join)
                         joined, self._places[there] = found
@@ -131,19 +132,11 @@ class _Select(LinkSql):
         self._from.append(f"CROSS JOIN types b{at} ON b{at}.class = {self._class(blind)}")
         self._places[blind] = f"b{at}.res"
 
-    def _link(self, join: Join[str]) -> Link:
-        left, right = self._numbers[join.left], self._numbers[join.right]
-        return Join(left, join.left_property, join.operator, right, join.right_property, join.kind)
-
     def _value(self, constant: Constant) -> object:
         if constant.kind != "iri":
             return constant.value
         uri = str(constant.value)
         return self._tables.known((uri,)).get(uri, -1)
-
-
-def _both_ways(link: Link, join: Join[str]) -> tuple[tuple[Link, str, str], ...]:
-    return (link, join.left, join.right), (turned(link), join.right, join.left)
 
 
 def _rank(condition: Condition) -> int:

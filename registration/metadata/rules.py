@@ -27,7 +27,7 @@ IRI with resources.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
@@ -121,7 +121,20 @@ class Rule(NamedTuple):
 
 def parse_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str = "") -> Rule:
     """The rule that a text says; ``rules``: those that it may name, ``name``: its own."""
-    return _RuleParser(checked_text(text, LIMITS), schema, rules, name).rule(text)
+    checked = checked_text(text, LIMITS)
+    shapes = _shapes_of(schema)
+    key, constants = _taken_apart(checked)
+    shape = shapes.get(key)
+    if shape is not None and (found := shape.filled(constants.values(), rules, name)):
+        return Rule(text, found, schema)
+    parser = _RuleParser(checked, schema, rules, name)
+    rule = parser.rule(text)
+    is_told = constants == parser.constants and len({*constants.values()}) == len(constants)
+    if shape is None and is_told and not rule.names and len(key) <= _SHAPE_LENGTH_MAX:
+        if len(shapes) >= _SHAPES_MAX:
+            del shapes[next(iter(shapes))]
+        shapes[key] = _Shape(tuple(parser.searched), tuple(constants.values()), rule.alternatives)
+    return rule
 
 
 class Query(NamedTuple):
@@ -145,23 +158,24 @@ LIMITS = ProfileLimits(length_max=32_768)
 WORDS = ("prefix", "search", "register", "where", "and", "or", "not", "contains")
 _NAME = f"[{NAME_START}][{NAME_START}0-9\u00b7\\-]*"
 _DAY = r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}"
-_TOKEN = re.compile(
-    rf"""[ \t\n]*
-      (?:({_NAME}(?::{_NAME})?)
-      | ('[^']*(?:''[^']*)*')
+_CONSTANT = rf"""
+        ('[^']*(?:''[^']*)*')
       | ({_DAY}(?:T[0-9:.]+)?(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})?(?![{NAME_START}0-9])
          |[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![{NAME_START}0-9]))
       | <([^\x00-\x20<>"{{}}|^`\\:]+:[^\x00-\x20<>"{{}}|^`\\]*)>
-      | (!=|<=|>=|==|<>|&&|\|\||[.,?()=<>:!])
-      | (\Z))
+    """
+_TOKEN = re.compile(
+    rf"""[ \t\n]*
+      (?:({_NAME}(?::{_NAME})?) | {_CONSTANT} | (!=|<=|>=|==|<>|&&|\|\||[.,?()=<>:!]) | (\Z))
     """,
     re.VERBOSE,
 )
+_COMPARED = re.compile(rf"(?:[=<>]|contains)[ \t\n]*(?:{_CONSTANT})", re.VERBOSE)
 _KINDS = [TokenKind[n] for n in ("END", "NAME", "STRING", "NUMBER", "IRI", "SYMBOL", "END")]
 _IRI_GROUP = _KINDS.index(TokenKind.IRI)
-_new = tuple.__new__
+_new = tuple.__new__  # PERF: half the time of a NamedTuple's own
 _NAMES = (TokenKind.NAME, TokenKind.IRI)
-_STEPS_MAX = 8_192
+_SHAPES_MAX, _SHAPE_LENGTH_MAX = 1_024, 2_048
 _MEANT = {"==": "'='", "<>": "'!='", "&&": "'and'", "||": "'or'", "!": "'not', or '!='"}
 _MEANT |= dict.fromkeys(("like", "matches", "in"), "'contains'")
 _MEANT |= {"select": "'search'", "from": "'search'", "return": "'register'"}
@@ -223,7 +237,6 @@ class _Lexer(TokenLexer):
             self._refuse(offset)
         group = match.lastindex or 0
         start = match.start(group) - (group == _IRI_GROUP)
-        # PERF: what Token(…) does, without its frame.
         token = _new(Token, (_KINDS[group], match[group], start, match.end()))
         self._scanned[offset] = token
         return token
@@ -257,7 +270,8 @@ class _RuleParser(TokenParser):
         self._is_query = is_query
         self.lexer = _Lexer(text)
         self._schema = schema
-        self._steps = _steps_of(schema)
+        self.constants: dict[int, Constant] = {}  # by their offsets
+        self.searched: list[str] = []  # names, as they are written
         self._rules = rules
         self._name = name
         self._prefixes: dict[str, str] = {}
@@ -316,6 +330,7 @@ class _RuleParser(TokenParser):
 
     def _extension(self, token: Token) -> tuple[str, Rule | None]:
         name = token.text
+        self.searched.append(name)
         named = None
         if token.kind is TokenKind.NAME:
             named = self._rules.get(name)
@@ -472,18 +487,13 @@ class _RuleParser(TokenParser):
         match token.kind:
             case TokenKind.NAME if text not in WORDS:
                 return self._path(token)
-            case TokenKind.STRING:
-                return Constant("text", text[1:-1].replace("''", "'"), text)
-            case TokenKind.IRI:
-                return Constant("iri", text, f"<{text}>")
-            case TokenKind.NUMBER if _IS_DAY.match(text):
-                if constant := moment(text):
+            case TokenKind.STRING | TokenKind.IRI | TokenKind.NUMBER:
+                if constant := _constant(token.kind, text):
+                    self.constants[token.offset] = constant
                     return constant
-                wanted = "2024-02-29, or 2024-02-29T12:00:00Z"
-                raise self.refusal("moment", f"there is no {text}", token.offset, wanted)
-            case TokenKind.NUMBER:
-                if constant := number(text):
-                    return constant
+                if _IS_DAY.match(text):
+                    wanted = "2024-02-29, or 2024-02-29T12:00:00Z"
+                    raise self.refusal("moment", f"there is no {text}", token.offset, wanted)
                 reason = f"numbers are compared to {DIGITS_TOLD} digits"
                 raise self.refusal("number", reason, token.offset, f"at most {DIGITS_TOLD} digits")
         self.lexer.offset = token.offset
@@ -512,17 +522,6 @@ class _RuleParser(TokenParser):
         return _Path(variable, tuple(steps), kinds, class_name)
 
     def _step(self, class_name: str, token: Token) -> _Step:
-        key = (class_name, token.text)
-        found = self._steps.get(key)
-        if found is None:
-            found = self._new_step(class_name, token)
-            if token.kind is TokenKind.IRI or ":" not in token.text:  # no prefix of this rule
-                if len(self._steps) >= _STEPS_MAX:
-                    self._steps.clear()
-                self._steps[key] = found
-        return found
-
-    def _new_step(self, class_name: str, token: Token) -> _Step:
         try:
             name = self._find(self._schema.find_property, token)
         except UnknownName as unknown:
@@ -671,10 +670,12 @@ def moment(text: str) -> Constant | None:
     return Constant("moment", float(seconds), text) if seconds else None
 
 
-@lru_cache(8)
-def _steps_of(schema: RdfSchema) -> dict[tuple[str, str], _Step]:
-    """PERF: those that rules have had, by class and name."""
-    return {}
+def _constant(kind: TokenKind, text: str) -> Constant | None:
+    if kind is TokenKind.IRI:
+        return Constant("iri", text, f"<{text}>")
+    if kind is TokenKind.STRING:
+        return Constant("text", text[1:-1].replace("''", "'"), text)
+    return moment(text) if _IS_DAY.match(text) else number(text)
 
 
 @lru_cache(1_024)
@@ -700,6 +701,57 @@ def _initial(class_name: str) -> str:
     return next(
         (each.lower() for each in local_name(class_name) if "a" <= each.lower() <= "z"), "v"
     )
+
+
+# -- PERF: rules that differ in constants alone
+
+
+class _Shape(NamedTuple):
+    """All these rules, as one of them.  ``searched``: names of classes, and so of no rules."""
+
+    searched: tuple[str, ...]
+    constants: tuple[Constant, ...]
+    alternatives: tuple[Conjunction, ...]
+
+    def filled(
+        self, constants: Collection[Constant], rules: Mapping[str, Rule], name: str
+    ) -> tuple[Conjunction, ...]:
+        """The alternatives with other constants; none for a rule that has to be parsed."""
+        of = dict(zip(self.constants, constants, strict=True))
+        if len({*constants}) < len(of):
+            return ()
+        if any(each == name or each in rules for each in self.searched):
+            return ()
+        found = []
+        for classes, register, conditions, joins in self.alternatives:
+            said = [_new(Condition, (*each[:3], of[each.constant])) for each in conditions]
+            found.append(Conjunction(classes, register, tuple(said), joins))
+        return tuple(found)
+
+
+@lru_cache(8)
+def _shapes_of(schema: RdfSchema) -> dict[str, _Shape]:
+    """By texts without their constants."""
+    return {}
+
+
+def _taken_apart(text: str) -> tuple[str, dict[int, Constant]]:
+    """A text without the constants behind operators, and these by their offsets; the text as it is
+    where one is refused."""
+    pieces: list[str] = []
+    constants: dict[int, Constant] = {}
+    end = 0
+    for found in _COMPARED.finditer(text):
+        group = found.lastindex or 0
+        constant = _constant(_KINDS[group + 1], found[group])
+        if constant is None:
+            return text, {}
+        start, last = found.start(group), found.end()
+        start -= text[last - 1] == ">"
+        pieces += (text[end:start], f"\0{constant.kind}")
+        constants[start] = constant
+        end = last
+    return "".join((*pieces, text[end:])), constants
 
 
 # -- alternatives -> text
@@ -779,7 +831,7 @@ class _Group:
             self._add_class(variable, classes[variable])
             for name, property_, operator, constant in conditions:
                 if name == variable:
-                    self._compare(name, property_, operator, _constant(constant), constant.kind)
+                    self._compare(name, property_, operator, _written(constant), constant.kind)
             for join in [each for each in left if variable in (each.left, each.right)]:
                 left.remove(join)
                 right = self._value(join.right, join.right_property)
@@ -860,7 +912,7 @@ def _seen(value: str, kind: str) -> str:
     return f"{_DATE_TIME}(CONCAT({day}, {zone}))"
 
 
-def _constant(constant: Constant) -> str:
+def _written(constant: Constant) -> str:
     text = constant.text
     match constant.kind:
         case "text":

@@ -275,6 +275,42 @@ def test_refusals_say_where_and_what_was_meant(
     assert hint in f"{refusal.expected} {refusal.hint}", str(refusal)
 
 
+@pytest.mark.parametrize(
+    "wheres",
+    [
+        ("c.serverPort = 1 and c.serverPort != 2", "c.serverPort = 3 and c.serverPort != 3"),
+        ("c.serverPort = 2 and c.serverPort != 2", "c.serverPort = 1 and c.serverPort != 3"),
+        ("c.tag? contains'a = 5' or c.note? = 1", "c.tag? contains'b <= ''6''' or c.note? = 1e3"),
+        ("'x = 1' = c.tag? and c.serverPort < 7", "'x = 2' = c.tag? and c.serverPort < 7"),
+        ("'x = 1' = c.tag?", "'x = 2' = c.tag?"),
+        ("c = <urn:a?b=1> or c != <urn:c>", "c = <urn:d?e=2> or c != <urn:f>"),
+        ("c.note? = 1", "c.note? = '1'", "c.note? = 2024-02-29", "c.note? = 2024-02-28Z"),
+    ],
+)
+def test_rules_that_differ_in_constants_are_read_as_each_alone(
+    schema: RdfSchema, wheres: tuple[str, ...]
+) -> None:
+    for where in (*wheres, *wheres):
+        alone = read_schema(SCHEMA, GraphSyntax.TURTLE)
+        rule = parse_rule(said(where), schema, {})
+        assert rule.alternatives == parse_rule(said(where), alone, {}).alternatives
+        assert rule.text == said(where)
+    with pytest.raises(ProfileRefused, match="is a class and a rule"):
+        parse_rule(said(wheres[0]), schema, {"CycleProvider": rule})
+    with pytest.raises(ProfileRefused, match="names itself"):
+        parse_rule(said(wheres[0]), schema, {}, "CycleProvider")
+
+
+@pytest.mark.parametrize("constant", ["1234567890123456", "5x", "2023-02-29", "'a"])
+def test_a_constant_that_is_refused_is_so_where_others_were_read(
+    schema: RdfSchema, constant: str
+) -> None:
+    parse_rule(said("c.note? = 5"), schema, {})
+    with pytest.raises(ProfileRefused) as refused:
+        parse_rule(said(f"c.note? = {constant}"), schema, {})
+    assert refused.value.column == len(said("c.note? = ")) + 1
+
+
 def test_classes_are_not_asked_for_by_a_property() -> None:
     schema = read_schema(SCHEMA, GraphSyntax.TURTLE, is_open=True)
     with pytest.raises(ProfileRefused, match="'search', with a class"):
