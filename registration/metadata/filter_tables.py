@@ -10,7 +10,7 @@ WITHOUT ROWID damaged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 
@@ -77,28 +77,29 @@ cand(depth INTEGER, res INTEGER, rule INTEGER, PRIMARY KEY (res, rule)) WITHOUT 
 fresh(res INTEGER, rule INTEGER, PRIMARY KEY (res, rule)) WITHOUT ROWID
 """
 
-# The filter tables of conditions with a constant: (operator, kind) -> the column of data that is
-# compared, and the comparison of the constant with it (FilterRules_OP of the paper).
-_OPERATORS = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-COMPARED = {"text": "value", "number": "num", "moment": "sec", "iri": "ref"}
-_WORDS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "lacks": "lacks"}
+COLUMNS = {"text": "value", "number": "num", "moment": "sec", "iri": "ref"}
+GUARDS = {"text": "{}.ref = 0 AND ", "iri": "{}.ref != 0 AND "}
 
 
-def conditions() -> Iterator[tuple[str, str, str, str]]:
-    """(operator, kind, table, condition of a row of data and a rule of the table)."""
-    for kind, column in COMPARED.items():
-        for operator, comparison in _OPERATORS.items():
-            if kind in ("number", "moment") or operator in ("=", "!="):
-                test = f"f.value {comparison} fd.{column}"
-                test += " AND fd.ref = 0" if kind == "text" else ""
-                test += " AND fd.ref != 0" if kind == "iri" else ""
-                yield operator, kind, f"f_{_WORDS[operator]}_{column}", test
-    yield "lacks", "text", "f_lacks", "fd.ref = 0 AND instr(fd.value, f.value) = 0"
+def compared(row: str, operator: str, other: str, kind: str) -> str:
+    """The condition that the value in a row of statements compares so with an expression."""
+    guard = GUARDS.get(kind, "").format(row)
+    if operator in ("contains", "lacks"):
+        return f"{guard}instr({row}.value, {other}) {'>' if operator == 'contains' else '='} 0"
+    return f"{guard}{row}.{COLUMNS[kind]} {operator} {other}"
 
 
 RESOURCE_ITSELF = 0  # as a property: the paper's rdf#subject
-TABLE_OF = {(operator, kind): table for operator, kind, table, _ in conditions()}
-TEST_OF = {table: test for _, _, table, test in conditions()}
+# The filter tables of conditions with a constant, by operator and kind (FilterRules_OP of the
+# paper), and by these what holds of a row of data and a rule.
+_WORDS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+TABLE_OF = {
+    (operator, kind): f"f_{word}_{column}"
+    for kind, column in COLUMNS.items()
+    for operator, word in _WORDS.items()
+    if kind in ("number", "moment") or operator in ("=", "!=")
+} | {("lacks", "text"): "f_lacks"}
+TEST_OF = {name: compared("fd", of[0], "f.value", of[1]) for of, name in TABLE_OF.items()}
 
 
 def create(tables: Tables) -> None:

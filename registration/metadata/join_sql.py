@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from registration.metadata.atomic_rules import TURNED, Form, Link, turned
+from registration.metadata.filter_tables import COLUMNS, GUARDS, compared
 
 FEW = 32  # rules that one input belongs to, on one side of one group
 SIDES = ("l", "r")
@@ -33,21 +34,18 @@ class LinkSql:
         own, other = f"s{link.right}", f"v{link.right}"
         if not link.left_property and not link.right_property:
             return ([], here) if link.operator == "=" else None
-        if not link.left_property:
+        if not link.left_property or not link.right_property:
             if link.operator != "=":
                 return None
-            prop = self._name(link.right_property)
-            theirs = f"{own}.prop = {prop} AND {own}.ref = {here} AND {own}.ref != 0"
-            return [f"CROSS JOIN statements {own} ON {theirs}"], f"{own}.res"
+            known, found = ("res", "ref") if link.left_property else ("ref", "res")
+            prop = self._name(link.left_property or link.right_property)
+            on = f"{own}.prop = {prop} AND {own}.{known} = {here} AND {own}.ref != 0"
+            return [f"CROSS JOIN statements {own} ON {on}"], f"{own}.{found}"
         mine = f"{own}.res = {here} AND {own}.prop = {self._name(link.left_property)}"
-        if not link.right_property:
-            if link.operator != "=":
-                return None
-            return [f"CROSS JOIN statements {own} ON {mine} AND {own}.ref != 0"], f"{own}.ref"
         theirs = f"{other}.prop = {self._name(link.right_property)}"
         return [
             f"CROSS JOIN statements {own} ON {mine}",
-            f"CROSS JOIN statements {other} ON {theirs} AND {self._compared(link, own, other)}",
+            f"CROSS JOIN statements {other} ON {theirs} AND {_compared(link, own, other)}",
         ], f"{other}.res"
 
     def holds(self, link: Link, left: str, right: str) -> str:
@@ -58,49 +56,33 @@ class LinkSql:
             return f"{left} {link.operator} {right}"
         mine = f"x.res = {left} AND x.prop = {self._name(link.left_property)}"
         if not link.right_property:
-            referred = f"x.ref != 0 AND x.ref {link.operator} {right}"
-            return f"EXISTS (SELECT 1 FROM statements x WHERE {mine} AND {referred})"
+            refers = compared("x", link.operator, right, "iri")
+            return f"EXISTS (SELECT 1 FROM statements x WHERE {mine} AND {refers})"
         theirs = f"y.res = {right} AND y.prop = {self._name(link.right_property)}"
         return (
             f"EXISTS (SELECT 1 FROM statements x CROSS JOIN statements y ON {theirs}"
-            f" WHERE {mine} AND {self._compared(link, 'x', 'y')})"
+            f" WHERE {mine} AND {_compared(link, 'x', 'y')})"
         )
 
-    def _compared(self, link: Link, left: str, right: str) -> str:
-        if link.operator in _CONTAINED:
-            first, second, test = _CONTAINED[link.operator]
-            pair = {"left": left, "right": right}
-            texts = f"{left}.ref = 0 AND {right}.ref = 0"
-            return f"{texts} AND instr({pair[first]}.value, {pair[second]}.value) {test}"
-        reversed_ = TURNED.get(link.operator, link.operator)
-        if link.kind:
-            return _COMPARED[link.kind].format(left, reversed_, right)
-        kinds = [each for each in _COMPARED if each != "text"]
-        if link.operator not in ("=", "!="):
-            kinds.remove("iri")
-        tests = [_COMPARED[each].format(left, reversed_, right) for each in kinds]
-        if "iri" in kinds:
-            tests.append(f"{_COMPARED['text']} AND {_NO_NUMBER}".format(left, reversed_, right))
-        return f"({' OR '.join(f'({each})' for each in tests)})"
 
+def _compared(link: Link, left: str, right: str) -> str:
+    """That the values in two rows of statements compare as a link says."""
+    operator = link.operator
+    if operator in ("within", "without"):
+        left, right, operator = right, left, TURNED[operator]
 
-# Two values compared, with the operator turned round.
-_COMPARED = {
-    "iri": "{0}.ref != 0 AND {2}.ref != 0 AND {2}.ref {1} {0}.ref",
-    "text": "{0}.ref = 0 AND {2}.ref = 0 AND {2}.value {1} {0}.value",
-    "number": "{2}.num {1} {0}.num",
-    "moment": "{2}.sec {1} {0}.sec",
-}
-_NO_NUMBER = " AND ".join(
-    f"{each}.num IS NULL AND {each}.sec IS NULL AND {each}.value != 'NaN'"
-    for each in ("{0}", "{2}")
-)
-_CONTAINED = {
-    "contains": ("left", "right", "> 0"),
-    "lacks": ("left", "right", "= 0"),
-    "within": ("right", "left", "> 0"),
-    "without": ("right", "left", "= 0"),
-}
+    def alike(kind: str) -> str:
+        guard = GUARDS.get(kind, "").format(right)
+        return guard + compared(left, operator, f"{right}.{COLUMNS[kind]}", kind)
+
+    if link.kind or operator in ("contains", "lacks"):
+        return alike(link.kind or "text")
+    tests = [alike("number"), alike("moment")]
+    if operator in ("=", "!="):
+        no_number = "{0}.num IS NULL AND {0}.sec IS NULL AND {0}.value != 'NaN'"
+        tests.append(" AND ".join((alike("text"), *map(no_number.format, (left, right)))))
+        tests.append(alike("iri"))
+    return f"({' OR '.join(f'({each})' for each in tests)})"
 
 
 class GroupSql(LinkSql):

@@ -25,6 +25,7 @@ from registration.metadata.filter_tables import (
     TABLE_OF,
     TEST_OF,
     Tables,
+    compared,
     create,
 )
 from registration.metadata.join_sql import FEW, GroupSql
@@ -220,7 +221,7 @@ class MetadataFilter(MatchTables):
             elif table not in self._in_use:
                 self._in_use.append(table)
         if self._has_data:
-            self._evaluate_trigger(number, trigger, key, table)
+            self._evaluate_trigger(number, trigger, key)
         return number
 
     def _new_rule(self, depth: int) -> int:
@@ -352,9 +353,7 @@ class MetadataFilter(MatchTables):
 
     # --- a new rule on what is stored -----------------------------------------------------
 
-    def _evaluate_trigger(
-        self, rule: int, trigger: Trigger, key: Sequence[object], table: str
-    ) -> None:
+    def _evaluate_trigger(self, rule: int, trigger: Trigger, key: Sequence[object]) -> None:
         insert = "INSERT OR IGNORE INTO matches SELECT"
         of_class, *rest = key
         if trigger.constant is None:
@@ -366,10 +365,7 @@ class MetadataFilter(MatchTables):
             )
             self._tables.execute(query, (rule, of_class, rest[1]))
         else:
-            is_piece = table == "f_contains"
-            test = "fd.ref = 0 AND instr(fd.value, ?) > 0"
-            if not is_piece:
-                test = TEST_OF[table].replace("f.value", "?")
+            test = compared("fd", trigger.operator, "?", trigger.constant.kind)
             self._tables.execute(
                 f"{insert} fd.res, ? FROM statements fd CROSS JOIN types t ON t.res = fd.res"
                 f" AND t.class = ? WHERE fd.prop = ? AND {test}",

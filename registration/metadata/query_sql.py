@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from registration.metadata.atomic_rules import placed, turned
+from registration.metadata.filter_tables import compared
 from registration.metadata.join_sql import LinkSql
 from registration.metadata.rules import Condition, Conjunction, Constant, Join
 from registration.metadata.statement_tables import StatementTables
@@ -24,7 +25,6 @@ class Query(NamedTuple):
 
 # How much a condition says: the first is the best to start from.
 _BEST = ("iri", "=", "<", "<=", ">", ">=", "contains")
-_COLUMNS = {"text": "value", "number": "num", "moment": "sec", "iri": "ref"}
 
 
 def query_sql(
@@ -88,7 +88,7 @@ class _Select(LinkSql):
             self._from.append("resources c ON c.number = ?")
             self._places[variable] = "c.number"
         else:
-            test = _test(operator, constant, "c")
+            test = compared("c", operator, "?", constant.kind)
             self._from.append(f"statements c ON c.prop = {self._name(prop)} AND {test}")
             self._places[variable] = "c.res"
         self._arguments.append(value)
@@ -107,7 +107,7 @@ class _Select(LinkSql):
             if not prop:
                 self._where.append(f"{here} {operator} ?")
             else:
-                test = _test(operator, constant, "x")
+                test = compared("x", operator, "?", constant.kind)
                 self._where.append(
                     f"EXISTS (SELECT 1 FROM statements x WHERE x.res = {here}"
                     f" AND x.prop = {self._name(prop)} AND {test})"
@@ -144,11 +144,3 @@ def _rank(condition: Condition) -> int:
     if condition.constant.kind == "iri" and operator == "=":
         return 0
     return _BEST.index(operator) if operator in _BEST else len(_BEST)
-
-
-def _test(operator: str, constant: Constant, table: str) -> str:
-    if operator in ("contains", "lacks"):
-        sign = ">" if operator == "contains" else "="
-        return f"{table}.ref = 0 AND instr({table}.value, ?) {sign} 0"
-    guard = {"text": f"{table}.ref = 0 AND ", "iri": f"{table}.ref != 0 AND "}
-    return f"{guard.get(constant.kind, '')}{table}.{_COLUMNS[constant.kind]} {operator} ?"
