@@ -8,11 +8,14 @@ one of the query's) or is reached over a strong reference from a variable that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
+from operator import contains, eq, ge, gt, le, lt, ne
+from typing import Any
 
 from formats.graph.rdf_schema import RdfSchema
 from registration.metadata.atomic_rules import turned
-from registration.metadata.rules import RESOURCE, Condition, Conjunction, Constant, Join
+from registration.metadata.rules import RESOURCE, Condition, Conjunction, Join
 
 
 def missing(query: Conjunction, rules: Iterable[Conjunction], schema: RdfSchema) -> list[str]:
@@ -55,14 +58,10 @@ def with_paths(
 
 
 def _references(join: Join[str]) -> Iterator[tuple[str, str, str]]:
-    if join.operator == "=":
-        if join.left_property and not join.right_property:
-            yield join.left, join.left_property, join.right
-        if join.right_property and not join.left_property:
-            yield join.right, join.right_property, join.left
-        if not join.left_property and not join.right_property:
-            yield join.left, "", join.right
-            yield join.right, "", join.left
+    """Over which properties ("": it is the same) a join leads from a resource to another."""
+    for each in (join, turned(join)) if join.operator == "=" else ():
+        if not each.right_property:
+            yield each.left, each.left_property, each.right
 
 
 def _is_strong(prop: str, schema: RdfSchema) -> bool:
@@ -75,7 +74,8 @@ def _is_strong(prop: str, schema: RdfSchema) -> bool:
 
 def implies(query: Conjunction, variable: str, rule: Conjunction, schema: RdfSchema) -> bool:
     """Whether all that a query's variable can be is registered by a rule."""
-    return any(_laid(query, rule, schema, {rule.register: variable}, list(rule.classes)))
+    left = [each for each in rule.classes if each != rule.register]
+    return any(_laid(query, rule, schema, {rule.register: variable}, left))
 
 
 def _laid(
@@ -100,12 +100,11 @@ def _laid(
             wanted_join = join._replace(left=at[join.left], right=at[join.right])
             if not any(_is_join(each, wanted_join, schema) for each in query.joins):
                 return
-    rest = [name for name in left if name not in at]
-    if not rest:
+    if not left:
         yield True
         return
     for variable in query.classes:
-        yield from _laid(query, rule, schema, {**at, rest[0]: variable}, rest[1:])
+        yield from _laid(query, rule, schema, {**at, left[0]: variable}, left[1:])
 
 
 def _is_property(said: str, wanted: str, schema: RdfSchema) -> bool:
@@ -124,49 +123,33 @@ def _is_join(said: Join[str], wanted: Join[str], schema: RdfSchema) -> bool:
 
 def _follows(said: Condition, wanted: Condition, schema: RdfSchema) -> bool:
     """Whether one condition makes sure of another."""
-    if said.variable != wanted.variable:
-        return False
-    if not _is_property(said.property, wanted.property, schema):
-        return False
-    if said.constant.kind != wanted.constant.kind:
-        return False
-    if (said.operator, said.constant.value) == (wanted.operator, wanted.constant.value):
-        return True
-    return _value_follows(said.operator, said.constant, wanted.operator, wanted.constant)
+    return (
+        said.variable == wanted.variable
+        and _is_property(said.property, wanted.property, schema)
+        and said.constant.kind == wanted.constant.kind
+        and _value_follows(said, wanted)
+    )
 
 
-def _value_follows(said: str, value: Constant, wanted: str, other: Constant) -> bool:
-    one, two = value.value, other.value
-    if isinstance(one, str) or isinstance(two, str):
-        one, two = str(one), str(two)
-        if said == "=":
-            return {
-                "=": one == two,
-                "!=": one != two,
-                "contains": two in one,
-                "lacks": two not in one,
-            }.get(wanted, False)
-        return said == wanted == "contains" and two in one
-    if said == "=":
-        return {
-            "=": one == two,
-            "!=": one != two,
-            "<": one < two,
-            "<=": one <= two,
-            ">": one > two,
-            ">=": one >= two,
-        }[wanted]
-    if wanted in ("<", "<="):
-        return said in ("<", "<=") and (
-            one < two or (one == two and (said == "<" or wanted == "<="))
-        )
-    if wanted in (">", ">="):
-        return said in (">", ">=") and (
-            one > two or (one == two and (said == ">" or wanted == ">="))
-        )
-    if wanted == "!=":
-        if said in ("<", "<="):
-            return one < two or (one == two and said == "<")
-        if said in (">", ">="):
-            return one > two or (one == two and said == ">")
-    return False
+_HOLDS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": eq,
+    "!=": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+    "contains": contains,
+    "lacks": lambda text, part: part not in text,
+}
+
+
+def _value_follows(said: Condition, wanted: Condition) -> bool:
+    one, other = said.constant.value, wanted.constant.value
+    holds, must_hold = _HOLDS[said.operator], _HOLDS[wanted.operator]
+    if isinstance(one, str) or isinstance(other, str):
+        if said.operator == "=" or said.operator == wanted.operator == "contains":
+            return must_hold(one, other)
+        return (said.operator, one) == (wanted.operator, other)
+    # A number of each kind that there is, as these two see it.
+    numbers = (-inf, one, one / 2 + other / 2, other, inf)
+    return all(must_hold(each, other) for each in numbers if holds(each, one))
