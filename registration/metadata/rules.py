@@ -402,10 +402,8 @@ class _RuleParser(TokenParser):
             others = part(is_negated=is_negated)
             count = len(found) * len(others) if multiplies else len(found) + len(others)
             self._check_alternatives(count, token.offset)
-            if multiplies:
-                found = [(*left, *right) for left in found for right in others]
-            else:
-                found += others
+            pairs = product(found, others)
+            found = [(*one, *other) for one, other in pairs] if multiplies else found + others
         return found
 
     def _check_alternatives(self, count: int, offset: int) -> None:
@@ -558,23 +556,20 @@ class _RuleParser(TokenParser):
         for variable, each in zip(self._named, named, strict=True):
             count *= len(each)
             self._check_alternatives(count, self._variables[variable].offset)
-        for chosen in product(*named):
-            start = Draft(self._classes, register)
+        for chosen, comparisons in product(product(*named), alternatives):
+            draft = Draft(self._classes, register)
             for variable, conjunction in zip(self._named, chosen, strict=True):
-                start.take_in(variable, conjunction)
-                self._check_variables(start, self._variables[variable].offset)
-            for comparisons in alternatives:
-                draft = start.copy() if len(alternatives) > 1 else start
-                for comparison in comparisons:
-                    draft.add(comparison)
-                    self._check_variables(draft, comparison.offset)
-                if (lonely := draft.unconnected()) in self._variables:
-                    reason = f"nothing connects {lonely} with {register}"
-                    wanted = f"a comparison of {lonely}, or of its values, in each alternative"
-                    raise self.refusal(
-                        "not-connected", reason, self._variables[lonely].offset, wanted
-                    )
-                yield draft.conjunction()
+                draft.take_in(variable, conjunction)
+                self._check_variables(draft, self._variables[variable].offset)
+            for comparison in comparisons:
+                draft.add(comparison)
+                self._check_variables(draft, comparison.offset)
+            if (lonely := draft.unconnected()) in self._variables:
+                reason = f"nothing connects {lonely} with {register}"
+                wanted = f"a comparison of {lonely}, or of its values, in each alternative"
+                offset = self._variables[lonely].offset
+                raise self.refusal("not-connected", reason, offset, wanted)
+            yield draft.conjunction()
 
     def _check_variables(self, draft: Draft, offset: int) -> None:
         if len(draft.classes) > VARIABLES_MAX:
@@ -591,11 +586,6 @@ class Draft:
         self.conditions: dict[Condition, None] = {}
         self.joins: dict[Join[str], None] = {}
         self._shared: dict[tuple[str, str], str] = {}  # by the only value of what
-
-    def copy(self) -> Draft:
-        draft = Draft(self.classes, self.register)
-        draft.conditions, draft.joins = self.conditions.copy(), self.joins.copy()
-        return draft
 
     def take_in(self, variable: str, conjunction: Conjunction) -> None:
         """What a variable stands for is what this one registers."""
@@ -759,21 +749,26 @@ def _taken_apart(text: str) -> tuple[str, dict[int, Constant]]:
 
 def normal_text(conjunction: Conjunction, schema: RdfSchema) -> str:
     """A rule that says one conjunction, without paths."""
+
+    def end(variable: str, name: str) -> str:
+        if not name:
+            return variable
+        is_single = schema.properties.get(name, Property(name)).is_single
+        return f"{variable}.{_short(name, schema.find_property)}{'' if is_single else '?'}"
+
     searched = ", ".join(
         f"{_short(class_name, schema.find_class)} {variable}"
         for variable, class_name in conjunction.classes.items()
     )
-    said: list[str] = []
-    for variable in conjunction.classes:
-        for name, property_, operator, constant in conjunction.conditions:
-            if name == variable:
-                said.append(_comparison(_end(name, property_, schema), operator, constant.text))
-        for join in conjunction.joins:
-            if join.left == variable:
-                left = _end(join.left, join.left_property, schema)
-                right = _end(join.right, join.right_property, schema)
-                said.append(_comparison(left, join.operator, right))
-    where = f" where {' and '.join(said)}" if said else ""
+    said = [
+        (each.variable, _comparison(end(*each[:2]), each.operator, each.constant.text))
+        for each in conjunction.conditions
+    ]
+    for left, left_property, operator, right, right_property, _ in conjunction.joins:
+        shown = end(right, right_property)
+        said.append((left, _comparison(end(left, left_property), operator, shown)))
+    said.sort(key=lambda each: list(conjunction.classes).index(each[0]))
+    where = f" where {' and '.join(text for _, text in said)}" if said else ""
     return f"search {searched} register {conjunction.register}{where}"
 
 
@@ -781,14 +776,6 @@ def _comparison(left: str, operator: str, right: str) -> str:
     if operator == "lacks":
         return f"not {left} contains {right}"
     return f"{left} {operator} {right}"
-
-
-def _end(variable: str, property_: str, schema: RdfSchema) -> str:
-    if not property_:
-        return variable
-    known = schema.properties.get(property_)
-    mark = "" if known is not None and known.is_single else "?"
-    return f"{variable}.{_short(property_, schema.find_property)}{mark}"
 
 
 def _short(name: str, find: Callable[[str, Mapping[str, str]], str]) -> str:
@@ -869,47 +856,37 @@ class _Group:
         if name and operator == "=" and kind == "iri" and not right.startswith("?_"):
             self._value(variable, name, right)
             return
-        left = self._value(variable, name)
+        sides = (self._value(variable, name), right)
         kinds = (kind,) if kind else tuple(_SHOWN) if operator in ("=", "!=") else sorted(ORDERED)
-        tests = []
-        for each in kinds:
-            values = [value for value in (left, right) if value.startswith("?_")]
-            guards = [_is(value, each, is_alone=not kind) for value in values]
-            tests.append(" && ".join((*guards, _test(each, operator, left, right))))
+        guard = _IS if kind else {**_IS, "text": _IS_TEXT_ALONE}
+        tests = [_test(each, operator, sides, guard) for each in kinds]
         self._said.append(f"FILTER({' || '.join(tests)})")
 
 
-def _is(value: str, kind: str, *, is_alone: bool) -> str:
-    """``is_alone``: a number or a moment is no text."""
-    match kind:
-        case "number":
-            return f"ISNUMERIC({value})"
-        case "moment":
-            return f"DATATYPE({value}) IN ({_MOMENTS})"
-        case "iri":
-            return f"ISIRI({value})"
-    alone = f" && !ISNUMERIC({value}) && DATATYPE({value}) NOT IN ({_MOMENTS})" if is_alone else ""
-    return f"ISLITERAL({value}){alone}"
+_IS = {
+    "number": "ISNUMERIC(?v)",
+    "moment": f"DATATYPE(?v) IN ({_MOMENTS})",
+    "iri": "ISIRI(?v)",
+    "text": "ISLITERAL(?v)",
+}
+_IS_TEXT_ALONE = f"ISLITERAL(?v) && !ISNUMERIC(?v) && DATATYPE(?v) NOT IN ({_MOMENTS})"
+_DAY_OF = f'REPLACE(STR(?v), "{_ZONE}", ""), IF(CONTAINS(STR(?v), "T"), "", "T00:00:00")'
+_ZONE_OF = f'IF(REGEX(STR(?v), "{_ZONE}"), REPLACE(STR(?v), "^.*{_ZONE}", "$1"), "Z")'
+_SEEN = {"text": "STR(?v)", "moment": f"{_DATE_TIME}(CONCAT({_DAY_OF}, {_ZONE_OF}))"}
 
 
-def _test(kind: str, operator: str, left: str, right: str) -> str:
-    left, right = _seen(left, kind), _seen(right, kind)
+def _test(kind: str, operator: str, sides: tuple[str, str], guard: Mapping[str, str]) -> str:
+    """That variables, or the second of them a constant, compare so, as values of a kind."""
+    guards = [guard[kind].replace("?v", each) for each in sides if each.startswith("?_")]
+    left, right = (
+        _SEEN.get(kind, "?v").replace("?v", each) if each[0] == "?" else each for each in sides
+    )
+    test = f"{left} {operator} {right}"
     if operator in ("contains", "lacks"):
-        return f"{'!' * (operator == 'lacks')}CONTAINS({left}, {right})"
-    if operator == "!=" and kind in ORDERED:  # so that what is no number, or not one, is not
-        return f"({left} < {right} || {left} > {right})"
-    return f"{left} {operator} {right}"
-
-
-def _seen(value: str, kind: str) -> str:
-    if not value.startswith("?") or kind not in ("text", "moment"):
-        return value
-    if kind == "text":
-        return f"STR({value})"
-    text = f"STR({value})"
-    day = f'REPLACE({text}, "{_ZONE}", ""), IF(CONTAINS({text}, "T"), "", "T00:00:00")'
-    zone = f'IF(REGEX({text}, "{_ZONE}"), REPLACE({text}, "^.*{_ZONE}", "$1"), "Z")'
-    return f"{_DATE_TIME}(CONCAT({day}, {zone}))"
+        test = f"{'!' * (operator == 'lacks')}CONTAINS({left}, {right})"
+    elif operator == "!=" and kind in ORDERED:  # so that what is no number, or not one, is not
+        test = f"({left} < {right} || {left} > {right})"
+    return " && ".join((*guards, test))
 
 
 def _written(constant: Constant) -> str:
