@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from formats.graph.rdf_schema import RdfSchema, local_name
@@ -50,23 +50,18 @@ def _failures(
 ) -> Iterator[str]:
     itself = Condition(of.register, "", "=", Constant("iri", uri, f"<{uri}>"))
 
-    def holds(conditions: Iterable[Condition]) -> bool:
-        part = of._replace(conditions=(itself, *conditions))
-        made = query_sql((part,), (), statements)
+    def holds(part: Conjunction) -> bool:
+        made = query_sql((part._replace(conditions=(itself, *part.conditions)),), (), statements)
         return tables.execute(made.sql, made.arguments).fetchone() is not None
 
-    alone = of._replace(classes={of.register: of.classes[of.register]}, joins=())
-    made = query_sql((alone._replace(conditions=(itself,)),), (), statements)
-    if tables.execute(made.sql, made.arguments).fetchone() is None:
-        yield f"it is no {local_name(of.classes[of.register])}"
-        return
-    if not holds(()):
-        text = normal_text(of._replace(conditions=()), schema)
-        yield f"it has no such connections: {text}"
-        return
-    failing = [each for each in of.conditions if not holds((each,))]
-    for each in failing:
-        only = of._replace(conditions=(each,))
-        yield f"this does not hold: {normal_text(only, schema)}"
-    if not failing:
-        yield "each condition holds by itself, but not all together"
+    own_class = of.classes[of.register]
+    connected = of._replace(conditions=())
+    failing = [part for each in of.conditions if not holds(part := of._replace(conditions=(each,)))]
+    if not holds(Conjunction({of.register: own_class}, of.register, (), ())):
+        yield f"it is no {local_name(own_class)}"
+    elif not holds(connected):
+        yield f"it has no such connections: {normal_text(connected, schema)}"
+    else:
+        yield from (f"this does not hold: {normal_text(part, schema)}" for part in failing)
+        if not failing:
+            yield "each condition holds by itself, but not all together"

@@ -10,7 +10,7 @@ rule would is refused: so are texts without STR where a language may be said.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple, NoReturn, TypeAlias
 
 from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, value_kind
@@ -182,11 +182,11 @@ class _Reader:
         right: sparql.FilterExpression,
         is_negated: bool,
     ) -> _Test:
-        one, is_text = _without_str(left)
-        other, is_other_text = _without_str(right)
-        if not isinstance(one, sparql.Variable) and operator in TURNED:
-            one, other, operator = other, one, TURNED[operator]
-            is_text, is_other_text = is_other_text, is_text
+        sides = [_without_str(left), _without_str(right)]
+        if not isinstance(sides[0][0], sparql.Variable) and operator in TURNED:
+            sides.reverse()
+            operator = TURNED[operator]
+        (one, is_text), (other, is_other_text) = sides
         if not isinstance(one, sparql.Variable) or not isinstance(
             other, (sparql.Variable, sparql.Iri, sparql.LiteralTerm)
         ):
@@ -240,13 +240,8 @@ class _Pattern:
         for test in self._tests:
             if test.operator in _GUARDS:
                 self._narrow(test.left, test.operator)
-        uses = [
-            each
-            for test in self._tests
-            if test.operator not in _GUARDS
-            for each in self._add_test(test)
-        ]
-        self._add_values(uses)
+        tests = [test for test in self._tests if test.operator not in _GUARDS]
+        self._add_values([each for test in tests for each in self._add_test(test)])
         draft.register = self._names[register]
         if lonely := draft.unconnected():
             reason = f"nothing connects ?{lonely} with ?{register.name}"
@@ -283,10 +278,7 @@ class _Pattern:
             self._refuse("a property that is not named", f"?{triple.subject.name}", "an IRI")
         name = triple.property.value
         property_ = self._schema.properties.get(name, Property(name))
-        if name not in self._schema.properties and not self._schema.is_open:
-            hint = self._schema.near("property", name)
-            reason = f"the schema has no property {name}"
-            self._refuse(reason, local_name(name), "", "unknown-property", hint)
+        self._check_known("property", name, self._schema.properties)
         value = _Value(owner, property_, kinds_of(property_.range, property_.is_reference))
         match triple.object:
             case sparql.Variable() as variable if variable in self._names:
@@ -301,16 +293,12 @@ class _Pattern:
 
     def _add_class(self, owner: str, term: sparql.Term) -> None:
         names = {term.value} if isinstance(term, sparql.Iri) else self._listed.get(term, set())
-        known = self._schema.classes
         if len(names) > 1:  # as a rule says it: a class and all below it
             names = {each for each in names if self._schema.below(each) == frozenset(names)}
         if len(names) != 1:
             self._refuse("a class that is not named", "rdf:type", "an IRI")
         (name,) = names
-        if name not in known and not self._schema.is_open:
-            hint = self._schema.near("class", name)
-            reason = f"the schema has no class {name}"
-            self._refuse(reason, local_name(name), "", "unknown-class", hint)
+        self._check_known("class", name, self._schema.classes)
         draft = self._draft
         if draft.classes[owner] not in (RESOURCE, name):
             other = draft.new(owner, name)
@@ -318,16 +306,21 @@ class _Pattern:
         else:
             draft.classes[owner] = name
 
+    def _check_known(self, what: str, name: str, known: Container[str]) -> None:
+        if name not in known and not self._schema.is_open:
+            hint = self._schema.near(what, name)
+            reason = f"the schema has no {what} {name}"
+            self._refuse(reason, local_name(name), "", f"unknown-{what}", hint)
+
     # -- filters
 
     def _narrow(self, variable: sparql.Variable, guard: str) -> None:
         kinds = self._seen(variable).kinds & _GUARDS[guard]
         if not kinds:
             self._rule_out(guard, variable)
-        values = self._values.get(variable, [])
-        self._values[variable] = [each._replace(kinds=each.kinds & kinds) for each in values]
-        if variable in self._names:
-            del self._values[variable]
+        if variable in self._values:
+            values = self._values[variable]
+            self._values[variable] = [each._replace(kinds=each.kinds & kinds) for each in values]
 
     def _add_test(self, test: _Test) -> list[sparql.Variable]:
         """The variables that are values and that it uses."""
