@@ -17,10 +17,11 @@ from time import process_time
 from typing import NamedTuple
 
 import pyoxigraph
+import trio
 
 from benchmarks import machine
 from benchmarks.benchmark import Benchmark, WrongAnswers, positive
-from benchmarks.metadata import loops
+from benchmarks.metadata import loops, network, plots
 from benchmarks.metadata.workload import (
     KINDS,
     RDF_XML,
@@ -32,7 +33,7 @@ from benchmarks.metadata.workload import (
     uri,
 )
 from benchmarks.report import Report
-from benchmarks.samples import median
+from benchmarks.samples import median, percentile
 from onyx.metadata import MetadataCache, MetadataProvider
 from onyx.metadata.provider import FILTER, ROWS
 
@@ -41,6 +42,9 @@ _LOOPED = 10_000  # rules
 _FEW = 1_000  # rules that growth is from
 _PORTION = 10_000  # rules added at once
 _LATE, _REFERRERS, _QUERIES = 20_000, 10_000, 300
+_SENT, _READ_ROUNDS, _READ_BATCH = 100, 5, 9_000  # documents; of 4 MiB, as a question may have
+_BATCHES = (1, 2, 5, 10, 20, 50, 100)  # of the paper's figures
+_SHARES = (1, 5, 10, 20, 50)  # percent of the rules that match
 
 
 class Sizes(NamedTuple):
@@ -63,6 +67,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--batches", metavar="N", type=positive, default=9, help="of 100 documents")
     parser.add_argument("--directory", metavar="DIR", type=Path, help="on the disk in question")
+    parser.add_argument(
+        "--plots", metavar="DIR", type=Path, help="draw Figures 11 to 15 there, and nothing else"
+    )
     parser.add_argument("--quick", action="store_true", help="few of all, to see it run")
 
 
@@ -88,11 +95,16 @@ def run(options: argparse.Namespace) -> Report:
     report.condition("repositories", "repositories that share them", sizes.repositories)
     with TemporaryDirectory(dir=options.directory) as folder:
         directory = Path(folder)
+        if options.plots:
+            _plots(report, sizes, directory, options.plots)
+            return report
         alone = _documents(report, sizes, directory)
         _loops(report, sizes, directory, alone)
         _stored(report, sizes, directory)
         _referrers(report, sizes, directory)
         _queries(report, directory)
+        if not options.quick:
+            _network(report, directory)
     report.remark(
         f"us a document, in batches of {BATCH} (COMP: {sizes.comp_batch}) if nothing else is said;"
         " COMP matches a tenth of the rules"
@@ -134,12 +146,12 @@ class _Base:
         self.bytes = sum(sizes)
         self.provider = MetadataProvider(self.directory)
 
-    def batch(self, size: int) -> dict[str, bytes]:
-        """Documents that are not there and that the next rules match, a tenth of all if they are
+    def batch(self, size: int, percent: int = 10) -> dict[str, bytes]:
+        """Documents that are not there and that the next rules match, so many of all if they are
         of kind COMP; where there are no more rules, those of the first are removed."""
         if self.rules and self._next + size > self.rules and self.kind != "comp":
             self._next = 0
-        synth_value = self.rules // 10 if self.kind == "comp" else 0
+        synth_value = self.rules * percent // 100 if self.kind == "comp" else 0
         first, self._next = self._next, self._next + size
         (found,) = batches(first, 1, size, synth_value)
         known = [each for each in found if self.provider.document(each) is not None]
@@ -151,7 +163,7 @@ class _Base:
         began = process_time()
         outcome = self.provider.register(documents, RDF_XML, dry_run=dry_run)
         self._note(what, began, len(documents))
-        if self.rules and what in ("register", "rehearse", "alone"):
+        if self.rules and what != "update":
             found = sum(len(each.came) for each in outcome.effects.values())
             expected = len(documents)
             if self.kind != "comp" and found != expected:
@@ -383,6 +395,48 @@ def _queries(report: Report, directory: Path) -> None:
                 if answer.rows != [(f"{uri(number)}#host",)]:
                     raise WrongAnswers(f"query {number} finds {answer.rows}")
     report.figure("query_us", "a query with an equality, 1,000 documents", median(times), "us")
+
+
+def _network(report: Report, directory: Path) -> None:
+    _progress("a network")
+    cached, reader = trio.run(network.measure, directory, _SENT, _READ_ROUNDS, _READ_BATCH)
+    label = f"from register until cached, {network.BROKERS} brokers"
+    report.figure("register_to_cached_ms", label, median(cached), "ms")
+    report.figure("register_to_cached_p95_ms", f"{label}, 95 %", percentile(cached, 95), "ms")
+    label = f"an answer while batches of {_READ_BATCH:,} are registered"
+    report.figure("reader_wait_ms", f"{label}, 99 %", percentile(reader, 99), "ms")
+    report.figure("reader_wait_median_ms", label, median(reader), "ms")
+
+
+def _plots(report: Report, sizes: Sizes, directory: Path, to: Path) -> None:
+    """Costs by batch size of rule bases of a kind; of COMP also by the share that match."""
+    figures: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for kind in KINDS:
+        for rules in (sizes.rules // 100, sizes.rules // 10, sizes.rules):
+            base = _Base(directory, kind, rules)
+            name = f"{rules:,} rules"
+            figures.setdefault(kind, {})[name] = [
+                (n, _cost(base, n)) for n in _BATCHES if n <= rules
+            ]
+            if kind == "comp" and rules == sizes.rules // 10:
+                figures["shares"] = {
+                    f"batches of {size}": [(each, _cost(base, size, each)) for each in _SHARES]
+                    for size in (1, 10, 100)
+                }
+            base.provider.close()
+            _progress(f"{name} of kind {kind.upper()}: {figures[kind][name]}")
+    for kind, costs in figures.items():
+        report.detail(f"{kind}_costs_us", costs)
+    to.mkdir(parents=True, exist_ok=True)
+    (to / "metadata-figures.svg").write_text(plots.picture(figures), encoding="utf-8")
+
+
+def _cost(base: _Base, size: int, percent: int = 10) -> float:
+    """Of a document in batches of this size, the median."""
+    what = f"{size} {percent}"
+    for _ in range(3 + (8 if base.kind == "comp" else 60) // size):
+        base.register(base.batch(size, percent), what)
+    return base.median(what)
 
 
 def _progress(text: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from lxml import etree
 
 from benchmarks.__main__ import main
+from benchmarks.metadata.plots import picture
 
 KEYS = (
     "s_over_parse", "oid_over_s", "path_over_s", "join_over_s", "comp_match_over_s", "growth",
@@ -22,3 +24,10 @@ def test_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(KEYS) <= set(found)
     assert all(isinstance(found[key], (int, float)) for key in KEYS)
     assert found["resident_mb"] > 10
+
+
+def test_the_figures_of_the_paper_are_one_picture() -> None:
+    kinds = ("oid", "path", "comp", "join", "shares")
+    tree = etree.fromstring(picture({kind: {"10 rules": [(1, 20), (2, 10)]} for kind in kinds}))
+    titles = [each.text for each in tree.iterfind(".//{*}text[@class='title']")]
+    assert [title.partition(":")[0] for title in titles] == [f"Figure {n}" for n in range(11, 16)]
