@@ -26,7 +26,7 @@ class Tables(Protocol):
 
 
 STORED = """
-reflected(value INTEGER);
+reflected(revision INTEGER, time REAL);
 names(number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL);
 resources(number INTEGER PRIMARY KEY, uri TEXT UNIQUE NOT NULL);
 subjects(res INTEGER, doc INTEGER, PRIMARY KEY (res, doc)) WITHOUT ROWID;

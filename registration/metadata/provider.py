@@ -8,8 +8,9 @@ published.  The filter's tables are derived, and say which revision they reflect
                        crash here: nothing was       crash here: the filter is a revision behind
 
 A filter that is behind catches up when it is opened, on what the last revisions touched; one that
-is further behind, ahead, or empty is made anew.  Matches are a function of documents and rules, so
-both come to the same.
+is further behind, of another history (rows were put back), or empty is made anew.  A revision is
+known by its number and its time.  Matches are a function of documents and rules, so both come to
+the same.
 """
 
 from __future__ import annotations
@@ -146,9 +147,9 @@ class Provider(ProviderReader):
         with self._turn(dry_run):
             before = self._snapshot()
             self._schema_row.put(row)
-            self._touch(TouchedRow(is_all=True))
             self.schema = schema_of(row)
             self._make_anew()
+            self._touch(TouchedRow(is_all=True))
             self._tell_snapshot(before)
             return self._said()
 
@@ -423,7 +424,7 @@ class Provider(ProviderReader):
             if dry_run:
                 self._back()
                 return
-            self._note_reflected()
+            self._filter.note_uses()
             for key, rule in self._new_rules.items():
                 _put_or_delete(RULES, self._log, key, rule)
             for key, name in self._new_names.items():
@@ -452,16 +453,17 @@ class Provider(ProviderReader):
         counts = self._counts.now
         revision = counts.revision + 1
         self._counts.put(msgspec.structs.replace(counts, revision=revision))
+        row = msgspec.structs.replace(row, time=self._wall())
         TOUCHED.put(self._log, number_key(revision), row)
+        self._note_reflected(row.time)
         if revision > CATCH_UP_MAX:
             TOUCHED.delete(self._log, number_key(revision - CATCH_UP_MAX))
 
     # --- the filter follows the rows ------------------------------------------------------
 
-    def _note_reflected(self) -> None:
-        self._filter.note_uses()
+    def _note_reflected(self, time: float) -> None:
         self._tables.execute("DELETE FROM reflected")
-        self._tables.execute("INSERT INTO reflected VALUES (?)", (self.revision,))
+        self._tables.execute("INSERT INTO reflected VALUES (?, ?)", (self.revision, time))
 
     def _catch_up(self) -> None:
         reflected = self._reflected()
@@ -477,7 +479,8 @@ class Provider(ProviderReader):
             else:
                 for row in rows:
                     self._repeat(row)
-            self._note_reflected()
+            self._filter.note_uses()
+            self._note_reflected(self._time_of(self.revision))
             self._tables.execute("COMMIT")
         except BaseException:
             self._tables.execute("ROLLBACK")

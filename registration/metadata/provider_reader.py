@@ -85,11 +85,12 @@ class MessageRow(Row, frozen=True):
 
 
 class TouchedRow(Row, frozen=True):
-    """What a revision wrote.  ``is_all``: the filter cannot catch up on it."""
+    """What a revision wrote, and when.  ``is_all``: the filter cannot catch up on it."""
 
     documents: tuple[str, ...] = ()
     rules: tuple[tuple[str, int], ...] = ()
     is_all: bool = False
+    time: float = 0.0
 
 
 class CountsRow(Row, frozen=True):
@@ -356,9 +357,15 @@ class ProviderReader:
         }
 
     def _reflected(self) -> int:
-        """The revision that the filter's tables have; -1: none."""
-        row = self._tables.execute("SELECT value FROM reflected").fetchone()
-        return -1 if row is None else int(row[0])
+        """The revision of these rows that the filter's tables have; -1: none."""
+        row = self._tables.execute("SELECT revision, time FROM reflected").fetchone()
+        return row[0] if row is not None and self._time_of(row[0]) == row[1] else -1
+
+    def _time_of(self, revision: int) -> float:
+        """0 of one that is not there, or not any more."""
+        key = number_key(revision)
+        found = self._store.read(TOUCHED.space, key, key)
+        return TOUCHED.read(*found[0]).time if found else 0.0
 
 
 class NamedRules(dict[str, Rule]):

@@ -499,6 +499,22 @@ def test_rows_that_were_put_back_leave_the_filter_ahead(tmp_path: Path) -> None:
     goes_on(directory, expected)
 
 
+def test_rows_that_went_on_otherwise_have_another_history(tmp_path: Path) -> None:
+    """The filter of one machine with rows that were put back, and that another went on with."""
+    directory, aside, other = (tmp_path / each for each in ("provider", "aside", "other"))
+    filled(directory)
+    copied(directory, aside, "*.*")
+    with MetadataProvider(directory) as provider:
+        put(provider, mine="<#h> a :CycleProvider ; :serverInformation <doc.rdf#info> .")
+    copied(directory, other, "filter.sqlite*")
+    copied(aside, directory, "*.*")
+    with MetadataProvider(directory) as provider:
+        change(provider)
+        expected = state(provider)
+    copied(other, directory, "filter.sqlite*")
+    goes_on(directory, expected)
+
+
 def test_a_filter_that_is_gone_is_made_anew(tmp_path: Path) -> None:
     filled(tmp_path)
     with MetadataProvider(tmp_path) as provider:
