@@ -20,7 +20,8 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -277,6 +278,17 @@ class ChildProcess:
     def _given_up(self, what: str) -> LaunchError:
         reason = f"{self.node_id} {what} ({describe_exit(self.exit_code)})"
         return LaunchError(reason, self.node_id, tuple(self.last_lines))
+
+
+@contextmanager
+def lifeline() -> Iterator[int]:
+    """The reading end of a pipe whose writing end only this process has."""
+    read_end, write_end = os.pipe()
+    try:
+        yield read_end
+    finally:
+        os.close(read_end)
+        os.close(write_end)
 
 
 def describe_exit(exit_code: int | None) -> str:

@@ -22,10 +22,9 @@ when this very process is killed its children see their lifeline end and stop by
 from __future__ import annotations
 
 import logging
-import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -33,7 +32,7 @@ import trio
 from msgspec.structs import replace
 
 from onyx.background import background_tasks
-from onyx.child_process import ChildProcess, RestartPolicy, describe_exit
+from onyx.child_process import ChildProcess, RestartPolicy, describe_exit, lifeline
 from onyx.data_directory import DataDirectory
 from onyx.errors import LaunchError
 from onyx.identity.known_networks import use_credentials
@@ -190,14 +189,14 @@ async def launch(
         )
         identity = NetworkIdentity(directory.identity, resolved, is_secure=is_secure, file=file)
         topology_file = directory.write_topology(resolved)
-        lifeline = stack.enter_context(_lifeline())
+        end = stack.enter_context(lifeline())
         write = write_line or _write_to_stderr
 
         def child_of(process: NodeProcess, own: NodeSockets) -> ChildProcess:
             fds = () if process.waits else (own.clients.fileno(), own.links.fileno())
             credentials = identity.credentials_of(network.topology, process.node.id)
             return ChildProcess(
-                *(process.name, topology_file, fds, lifeline, credentials),
+                *(process.name, topology_file, fds, end, credentials),
                 *(policy, report, write),
             )
 
@@ -324,17 +323,6 @@ async def _wait_all_ready(children: list[ChildProcess], policy: RestartPolicy) -
                 missing[0].node_id,
                 tuple(missing[0].last_lines),
             )
-
-
-@contextmanager
-def _lifeline() -> Iterator[int]:
-    """The reading end of a pipe whose writing end only this process has."""
-    read_end, write_end = os.pipe()
-    try:
-        yield read_end
-    finally:
-        os.close(read_end)
-        os.close(write_end)
 
 
 def _write_to_stderr(line: str) -> None:

@@ -51,7 +51,7 @@ from onyx.errors import (
 )
 from onyx.listening import NodeProcess, NodeSockets, bind_process, process_of
 from onyx.logs import configure_logging, toggle_debug, use_logs
-from onyx.node_store import taken_store
+from onyx.node_store import open_store, taken_store
 from onyx.release import who
 from onyx.start_progress import StartProgress
 from onyx.store_errors import store_errors
@@ -445,7 +445,8 @@ async def run_node_process(
                 # A standby is to go on as soon as it may; what is wrong with a file is said first.
                 load = partial(_runner, topology, node_id)
                 run = None if topology.node(node_id).store == SQLITE else load()
-                async with taken_store(topology, node_id, told.waiting) as store:
+                opens = partial(open_store, topology, node_id)
+                async with taken_store(opens, told.waiting) as store:
                     if store.epoch:
                         log.info("is %s from now on, epoch %d", node_id, store.epoch)
                     sockets.listen()

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import trio
 
@@ -37,12 +38,20 @@ TAKE_SECONDS = 0.2  # between two looks whether a lease has ended
 
 log = logging.getLogger("onyx.process")
 
+Opens: TypeAlias = Callable[[], NodeStore]
+"""Opens a store, which is taken afterwards.  StoreError."""
+
+
+def opened_store(topology: Topology, node_id: str) -> AbstractContextManager[NodeStore]:
+    """The store of a node whose process does not run; StoreUnusable."""
+    return opened(partial(open_store, topology, node_id))
+
 
 @contextmanager
-def opened_store(topology: Topology, node_id: str) -> Iterator[NodeStore]:
-    """The store of a node whose process does not run; StoreUnusable."""
+def opened(open_: Opens) -> Iterator[NodeStore]:
+    """A store that no process has; StoreUnusable."""
     with store_errors():
-        store = _open(topology, node_id)
+        store = open_()
         try:
             if not store.take():
                 raise StoreError(f"{store.where}: in use by another process")
@@ -60,30 +69,28 @@ def set_aside(topology: Topology, process: NodeProcess) -> str:
     if process.name != node.id:
         return ""  # they share it
     with store_errors():
-        return _postgres_store(topology, node.id).set_aside()
+        return open_postgres(topology, node.id, node.store).set_aside()
 
 
 @asynccontextmanager
-async def taken_store(
-    topology: Topology, node_id: str, waiting: Callable[[], None]
-) -> AsyncIterator[NodeStore]:
+async def taken_store(open_: Opens, waiting: Callable[[], None]) -> AsyncIterator[NodeStore]:
     """The same for its process, which waits for it as a standby; ``waiting`` is called as long as
     another has it.  StoreError."""
-    store = await _take(topology, node_id, waiting)
+    store = await _take(open_, waiting)
     try:
         yield store
     finally:
         store.close()
 
 
-async def _take(topology: Topology, node_id: str, waiting: Callable[[], None]) -> NodeStore:
+async def _take(open_: Opens, waiting: Callable[[], None]) -> NodeStore:
     store: NodeStore | None = None
     said = ""
     try:
         while True:
             try:
                 if store is None:
-                    store = await trio.to_thread.run_sync(_open, topology, node_id)
+                    store = await trio.to_thread.run_sync(open_)
                     if isinstance(store, Store):
                         store.look(LOOK_SECONDS, LATE_SPACES)
                 if await trio.to_thread.run_sync(store.take):
@@ -100,19 +107,21 @@ async def _take(topology: Topology, node_id: str, waiting: Callable[[], None]) -
         raise
 
 
-def _open(topology: Topology, node_id: str) -> NodeStore:
-    if topology.node(node_id).store == SQLITE:
+def open_store(topology: Topology, node_id: str) -> NodeStore:
+    """Of a node."""
+    url = topology.node(node_id).store
+    if url == SQLITE:
         return Store(DataDirectory(topology.data_directory).store_file(node_id))
-    return _postgres_store(topology, node_id)
+    return open_postgres(topology, node_id, url)
 
 
-def _postgres_store(topology: Topology, node_id: str) -> PostgresStore:
+def open_postgres(topology: Topology, name: str, url: str) -> PostgresStore:
+    """Of a node of a network, or of what else has rows in it under a name."""
     check_installed()
     # Who has no such store need not have psycopg.
     from overlay.link.postgres_store import PostgresStore  # noqa: PLC0415
 
-    url = topology.node(node_id).store
-    return PostgresStore(url, _schema(topology.name), node_id, topology.stores.lease_s)
+    return PostgresStore(url, _schema(topology.name), name, topology.stores.lease_s)
 
 
 def _schema(network: str) -> str:

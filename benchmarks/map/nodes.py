@@ -19,6 +19,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -30,7 +31,7 @@ from onyx.broker.network import control_plane as known_shapes
 from onyx.data_directory import DataDirectory
 from onyx.listening import NodeSockets, bind, bound_address
 from onyx.node_process import doors_of, leave_survivors_alone, node_limits
-from onyx.node_store import taken_store
+from onyx.node_store import open_store, taken_store
 from overlay.link.core_context import Surroundings
 from overlay.link.open_files import allow_connections
 from overlay.link.processor_clock import ProcessorClock
@@ -106,7 +107,7 @@ async def _run(
     limits = topology.limits
     directory = DataDirectory(topology.data_directory)
     with sockets, directory.node_locked(node):
-        async with taken_store(topology, node, lambda: None) as store:
+        async with taken_store(partial(open_store, topology, node), lambda: None) as store:
             vitals = Vitals()
             around = Surroundings(
                 *(ProcessorClock(), time.time, vitals.of_node(store, None, time.time)),

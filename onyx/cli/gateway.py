@@ -9,20 +9,19 @@ import trio
 from onyx.cli.network_option import (
     NETWORK_HELP,
     add_network_arguments,
+    log_reader,
     parse_address,
     registration_address,
 )
-from onyx.cli.values import has_terminal, tell_of
+from onyx.cli.values import tell_of
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import UsageError
 from onyx.gateway_child import gateway_lacks
 from onyx.listening import bind, bound_address
-from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging, log_options
+from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging
 from onyx.service_manager import tell_service_manager
 from overlay.gateway import DEFAULT_LISTEN
-from overlay.log_options import LogOptions
 from overlay.nodes import Address
-from overlay.topology import load_topology
 
 DETAILS = f"""\
 A client of the network that speaks HTTP: publish with POST, take results as Server-Sent
@@ -73,15 +72,8 @@ def run(arguments: argparse.Namespace) -> None:
     options.check()
     registration = registration_address(arguments)
 
-    file, had_terminal = arguments.topology, has_terminal()
-
-    def logs() -> LogOptions:
-        return log_options(arguments, USUAL_LOGS if file is None else load_topology(file).log)
-
-    def logs_at_hangup() -> LogOptions | None:
-        return None if had_terminal and not has_terminal() else logs()
-
-    configure_logging("gateway", logs())
+    logs = log_reader(arguments)
+    configure_logging("gateway", logs() or USUAL_LOGS)
     with bind(listen, "--listen") as listener:
         where = Address(*bound_address(listener, listen))
         url = f"{'https' if certificate else 'http'}://{where}/"
@@ -92,10 +84,10 @@ def run(arguments: argparse.Namespace) -> None:
             tell_of(arguments, {"event": "up", "url": url}, text)
 
         if arguments.admin is None:
-            admin = admin_address(file, where)
+            admin = admin_address(arguments.topology, where)
         else:
             admin = listen_address(arguments.admin, "--admin")
-        served = registration, options, listener, ready, None, logs_at_hangup, admin
+        served = registration, options, listener, ready, None, logs, admin
         trio.run(run_gateway, *served)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import signal
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,13 @@ import trio
 
 from formats.graph.syntaxes import by_file_name
 from onyx.background import background_tasks
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.beside import heed, tell_ready
+from onyx.cli.network_option import (
+    NETWORK_HELP,
+    add_client_arguments,
+    log_reader,
+    registration_address,
+)
 from onyx.cli.taxonomy import SYNTAXES, syntax_of
 from onyx.cli.values import (
     STANDARD_INPUT,
@@ -28,10 +33,15 @@ from onyx.cli.values import (
     tell_of,
 )
 from onyx.cli.verb import Kind, Subparsers, add_noun, add_verb
-from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
+from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging
 from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, MetadataRepository
-from onyx.metadata.serving import Serving
+from onyx.metadata.provider_process import rows_of, run_provider
+from onyx.node_store import Opens, opened
+from onyx.registration_client import RegistrationClient
+from overlay import verbs
+from overlay.stores import SQLITE, TRIAL, check_store
+from overlay.topology import TopologyError, load_topology, parse_topology
 from registration.metadata.provider import Outcome
 from registration.metadata.provider_reader import BATCH_MAX
 from registration.metadata.repository_cache import Answer
@@ -57,6 +67,10 @@ REHEARSED = {
     "--dry-run": "change nothing, and say what would be",
     "--fail-if-lost": "exit code 65 if a repository loses a resource by it",
 }
+STORE = {
+    f"--store URL = {SQLITE}": "its documents, rules and messages are in a PostgreSQL server; a "
+    "second process of its name, with a directory of its own, is then its standby"
+}
 SYNTAX = {f"--syntax {{{','.join(SYNTAXES)}}}": "how it is written (default: by the file's name)"}
 
 
@@ -70,6 +84,7 @@ def add_parser(subparsers: Subparsers) -> None:
             {
                 "directory DIR": "where it keeps everything; made if it is not there",
                 "--name NAME = metadata": "publish as the source of this name (metadata)",
+                **STORE,
             },
         ),
         (
@@ -160,12 +175,16 @@ def add_parser(subparsers: Subparsers) -> None:
             "verify",
             "evaluate all rules anew, and compare with what a stopped provider keeps",
             run_verify,
-            {"directory DIR": "of the provider", "--json": "an object a difference"},
+            {"directory DIR": "of the provider", "--name NAME = metadata": "its own", **STORE},
         ),
     ):
         parser = add_verb(subverbs, name, summary, run, takes, kinds=_NAMES)
         if not any(usage.startswith("--json") for usage in takes):
             add_client_arguments(parser)
+        if run is run_serve:
+            add_log_arguments(parser)
+            for option in ("--ready-fd", "--lifeline-fd"):  # of onyx up
+                parser.add_argument(option, type=int, help=argparse.SUPPRESS)
 
 
 _NAMES: Mapping[str, Kind] = {"file": str, "files": str}
@@ -179,23 +198,59 @@ def _client(arguments: argparse.Namespace) -> MetadataClient:
 
 
 async def run_serve(arguments: argparse.Namespace) -> None:
-    address = registration_address(arguments)
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals, ExitStack() as stack:
-        source = await DataSource.register(address, name=arguments.name, ensure=True)
-        provider = stack.enter_context(MetadataProvider(arguments.directory, arguments.name))
-        async with source, background_tasks(trio.open_nursery()) as nursery:
-            nursery.start_soon(Serving(source, provider).run)
-            facts = {"event": "serving", "source": source.id, "revision": provider.revision}
-            text = f"{arguments.name} ({source.id}) serves revision {provider.revision}"
-            tell_of(arguments, facts, text)
-            async for _ in signals:
-                break
+    address, name = registration_address(arguments), arguments.name
+    logs, ready_fd, is_told = log_reader(arguments), arguments.ready_fd, False
+    configure_logging(f"metadata/{name}", logs() or USUAL_LOGS)
+
+    def tell(event: str, text: str, **facts: object) -> None:
+        nonlocal is_told
+        tell_of(arguments, {"event": event, **facts}, f"{name} {text}")
+        if not is_told and ready_fd is not None:
+            tell_ready(ready_fd)
+        is_told = True
+
+    def waiting() -> None:
+        if not is_told:
+            tell("waiting", "waits to take the place of the other process")
+
+    def ready(source: str, revision: int) -> None:
+        text = f"({source}) serves revision {revision}"
+        tell("serving", text, source=source, revision=revision)
+
+    rows = await _rows(arguments)
+    async with background_tasks(trio.open_nursery()) as nursery:
+        heed(nursery, logs, arguments.lifeline_fd)
+        place = Path(arguments.directory), name, rows
+        await run_provider(address, *place, waiting=waiting, ready=ready)
 
 
-def run_verify(arguments: argparse.Namespace) -> int:
-    if not Path(arguments.directory).is_dir():
-        raise UnreadableInput(f"there is no directory {arguments.directory}")
-    with MetadataProvider(arguments.directory) as provider:
+async def _rows(arguments: argparse.Namespace) -> Opens:
+    """The store of a provider; in a server it is that of a network, which is asked for its name."""
+    store, network = arguments.store, None
+    if store != SQLITE:
+        if store == TRIAL:
+            raise UsageError(f'--store "{TRIAL}" is started with a whole network, by onyx up')
+        try:
+            check_store("--store", store)
+        except TopologyError as error:
+            raise UsageError(f"--store {error.reason}") from None
+        if arguments.topology is None:
+            async with RegistrationClient(registration_address(arguments)) as client:
+                shape = await client.ask(verbs.TopologyShow())
+            network = parse_topology(shape.text, "the running network")
+        else:
+            network = load_topology(arguments.topology)
+    return rows_of(Path(arguments.directory), arguments.name, store, network)
+
+
+async def run_verify(arguments: argparse.Namespace) -> int:
+    directory, name = Path(arguments.directory), arguments.name
+    if not directory.is_dir():
+        raise UnreadableInput(f"there is no directory {directory}")
+    with (
+        opened(await _rows(arguments)) as rows,
+        MetadataProvider(directory, name, rows) as provider,
+    ):
         differences = provider.verify()
     for each in differences:
         tell_of(arguments, {"difference": each}, each)

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from onyx.cli.contexts import NO_CONTEXT, Context, read_contexts
+from onyx.cli.values import has_terminal
 from onyx.cli.verb import JSON, add_arguments
 from onyx.data_directory import DataDirectory
 from onyx.errors import UsageError
 from onyx.identity.known_networks import VARIABLE as CREDENTIALS_VARIABLE
 from onyx.identity.known_networks import identity_of
+from onyx.logs import USUAL_LOGS, log_options
+from overlay.log_options import LogOptions
 from overlay.nodes import Address
 from overlay.topology import load_topology
 
@@ -112,6 +116,19 @@ def _address_in(file: Path) -> str:
         )
     resolved_topology = load_topology(resolved)
     return resolved_topology.where(resolved_topology.registration[0].id)
+
+
+def log_reader(arguments: argparse.Namespace) -> Callable[[], LogOptions | None]:
+    """How a process logs from its start on, and at SIGHUP: as the command line says, or the
+    ``--topology`` by then; None where the terminal that it had is closed."""
+    had_terminal, file = has_terminal(), arguments.topology
+
+    def read() -> LogOptions | None:
+        if had_terminal and not has_terminal():
+            return None
+        return log_options(arguments, USUAL_LOGS if file is None else load_topology(file).log)
+
+    return read
 
 
 WHERE = (

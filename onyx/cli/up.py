@@ -6,8 +6,7 @@ import argparse
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import trio
@@ -242,40 +241,26 @@ async def _run_network(
 
             nursery.start_soon(stop_at_signal)
             had_terminal = has_terminal()
-            async with launch(
-                topology, file=file, report=events.process_event, is_secure=not arguments.insecure
-            ) as network:
-                beside = gateway_beside(network, gateway, file, events.process_event)
-                async with beside as page:
-                    events.network_is_up(network, page)
-                    with trio.open_signal_receiver(signal.SIGHUP) as hangups:
-                        async for _ in hangups:
-                            if had_terminal and not has_terminal():
-                                break  # it was closed
-                            _take_settings(network, gateway, arguments, events)
-                    nursery.cancel_scope.cancel()
-
-
-@asynccontextmanager
-async def gateway_beside(
-    network: RunningNetwork,
-    gateway: GatewayTable | None,
-    file: str,
-    report: Callable[[str, ChildProcess], None],
-) -> AsyncIterator[str | None]:
-    """The gateway of a network that is up, as the URL of its page; None: there shall be none."""
-    if gateway is None:
-        yield None
-        return
-    where, credentials = network.registration, network.credentials
-    async with running_gateway(
-        *(where, gateway, credentials),
-        file=file,
-        report=report,
-        topology_file=network.topology_file,
-        keep=network.beside.append,
-    ) as page:
-        yield page
+            async with (
+                launch(
+                    topology,
+                    file=file,
+                    report=events.process_event,
+                    is_secure=not arguments.insecure,
+                ) as network,
+                AsyncExitStack() as stack,
+            ):
+                page = None
+                if gateway is not None:
+                    run = running_gateway(network, gateway, file, events.process_event)
+                    page = await stack.enter_async_context(run)
+                events.network_is_up(network, page)
+                with trio.open_signal_receiver(signal.SIGHUP) as hangups:
+                    async for _ in hangups:
+                        if had_terminal and not has_terminal():
+                            break  # it was closed
+                        _take_settings(network, gateway, arguments, events)
+                nursery.cancel_scope.cancel()
 
 
 def _wiring(topology: Topology) -> object:

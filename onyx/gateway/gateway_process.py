@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import signal
 import socket
 import sys
 import zlib
@@ -38,6 +36,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from onyx.background import background_tasks
+from onyx.beside import heed, tell_ready
 from onyx.errors import EXIT_OK, RequestFailed, UserError, ending, exit_code_of, leaves
 from onyx.gateway.api import OPERATIONS, status_of
 from onyx.gateway.call import Call, Gateway, json_of
@@ -48,7 +47,7 @@ from onyx.gateway.sessions import Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
-from onyx.logs import configure_logging, use_logs
+from onyx.logs import configure_logging
 from onyx.message_way import way_of
 from onyx.network_view import decoded, read_statistics
 from onyx.registration_client import RegistrationClient
@@ -735,11 +734,7 @@ async def run_gateway(
     trials = Trials()
     try:
         async with background_tasks(trio.open_nursery()) as nursery:
-            stop = nursery.cancel_scope
-            if lifeline is not None:
-                nursery.start_soon(_stop_at_end, lifeline, stop)
-            nursery.start_soon(_stop_at_signal, stop)
-            nursery.start_soon(_take_logs, read_logs, stop)
+            heed(nursery, read_logs, lifeline)
             sessions = Sessions(registration, options.sessions_max)
             feed = MapFeed(registration)
             await nursery.start(sessions.run)
@@ -786,27 +781,6 @@ async def _watch(registration: str, traffic: Traffic) -> None:
             await trio.sleep(WATCH_SECONDS)
 
 
-async def _stop_at_signal(scope: trio.CancelScope) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            scope.cancel()
-
-
-async def _take_logs(read: Callable[[], LogOptions | None], stop: trio.CancelScope) -> None:
-    with trio.open_signal_receiver(signal.SIGHUP) as signals:
-        async for _ in signals:
-            try:
-                options = read()
-            except TopologyError as error:
-                log.error("nothing is changed: %s", error)
-                continue
-            if options is None:
-                stop.cancel()
-                return
-            use_logs(options)
-            log.info("logs %s from level %s on", options.format, options.level)
-
-
 def _logs(file: Path | None) -> LogOptions:
     return LogOptions() if file is None else load_topology(file).log
 
@@ -815,14 +789,6 @@ def admin_address(file: Path | None, listen: Address) -> Address | None:
     """Of the gateway that listens there, if the topology file says that there are such."""
     options = None if file is None else load_topology(file).admin
     return None if options is None else options.address(listen)
-
-
-async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
-    """The launcher holds the other end and never writes."""
-    async with trio.lowlevel.FdStream(lifeline) as stream:
-        while await stream.receive_some(1):
-            pass
-        scope.cancel()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -844,18 +810,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     listen = Address(said.host, listener.getsockname()[1])
     options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))
 
-    def ready() -> None:
-        os.write(said.ready_fd, b"ready\n")
-        os.close(said.ready_fd)
-
     try:
         configure_logging("gateway", read_logs())
         admin = admin_address(said.topology_file, listen)
         with use_credentials(said.credentials):
             trio.run(
                 run_gateway,
-                *(said.registration, options, listener, ready, said.lifeline_fd),
-                *(read_logs, admin),
+                *(said.registration, options, listener, partial(tell_ready, said.ready_fd)),
+                *(said.lifeline_fd, read_logs, admin),
             )
     except (UserError, TopologyError) as error:
         print(f"onyx: gateway: {error}", file=sys.stderr)

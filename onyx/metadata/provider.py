@@ -1,7 +1,7 @@
 """MetadataProvider: a provider of metadata on this machine's disk, without a network.
 
-Its rows are in a store (``rows.onyx``), which is locked as long as it is open; the filter's tables
-beside them (``filter.sqlite``) are derived, and made anew where they are gone or damaged.
+Its rows are in a store (``rows.onyx``), which is locked as long as it is open, or in a server; the
+filter's tables (``filter.sqlite``) are derived, and made anew where they are gone or damaged.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Self
 
 from onyx.metadata.tables_file import open_tables, remove_tables
 from onyx.store_errors import store_errors
+from overlay.link.row_store import NodeStore
 from overlay.link.store import Store, reading
 from registration.metadata.provider import Provider
 from registration.metadata.provider_reader import ReaderBeside
@@ -27,14 +28,17 @@ FILTER = "filter.sqlite"
 class MetadataProvider(Provider):
     """A context manager; its methods are those of ``registration.metadata.provider.Provider``."""
 
-    def __init__(self, directory: Path | str, name: str = "metadata") -> None:
-        """``directory`` is made if it is not there.  StoreUnusable where another process has it."""
+    def __init__(
+        self, directory: Path | str, name: str = "metadata", rows: NodeStore | None = None
+    ) -> None:
+        """``directory`` is made if it is not there.  ``rows`` are taken, and closed with it; None:
+        those in the directory.  StoreUnusable where another process has it."""
         directory = Path(directory)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = directory / FILTER
         self._seam = Lock()
         with store_errors():
-            self._rows = Store(directory / ROWS)
+            self._rows: NodeStore = Store(directory / ROWS) if rows is None else rows
             try:
                 try:
                     self._open(name)

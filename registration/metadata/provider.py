@@ -129,6 +129,10 @@ class Provider(ProviderReader):
         self._fill_from(REPOSITORIES)
         self._repository_of = {row.number: name for name, row in self._repositories.items()}
 
+    def check(self) -> None:
+        """Fenced where the rows may be another process's by now: nothing may be told any more."""
+        self._store.check()
+
     def _opened_filter(self) -> MetadataFilter:
         found = MetadataFilter(self._tables, self.schema)
         note_schema(found.statements, self._tables, self.schema)

@@ -122,6 +122,8 @@ class ReadRows(Protocol):
 
 
 class Rows(ReadRows, Protocol):
+    def check(self) -> None: ...
+
     def commit(self, changes: Iterable[Put | Delete]) -> None: ...
 
 

@@ -6,20 +6,34 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import trio
 
-from onyx.errors import EXIT_DATA
+from onyx.errors import EXIT_BUSY, EXIT_DATA
 from onyx.metadata import MetadataRepository
 from tests.onyx.metadata.test_explanation import DOCUMENT, SCHEMA
 from tests.onyx.metadata.test_metadata_network import ASKED, RULE, SAFETY_SECONDS
 from tests.onyx.test_cli_network import Shell, shell
+from tests.postgres import Postgres
 
 __all__ = ["shell"]
 
 PROVIDER = ("--provider", "mdv-cli")
 PREFIX = "http://e/"
+
+
+def serving(registration: str, directory: Path, name: str, *more: str) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "onyx", "metadata", "serve", str(directory), "--name", name]
+    environment = {**os.environ, "ONYX_REGISTRATION": registration}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*words, *more], text=True, env=environment, **pipes)
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
 
 
 def test_documents_of_a_folder_are_followed_by_a_cache(
@@ -30,12 +44,9 @@ def test_documents_of_a_folder_are_followed_by_a_cache(
     folder.mkdir()
     for memory in (b"32", b"92", b"128"):
         (folder / f"{memory.decode()}.ttl").write_bytes(DOCUMENT.replace(b"92", memory))
-    serve = [sys.executable, "-m", "onyx", "metadata", "serve", directory, "--name", "mdv-cli"]
-    environment = {**os.environ, "ONYX_REGISTRATION": registration}
-    with subprocess.Popen(serve, stdout=subprocess.PIPE, env=environment) as provider:
+    with serving(registration, directory, "mdv-cli") as provider:
         try:
-            assert provider.stdout is not None
-            assert provider.stdout.readline().startswith(b"mdv-cli (")
+            assert line_of(provider).startswith("mdv-cli (")
             _commands(shell, tmp_path)
             (line,) = shell.objects("metadata", "status", *PROVIDER)
             assert (line["documents"], line["rules"], line["repositories"]) == (2, 1, 1)
@@ -50,6 +61,42 @@ def test_documents_of_a_folder_are_followed_by_a_cache(
     (row, said) = shell.objects("metadata", "query", cache, RULE)
     assert (row["row"], said["complete"]) == ([host], True)
     assert shell.lines("metadata", "query", cache, RULE, "--explain")[0].startswith("SELECT")
+
+
+def test_a_standby_goes_on_with_rows_in_postgresql(
+    shell: Shell, registration: str, postgres: Postgres, tmp_path: Path
+) -> None:
+    """One that was stopped for longer than its lease says nothing any more."""
+    (tmp_path / "schema.ttl").write_bytes(SCHEMA)
+    (tmp_path / "a.ttl").write_bytes(DOCUMENT)
+    of, rows = ("--provider", "mdv-pg"), ("mdv-pg", "--store", postgres.url)
+    register = ("metadata", "register", tmp_path / "a.ttl", *of, "--at")
+    with ExitStack() as stack:
+
+        def started(directory: str) -> subprocess.Popen[str]:
+            process = stack.enter_context(serving(registration, tmp_path / directory, *rows))
+            stack.callback(process.kill)
+            return process
+
+        first = started("first")
+        assert line_of(first).endswith("serves revision 0\n")
+        standby = started("standby")
+        assert line_of(standby) == "mdv-pg waits to take the place of the other process\n"
+        shell.lines("metadata", "schema", tmp_path / "schema.ttl", *of)
+        shell.lines("metadata", "rule", "L1", RULE, *of)
+        assert shell.lines(*register, f"{PREFIX}1") == [f"L1\tcame\t{PREFIX}1#host"]
+        first.send_signal(signal.SIGSTOP)
+        assert line_of(standby).endswith("serves revision 3\n")
+        assert shell.lines(*register, f"{PREFIX}2") == [f"L1\tcame\t{PREFIX}2#host"]
+        first.send_signal(signal.SIGCONT)
+        assert first.wait(SAFETY_SECONDS) == EXIT_BUSY
+        assert first.stderr is not None and "not this process's any more" in first.stderr.read()
+        assert shell.lines(*register, f"{PREFIX}3") == [f"L1\tcame\t{PREFIX}3#host"]
+        standby.send_signal(signal.SIGTERM)
+        assert standby.wait(SAFETY_SECONDS) == 0
+    verify = ("metadata", "verify", "--name", *rows)
+    for directory in ("standby", "first"):  # the filter of one of them is behind
+        assert shell.lines(*verify, tmp_path / directory) == []
 
 
 def _commands(shell: Shell, path: Path) -> None:

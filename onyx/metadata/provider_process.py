@@ -1,0 +1,61 @@
+"""The process of a metadata provider: its rows, and its life as the source of its name.
+
+::
+
+    registered ──take──> rows ──catch up──> filter ──> serving
+        └─ standby, until the lease of another process has ended
+
+One whose lease has ended commits nothing, answers nothing, and ends: what it may publish meanwhile
+is in the rows, and the other process publishes the same with the same keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from onyx.data_directory import directory_locked
+from onyx.data_source import DataSource
+from onyx.metadata.provider import ROWS, MetadataProvider
+from onyx.metadata.serving import Serving
+from onyx.node_store import Opens, open_postgres, taken_store
+from onyx.store_errors import store_errors
+from overlay.link.store import Store
+from overlay.topology import Topology
+
+
+def rows_of(directory: Path, name: str, store: str, network: Topology | None) -> Opens:
+    """Of a provider; ``network`` is that of a ``store`` in PostgreSQL."""
+    if network is None:
+        return partial(Store, directory / ROWS)
+    return partial(open_postgres, network, f"metadata/{name}", store)
+
+
+async def run_provider(
+    registration: str,
+    directory: Path,
+    name: str,
+    open_rows: Opens,
+    *,
+    waiting: Callable[[], None],
+    ready: Callable[[str, int], None],
+) -> None:
+    """Until it is cancelled.  ``waiting`` is called as long as another process has the rows, and
+    ``ready`` with the source's id and the revision once it serves.
+
+    DataDirectoryInUse, StoreUnusable, LeaseLost, and what the network says."""
+    with directory_locked(directory), store_errors():
+        source = await DataSource.register(registration, name=name, ensure=True)
+        async with taken_store(open_rows, waiting) as rows:
+            opened = partial(MetadataProvider, directory, name, rows)
+            with await trio.to_thread.run_sync(opened) as provider:
+                try:
+                    async with source:
+                        ready(source.id, provider.revision)
+                        await Serving(source, provider).run()
+                except Exception:
+                    rows.check()  # that it has ended says more than what follows from it
+                    raise
