@@ -25,6 +25,7 @@ from registration.metadata.documents import Statement, read_document, syntax_of
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.implied import missing, with_paths
 from registration.metadata.n_triples import n_triples, read_n_triples
+from registration.metadata.plain_views import make_views
 from registration.metadata.query_sql import query_sql
 from registration.metadata.rule_sparql import read_rule
 from registration.metadata.rules import Query, Rule, normal_text, parse_query
@@ -224,6 +225,7 @@ class RepositoryCache:
         clear(self._tables)
         self._tables.execute("DELETE FROM matched")
         self._load()
+        make_views(self._tables, self._statements)
         numbers = self._statements.numbers(uris.values(), *documents.values())
         changes = Changes(self._statements)
         for doc, said in documents.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -423,3 +425,37 @@ def test_queries_are_refused_as_rules_are_and_show_their_sql(pair: Pair) -> None
     assert caught.value.hint == "did you mean serverInformation.memory?"
     sql = pair.cache.explain(FAST)
     assert sql.startswith("SELECT DISTINCT") and "statements" in sql
+
+
+# -- plain SQL
+
+
+def test_a_schema_is_views_of_the_file_for_plain_sql(pair: Pair, tmp_path: Path) -> None:
+    more = """:State a rdfs:Class . <urn:other#cpu> a owl:FunctionalProperty ;
+        rdfs:domain :ServerInformation . :note rdfs:range xsd:string ."""
+    pair.provider.put_schema((SCHEMA + more).encode(), TURTLE)
+    put(
+        pair.provider,
+        a=""":h a :CycleProvider ; :serverHost "h" ; :tag "x", "y" ; :serverInformation :i .
+        :i a :ServerInformation ; :memory 092 ; <urn:other#cpu> 1.5 ; :note "n" .""",
+    )
+    pair.provider.add_rule("L1", ALL)
+    pair.follow()
+    h, i = f"{NS}h", f"{NS}i"
+    with closing(sqlite3.connect(tmp_path / "l1.onyx")) as tables:
+
+        def rows(view: str, columns: str = "*") -> list[tuple[object, ...]]:
+            return sorted(tables.execute(f'SELECT {columns} FROM "{view}"'))
+
+        assert rows("CycleProvider") == [(h, "h", i, None)]
+        assert rows("ServerInformation", f'memory, "{NS}cpu", "urn:other#cpu"') == [(92, None, 1.5)]
+        assert rows("Thing") == [(h,), (i,)]
+        assert rows("Thing.tag") == [(h, "x"), (h, "y")]
+        assert rows("note") == [(i, "n")]
+        assert rows(f"{NS}State") == []  # "state" is a table of the file
+        pair.provider.put_schema((SCHEMA + more.replace(":State", ":Note")).encode(), TURTLE)
+        pair.follow()
+        assert rows("Note") == [] and rows(f"{NS}note") == [(i, "n")]
+        assert rows("CycleProvider", "serverHost") == [("h",)]
+        with pytest.raises(sqlite3.OperationalError, match="no such table"):
+            rows(f"{NS}State")
