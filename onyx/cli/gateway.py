@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import socket
 
 import trio
 
@@ -16,6 +17,7 @@ from onyx.cli.network_option import (
 from onyx.cli.values import tell_of
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import UsageError
+from onyx.gateway.options import GatewayOptions
 from onyx.gateway_child import gateway_lacks
 from onyx.listening import bind, bound_address
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging
@@ -44,13 +46,18 @@ EXAMPLES = """\
 """
 
 
+SERVED = {
+    "--tls-certificate FILE": "PEM, with its chain",
+    "--tls-key FILE": "of the certificate, in PEM",
+    "--host NAME...": "a name by which browsers know it, as in their Host header",
+}
+
+
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
         f"--listen HOST:PORT = {DEFAULT_LISTEN}": f"where (default: {DEFAULT_LISTEN}; port 0: any "
         "free one)",
-        "--tls-certificate FILE": "PEM, with its chain",
-        "--tls-key FILE": "of the certificate, in PEM",
-        "--host NAME...": "a name by which browsers know it, as in their Host header",
+        **SERVED,
         "--admin HOST:PORT": "where metrics are, plain HTTP",
         "--json": "print where it is as a JSON object",
     }
@@ -60,23 +67,16 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if why := gateway_lacks():
-        raise UsageError(f"this {why}")
+    options = served_options(arguments)
     # What only a gateway needs takes long to load.
     from onyx.gateway.gateway_process import admin_address, run_gateway  # noqa: PLC0415
-    from onyx.gateway.options import GatewayOptions  # noqa: PLC0415
 
-    listen = listen_address(arguments.listen, "--listen")
-    certificate, key = arguments.tls_certificate, arguments.tls_key
-    options = GatewayOptions(listen, certificate, key, tuple(arguments.host))
-    options.check()
     registration = registration_address(arguments)
 
     logs = log_reader(arguments)
     configure_logging("gateway", logs() or USUAL_LOGS)
-    with bind(listen, "--listen") as listener:
-        where = Address(*bound_address(listener, listen))
-        url = f"{'https' if certificate else 'http'}://{where}/"
+    with bind(options.listen, "--listen") as listener:
+        where, url = served_at(options, listener)
 
         def ready() -> None:
             tell_service_manager(f"the network is at {url}", is_ready=True)
@@ -89,6 +89,23 @@ def run(arguments: argparse.Namespace) -> None:
             admin = listen_address(arguments.admin, "--admin")
         served = registration, options, listener, ready, None, logs, admin
         trio.run(run_gateway, *served)
+
+
+def served_options(arguments: argparse.Namespace) -> GatewayOptions:
+    """Of ``--listen`` and SERVED; UsageError where it cannot be, or would be open to strangers."""
+    if why := gateway_lacks():
+        raise UsageError(f"this {why}")
+    listen = listen_address(arguments.listen, "--listen")
+    certificate, key = arguments.tls_certificate, arguments.tls_key
+    options = GatewayOptions(listen, certificate, key, tuple(arguments.host))
+    options.check()
+    return options
+
+
+def served_at(options: GatewayOptions, listener: socket.socket) -> tuple[Address, str]:
+    """Its address, and its URL."""
+    where = Address(*bound_address(listener, options.listen))
+    return where, f"{'https' if options.tls_certificate else 'http'}://{where}/"
 
 
 def listen_address(text: str, what: str) -> Address:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import signal
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import trio
 from formats.graph.syntaxes import by_file_name
 from onyx.background import background_tasks
 from onyx.beside import heed, tell_ready
+from onyx.cli.gateway import SERVED, served_at, served_options
 from onyx.cli.network_option import (
     NETWORK_HELP,
     add_client_arguments,
@@ -34,9 +37,11 @@ from onyx.cli.values import (
 )
 from onyx.cli.verb import Kind, Subparsers, add_noun, add_verb
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
+from onyx.listening import bind
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging
 from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, MetadataRepository
 from onyx.metadata.provider_process import rows_of, run_provider
+from onyx.metadata.remote_cache import PREFIXES, RemoteCache
 from onyx.node_store import Opens, opened
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
@@ -149,6 +154,8 @@ def add_parser(subparsers: Subparsers) -> None:
             {
                 "file FILE": "made if it is not there",
                 "repository REPOSITORY": "its name",
+                "--listen HOST:PORT": "share it over HTTP with those who ask there",
+                **SERVED,
                 **PROVIDER,
             },
         ),
@@ -157,10 +164,12 @@ def add_parser(subparsers: Subparsers) -> None:
             "ask a cache, which answers alone",
             run_query,
             {
-                "file FILE": "the cache",
+                "file FILE": "the cache, or the URL at which another machine shares one",
                 "text QUERY": "a rule, or one with 'select v, v.p' for 'register v'; - is standard "
                 "input",
                 "--explain": "show the SQL instead",
+                "--credentials FILE": "with a token (onyx token issue) that the URL takes",
+                "--certificate FILE": "by which the URL is known, or its authority, in PEM",
                 "--json": "an object a row",
             },
         ),
@@ -388,7 +397,8 @@ async def run_explain(arguments: argparse.Namespace) -> None:
 
 async def run_cache(arguments: argparse.Namespace) -> None:
     address = registration_address(arguments)
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    options = served_options(arguments) if arguments.listen else None
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals, ExitStack() as stack:
         async with (
             MetadataRepository(
                 arguments.file, address, arguments.repository, provider=arguments.provider
@@ -396,6 +406,13 @@ async def run_cache(arguments: argparse.Namespace) -> None:
             background_tasks(trio.open_nursery()) as nursery,
         ):
             nursery.start_soon(_tell_revisions, arguments, repository)
+            if options is not None:
+                from onyx.gateway.shared_cache import share  # noqa: PLC0415 - takes long to load
+
+                listener = stack.enter_context(bind(options.listen, "--listen"))
+                _, url = served_at(options, listener)
+                tell = partial(tell_of, arguments, {"event": "up", "url": url}, f"shared at {url}")
+                nursery.start_soon(share, repository, address, options, listener, tell)
             async for _ in signals:
                 break
 
@@ -412,10 +429,15 @@ async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRep
 
 
 def run_query(arguments: argparse.Namespace) -> None:
-    if not Path(arguments.file).is_file():
-        raise UnreadableInput(f"there is no cache {arguments.file}")
     text = _text(arguments.text)
-    with MetadataCache(arguments.file) as cache:
+    with ExitStack() as stack:
+        cache: RemoteCache | MetadataCache
+        if arguments.file.startswith(PREFIXES):
+            cache = RemoteCache(arguments.file, arguments.credentials, arguments.certificate)
+        elif Path(arguments.file).is_file():
+            cache = stack.enter_context(MetadataCache(arguments.file))
+        else:
+            raise UnreadableInput(f"there is no cache {arguments.file}")
         if arguments.explain:
             sql = cache.explain(text)
             tell_of(arguments, {"sql": sql}, sql)

@@ -37,15 +37,20 @@ class Gateway:
     @asynccontextmanager
     async def session_of(self, request: Request) -> AsyncIterator[Session]:
         """Of whoever asks; RequestFailed "not-authenticated" where they have to show a token."""
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            token = request.cookies.get(COOKIE, "")
-        if not token and self.options.is_open:
-            raise RequestFailed("not-authenticated", "show a token: Authorization: Bearer ...")
-        if token and not (20 <= len(token) <= 4096 and token.isascii() and token.isprintable()):
-            raise RequestFailed("not-authenticated", "that is no token")
-        async with self.sessions.session(token) as session:
+        async with self.sessions.session(token_of(request, self.options)) as session:
             yield session
+
+
+def token_of(request: Request, options: GatewayOptions) -> str:
+    """That a request shows, or ""; RequestFailed "not-authenticated"."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        token = request.cookies.get(COOKIE, "")
+    if not token and options.is_open:
+        raise RequestFailed("not-authenticated", "show a token: Authorization: Bearer ...")
+    if token and not (20 <= len(token) <= 4096 and token.isascii() and token.isprintable()):
+        raise RequestFailed("not-authenticated", "that is no token")
+    return token
 
 
 @dataclass(slots=True)

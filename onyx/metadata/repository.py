@@ -25,7 +25,7 @@ from onyx.metadata.cache import MetadataCache
 from onyx.metadata.client import MetadataClient
 from onyx.metadata.one_thread import OneThread
 from onyx.metadata.requests import RuleAdded
-from registration.metadata.change_messages import NAMESPACE
+from registration.metadata.change_messages import NAMESPACE, RuleSaid
 from registration.metadata.provider import Outcome
 from registration.metadata.repository_cache import Answer, MessageMissing
 
@@ -45,6 +45,7 @@ class MetadataRepository:
         """``file`` as of a MetadataCache; ``provider``: the source's id or name."""
         self.name = repository
         self._file = file
+        self.provider = provider
         self._client = MetadataClient(registration, provider)
         self._user = User(registration, repository)
         self._in_turn = OneThread()
@@ -76,6 +77,15 @@ class MetadataRepository:
 
     async def query(self, text: str) -> Answer:
         return await self._in_turn(self.cache.query, text)
+
+    async def explain(self, text: str) -> str:
+        return await self._in_turn(self.cache.explain, text)
+
+    async def resource(self, uri: str) -> str:
+        return await self._in_turn(self.cache.resource, uri)
+
+    async def rules(self) -> list[RuleSaid]:
+        return await self._in_turn(self.cache.rules)
 
     async def register_local(self, documents: Mapping[str, bytes], media_type: str) -> None:
         await self._in_turn(self.cache.register_local, documents, media_type)

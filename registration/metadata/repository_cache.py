@@ -255,6 +255,10 @@ class RepositoryCache:
         uris = self._statements.uris(numbers)
         return {uris[number]: "".join(n_triples(found[number])) for number in sorted(numbers)}
 
+    def resource(self, uri: str) -> str:
+        """All that is said of a resource, local metadata too, in N-Triples; "" if nothing is."""
+        return self._statements.n_triples(list(self._statements.known((uri,)).values()))
+
     def count(self) -> int:
         """How many resources the provider said something of."""
         query = f"SELECT count(*) FROM subjects WHERE doc = {GLOBAL}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,10 +10,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-import trio
-
 from onyx.errors import EXIT_BUSY, EXIT_DATA
-from onyx.metadata import MetadataRepository
 from tests.onyx.metadata.test_explanation import DOCUMENT, SCHEMA
 from tests.onyx.metadata.test_metadata_network import ASKED, RULE, SAFETY_SECONDS
 from tests.onyx.test_cli_network import Shell, shell
@@ -25,10 +23,14 @@ PREFIX = "http://e/"
 
 
 def serving(registration: str, directory: Path, name: str, *more: str) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "onyx", "metadata", "serve", str(directory), "--name", name]
+    return running(registration, "serve", str(directory), "--name", name, *more)
+
+
+def running(registration: str, *words: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "ONYX_REGISTRATION": registration}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*words, *more], text=True, env=environment, **pipes)
+    command = [sys.executable, "-m", "onyx", "metadata", *words]
+    return subprocess.Popen(command, text=True, env=environment, **pipes)
 
 
 def line_of(process: subprocess.Popen[str]) -> str:
@@ -51,7 +53,7 @@ def test_documents_of_a_folder_are_followed_by_a_cache(
             (line,) = shell.objects("metadata", "status", *PROVIDER)
             assert (line["documents"], line["rules"], line["repositories"]) == (2, 1, 1)
             assert shell.run("metadata", "verify", directory) != 0  # it is in use
-            _follow(registration, cache)
+            _follow(shell, registration, cache)
         finally:
             provider.send_signal(signal.SIGTERM)
             assert provider.wait(SAFETY_SECONDS) == 0
@@ -125,12 +127,16 @@ def _commands(shell: Shell, path: Path) -> None:
     assert "no-such-document" in shell.err
 
 
-def _follow(registration: str, cache: Path) -> None:
-
-    async def follow() -> None:
-        with trio.fail_after(SAFETY_SECONDS):
-            place = MetadataRepository(cache, registration, "L1", provider="mdv-cli")
-            async with place as repository:
-                await repository.wait(4)
-
-    trio.run(follow)
+def _follow(shell: Shell, registration: str, cache: Path) -> None:
+    """It shares its cache meanwhile."""
+    said = ("cache", str(cache), "L1", "--listen", "127.0.0.1:0", "--json", *PROVIDER)
+    with running(registration, *said) as process:
+        try:
+            url, revision = "", 0
+            while not url or revision < 4:
+                told = json.loads(line_of(process))
+                url, revision = told.get("url", url), told.get("revision", revision)
+            assert shell.lines("metadata", "query", url, ASKED) == [f"{PREFIX}128.ttl#host\t128"]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SAFETY_SECONDS) == 0

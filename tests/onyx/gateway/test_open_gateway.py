@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_t
 
 SECRET = "a-token-of-an-operator-of-the-tests"
 NAME = "onyx.example"
+HERE = "127.0.0.1"
 
 
 def test_beyond_this_machine_it_takes_a_certificate() -> None:
@@ -42,7 +44,7 @@ def test_beyond_this_machine_it_takes_a_certificate() -> None:
 
 
 def certificate(directory: Path) -> tuple[Path, Path]:
-    """Of NAME, with its key."""
+    """Of NAME and of this machine, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
     now = datetime.now(UTC)
@@ -50,6 +52,7 @@ def certificate(directory: Path) -> tuple[Path, Path]:
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address(HERE))]), False)
         .sign(key, hashes.SHA256())
     )
     files = directory / "gateway.pem", directory / "gateway.key"
