@@ -40,8 +40,10 @@ from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
 from onyx.listening import bind
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging
 from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, MetadataRepository
+from onyx.metadata.network_feed import NetworkFeed
 from onyx.metadata.provider_process import rows_of, run_provider
 from onyx.metadata.remote_cache import PREFIXES, RemoteCache
+from onyx.metadata.serving import Serving
 from onyx.node_store import Opens, opened
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
@@ -90,6 +92,7 @@ def add_parser(subparsers: Subparsers) -> None:
                 "directory DIR": "where it keeps everything; made if it is not there",
                 "--name NAME = metadata": "publish as the source of this name (metadata)",
                 **STORE,
+                "--network": "provide what this network is, and take no documents of others",
             },
         ),
         (
@@ -227,9 +230,10 @@ async def run_serve(arguments: argparse.Namespace) -> None:
         tell("serving", text, source=source, revision=revision)
 
     rows = await _rows(arguments)
+    serving = partial(NetworkFeed, address) if arguments.network else Serving
     async with background_tasks(trio.open_nursery()) as nursery:
         heed(nursery, logs, arguments.lifeline_fd)
-        place = Path(arguments.directory), name, rows
+        place = Path(arguments.directory), name, rows, serving
         await run_provider(address, *place, waiting=waiting, ready=ready)
 
 

@@ -39,6 +39,7 @@ async def run_provider(
     directory: Path,
     name: str,
     open_rows: Opens,
+    serving: Callable[[DataSource, MetadataProvider], Serving] = Serving,
     *,
     waiting: Callable[[], None],
     ready: Callable[[str, int], None],
@@ -55,7 +56,7 @@ async def run_provider(
                 try:
                     async with source:
                         ready(source.id, provider.revision)
-                        await Serving(source, provider).run()
+                        await serving(source, provider).run()
                 except Exception:
                     rows.check()  # that it has ended says more than what follows from it
                     raise

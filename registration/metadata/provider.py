@@ -144,8 +144,10 @@ class Provider(ProviderReader):
         self, data: bytes, media_type: str, *, is_open: bool = False, dry_run: bool = False
     ) -> Outcome:
         """Put a schema in force, which all documents and rules have to conform to; a refusal says
-        which does not."""
+        which does not.  The one that is in force changes nothing."""
         row = SchemaRow(data, media_type, is_open)
+        if row == self._schema_row.now:
+            return Outcome(self.revision, {})
         _check_text(data)
         schema_of(row)
         with self._turn(dry_run):

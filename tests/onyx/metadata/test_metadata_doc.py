@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,9 @@ def test_the_example_prints_what_is_said(
     (code,) = BLOCKS["python"]
     exec(compile(code, "docs/metadata.md", "exec"), {})
     assert capsys.readouterr().out == BLOCKS["text"][0]
+    with closing(sqlite3.connect("l1.onyx")) as tables:
+        (query,) = BLOCKS["sql"]
+        assert tables.execute(query).fetchall() == [("pirates.uni-passau.de", 92, None)]
 
 
 def test_its_commands_are_there() -> None:

@@ -1,0 +1,56 @@
+"""A network that is asked what it is, as its own first user; it has an archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from onyx import DataSource, RequestFailed
+from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository, network_feed
+from onyx.metadata.network_feed import NetworkFeed
+from onyx.registration_client import RegistrationClient
+from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
+
+DTD = b"<!ELEMENT flash (#PCDATA)>"
+FAST = "search Source s register s where s.rate > 7 and s.schema.rootElement? = 'flash'"
+KEPT = (
+    "search Archive a register a where a.source.name = 'flashes' and a.first > 2020-01-01T00:00:00Z"
+)
+
+
+async def test_a_source_comes_and_goes_by_its_rate(
+    gateway_network: RunningProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network_feed, "LOOK_SECONDS", 0.1)
+    where = gateway_network.registration
+    (tmp_path / "flash.dtd").write_bytes(DTD)
+    own = await DataSource.register(where, name="the-network")
+    with trio.fail_after(SAFETY_SECONDS), MetadataProvider(tmp_path / "provider") as provider:
+        async with own, trio.open_nursery() as nursery:
+            nursery.start_soon(NetworkFeed(where, own, provider).run)
+            place = MetadataRepository(tmp_path / "cache", where, "L1", provider=own.id)
+            async with place as repository, RegistrationClient(where) as client:
+                while not provider.documents():
+                    await trio.sleep(0.05)
+                for rule in (FAST, KEPT):
+                    await repository.add_rule(rule)
+                flashes = await client.register_source(
+                    name="flashes", schema=tmp_path / "flash.dtd", rate=8.0
+                )
+                async with DataSource(where, flashes.id) as source:
+                    await source.publish(b"<flash/>")
+                asked = "search Source s select s.name, s.schema.kind"
+                while not (await repository.query(asked)).rows:
+                    await repository.changed()
+                assert (await repository.query(asked)).rows == [("flashes", "dtd")]
+                while not (await repository.query("search Archive a register a")).rows:
+                    await repository.changed()
+                await client.update_source(flashes.id, rate=7.0)
+                while (await repository.query(asked)).rows:
+                    await repository.changed()
+            async with MetadataClient(where, own.id) as others:
+                with pytest.raises(RequestFailed, match="read-only"):
+                    await others.remove(["urn:x"])
+            nursery.cancel_scope.cancel()
