@@ -27,8 +27,8 @@ from registration.metadata.implied import missing, with_paths
 from registration.metadata.n_triples import n_triples, read_n_triples
 from registration.metadata.plain_views import make_views
 from registration.metadata.query_sql import query_sql
-from registration.metadata.rule_sparql import read_rule
-from registration.metadata.rules import Query, Rule, normal_text, parse_query
+from registration.metadata.rule_sparql import read_query, read_rule
+from registration.metadata.rules import Query, Rule, normal_text
 from registration.metadata.schema_conformance import check_conformance, note_schema
 from registration.metadata.statement_tables import Changes, StatementTables
 
@@ -287,7 +287,7 @@ class RepositoryCache:
     # --- queries --------------------------------------------------------------------------
 
     def query(self, text: str) -> Answer:
-        """Ask in the rules' language; ProfileRefused."""
+        """Ask in the rules' language or in SPARQL; ProfileRefused."""
         query = self._read(text)
         variables = [*dict.fromkeys(variable for variable, _ in query.columns)]
         made = query_sql(query.rule.alternatives, variables, self._statements)
@@ -337,7 +337,7 @@ class RepositoryCache:
     def _read(self, text: str) -> Query:
         if not self._state("schema type"):
             raise Refusal(Fault("no-schema", "the provider has not sent its schema yet"))
-        return parse_query(text, self.schema, self._rules())
+        return read_query(text, self.schema, self._rules())
 
     def _rules_for(self, query: Query) -> tuple[str, ...]:
         """The rules with which the answer would be complete; none where it is."""

@@ -10,7 +10,7 @@ rule would is refused: so are texts without STR where a language may be said.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple, NoReturn, TypeAlias
 
 from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, value_kind
@@ -32,10 +32,12 @@ from registration.metadata.rules import (
     Constant,
     Draft,
     Join,
+    Query,
     Rule,
     kinds_of,
     moment,
     number,
+    parse_query,
     parse_rule,
 )
 from yfilter.errors import ProfileRefused
@@ -83,8 +85,14 @@ def read_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str
     """The rule that a text says, in the rules' language or in SPARQL; as ``parse_rule``."""
     if not _SPARQL.match(text):
         return parse_rule(text, schema, rules, name)
-    found = _Reader(checked_text(text, LIMITS), schema).alternatives()
-    return Rule(text, found, schema)
+    return _Reader(checked_text(text, LIMITS), schema).query(is_rule=True).rule
+
+
+def read_query(text: str, schema: RdfSchema, rules: Mapping[str, Rule]) -> Query:
+    """The same of a query, which may select several variables; as ``parse_query``."""
+    if not _SPARQL.match(text):
+        return parse_query(text, schema, rules)
+    return _Reader(checked_text(text, LIMITS), schema).query(is_rule=False)
 
 
 class _Reader:
@@ -95,19 +103,21 @@ class _Reader:
         self._schema = schema
         self._query = parse_anew(text, LIMITS)
 
-    def alternatives(self) -> tuple[Conjunction, ...]:
+    def query(self, *, is_rule: bool) -> Query:
         query = self._query
-        if query.form is not sparql.QueryForm.SELECT or len(query.variables) != 1:
+        if query.form is not sparql.QueryForm.SELECT or (is_rule and len(query.variables) != 1):
             self._refuse("a rule registers one variable", "select", "SELECT ?v WHERE { … }")
         if query.whole:
             self._refuse_part("a query with this")
         found = self._group(query.where)
         if not found:
             self._refuse_part("a filter that never holds")
-        return tuple(
-            _Pattern(self._refuse, self._schema, parts).conjunction(query.variables[0])
-            for parts in found
-        )
+        patterns = [_Pattern(self._refuse, self._schema, parts) for parts in found]
+        alternatives = tuple(each.conjunction(query.variables, is_rule) for each in patterns)
+        if any(each.columns != patterns[0].columns for each in patterns):
+            reason = "the alternatives select values of different properties"
+            self._refuse(reason, "select", "those of one, or several queries")
+        return Query(Rule(self._text, alternatives, self._schema), patterns[0].columns)
 
     def _group(self, group: sparql.Group) -> list[_Parts]:
         found: list[_Parts] = [()]
@@ -224,7 +234,8 @@ class _Pattern:
         self._names: dict[sparql.Variable, str] = {}
         self._values: dict[sparql.Variable, list[_Value]] = {}
 
-    def conjunction(self, register: sparql.Variable) -> Conjunction:
+    def conjunction(self, wanted: Sequence[sparql.Variable], is_rule: bool) -> Conjunction:
+        """``columns``, then: where what is selected is."""
         self._draft = draft = Draft({}, "")
         subjects = dict.fromkeys(each.subject for each in self._triples)
         for subject in subjects:
@@ -232,24 +243,39 @@ class _Pattern:
                 self._refuse("a triple about one resource", "{", "a variable, and FILTER(?v = …)")
             is_name = VARIABLE.fullmatch(subject.name) and subject.name not in WORDS
             self._names[subject] = draft.new(subject.name if is_name else "v", RESOURCE)
-        if register not in self._names:
-            reason = f"?{register.name} is the subject of no triple in each alternative"
-            self._refuse(reason, f"?{register.name}", f"?{register.name} a <class>")
         for triple in self._triples:
             self._add_triple(triple)
         for test in self._tests:
             if test.operator in _GUARDS:
                 self._narrow(test.left, test.operator)
         tests = [test for test in self._tests if test.operator not in _GUARDS]
-        self._add_values([each for test in tests for each in self._add_test(test)])
-        draft.register = self._names[register]
+        uses = [each for test in tests for each in self._add_test(test)]
+        self.columns = tuple(self._column(each, uses, is_rule) for each in wanted)
+        self._add_values(uses)
+        draft.register = self.columns[0][0]
         if lonely := draft.unconnected():
-            reason = f"nothing connects ?{lonely} with ?{register.name}"
+            reason = f"nothing connects ?{lonely} with ?{draft.register}"
             self._refuse(reason, f"?{lonely}", "a triple between", "not-connected")
         if len(draft.classes) > VARIABLES_MAX:
             reason = f"more than {VARIABLES_MAX} variables"
             self._refuse(reason, "", "several rules", "too-many-variables")
         return draft.conjunction()
+
+    def _column(
+        self, variable: sparql.Variable, uses: Sequence[sparql.Variable], is_rule: bool
+    ) -> tuple[str, tuple[str, ...]]:
+        """A variable of the rule, or one and the property whose values are wanted."""
+        if variable in self._names:
+            return self._names[variable], ()
+        values = self._values.get(variable, [])
+        if is_rule or not values:
+            reason = f"?{variable.name} is the subject of no triple in each alternative"
+            self._refuse(reason, f"?{variable.name}", f"?{variable.name} a <class>")
+        first = next((each for each in values if each.property.is_single), values[0])
+        if not first.property.is_single and (len(values) > 1 or variable in uses):
+            reason = f"of the values of {local_name(first.property.name)} only some are selected"
+            self._refuse(reason, f"?{variable.name}", "all of them", "several-values")
+        return first.owner, (first.property.name,)
 
     # -- triples
 

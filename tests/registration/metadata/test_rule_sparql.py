@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pyoxigraph
@@ -10,16 +11,19 @@ import pytest
 from formats.graph.rdf_schema import RdfSchema, read_schema
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.vocabulary import RDF_TYPE
+from onyx.metadata import MetadataCache, MetadataProvider
 from registration.metadata.documents import Statement
-from registration.metadata.rule_sparql import read_rule
+from registration.metadata.rule_sparql import read_query, read_rule
 from registration.metadata.rules import normal_text, parse_rule
 from tests.registration.metadata.brute import matches
 from tests.registration.metadata.random_metadata import (
     BASE,
     RandomDocuments,
     RandomRules,
+    document_uri,
     n_triples,
     random_schema,
+    schema_bytes,
 )
 from tests.registration.metadata.test_rules import EXAMPLE_1, NS, SCHEMA, SECTION_3_3
 from yfilter.errors import ProfileRefused
@@ -52,6 +56,16 @@ QUERIES = [
     "SELECT ?x { VALUES ?t { :B :B1 } ?x a ?t }",
 ]  # fmt: skip
 
+SEVERAL = [
+    "SELECT ?n ?x { ?x :number ?n FILTER(?n > 2) }",
+    "SELECT ?x ?t { ?x :numbers ?t }",
+    "SELECT ?x ?b ?p { ?x :b ?b . ?b :price ?p }",
+    "SELECT ?m ?p { ?x :bs ?m ; :bs/:price ?p }",
+    "SELECT ?x ?b { ?x :bs ?b ; :b ?b }",
+    "SELECT ?x ?n { { ?x :number ?n FILTER(?n > 3) } UNION { ?x :number ?n ; :b/:texts ?t } }",
+    "SELECT DISTINCT ?x ?v ?z { ?x :b ?v . ?z :b ?v ; :next ?x }",
+]
+
 
 @pytest.fixture(scope="module")
 def schema() -> RdfSchema:
@@ -82,6 +96,51 @@ def test_rules_match_what_their_queries_find(seed: int) -> None:
         found = {row[0].value for row in store.query(PREFIXES + query)}
         assert matches(rule, statements, schema) == found, query
         assert {row[0].value for row in store.query(rule.sparql)} == found, rule.sparql
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_queries_of_several_variables_find_what_sparql_does(seed: int, tmp_path: Path) -> None:
+    documents = RandomDocuments(Random(seed))
+    said = {document_uri(number): documents.document(number) for number in range(6)}
+    statements = [each for of in said.values() for each in of]
+    store = pyoxigraph.Store()
+    whole = n_triples(with_all_above(statements, random_schema()))
+    store.load(whole, pyoxigraph.RdfFormat.N_TRIPLES)
+    texts = {uri: n_triples(of, has_blanks=True) for uri, of in said.items()}
+    with MetadataProvider(tmp_path / "provider") as provider:
+        provider.put_schema(schema_bytes(), "text/turtle")
+        provider.add_rule("L1", "search A a register a")
+        messages = provider.changes("L1")
+    with MetadataCache(tmp_path / "cache", "L1") as cache:
+        for message in messages:
+            cache.apply(message)
+        cache.register_local(texts, "application/n-triples")
+        for query in SEVERAL:
+            rows = {tuple(each.value for each in row) for row in store.query(PREFIXES + query)}
+            assert {*map(told, cache.query(PREFIXES + query).rows)} == {*map(told, rows)}, query
+
+
+def told(row: tuple[str, ...]) -> tuple[str | float, ...]:
+    """Numbers by their values, as a store forgets how they were written."""
+    return tuple(float(each) if each[0] in "+-.0123456789" else each for each in row)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "place"),
+    [
+        ("SELECT ?c ?t { ?c :tag ?t FILTER(?t != 'a') }", "several-values", "?t"),
+        ("SELECT ?c ?t { ?c :serverHost ?h }", "unsupported", "?t"),
+        ("SELECT ?c ?v { { ?c :serverHost ?v } UNION { ?c :serverPort ?v } }", "unsupported",
+         "SELECT"),
+    ],
+)  # fmt: skip
+def test_what_a_query_cannot_select_is_refused(
+    schema: RdfSchema, query: str, code: str, place: str
+) -> None:
+    with pytest.raises(ProfileRefused) as refused:
+        read_query(f"PREFIX : <{NS}>\n{query}", schema, {})
+    assert refused.value.code == code, str(refused.value)
+    assert query[refused.value.column - 1 :].startswith(place)
 
 
 @pytest.mark.parametrize("seed", range(100))
