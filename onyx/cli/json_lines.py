@@ -22,7 +22,7 @@ from onyx.network_view import TopBroker, TopLink, TopProfile, TopSource
 from overlay import answers, verbs
 from overlay.answers import LetterShown, Shown, as_shown
 from overlay.settings import ProfileSettings
-from registration.metadata.provider_reader import ProviderStatus
+from registration.metadata.provider_reader import ProviderStatus, RepositoryInfo
 from yfilter.explanation import Failure
 from yfilter.schematron import RuleProfile
 
@@ -219,6 +219,18 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         _line("RuleListed", of=RuleListed),
         _line("MetadataRuleChanged", "revision:int effects:dict[str,Any] rule:str? sparql:str?"),
     ),
+    "metadata browse": (
+        _line("ClassSeen", "name resources:int"),
+        _line("ResourceListed", "resource"),
+        _line(
+            "ResourceSeen",
+            "resource after classes:list[str] statements:list[dict[str,str]] "
+            "referrers:list[dict[str,Any]] documents:list[str] repositories:list[str]",
+        ),
+    ),
+    "metadata select": (_line("ResourcesSelected", "rules:list[str]", of=_CHANGED),),
+    "metadata repository": (_line("RepositoryListed", "repository", of=RepositoryInfo), _CHANGED),
+    "metadata watch": (_line("MatchTold", "event resource revision:int triples"),),
     "metadata cache": (_line("CacheRevision", "event revision:int resources:int"),),
     "metadata query": (
         _line("QueryRow", "row:list[str]"),

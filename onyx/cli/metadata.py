@@ -9,6 +9,9 @@ from contextlib import ExitStack
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from time import time
 from typing import Any
 
 import msgspec
@@ -43,12 +46,14 @@ from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, Metad
 from onyx.metadata.network_feed import NetworkFeed
 from onyx.metadata.provider_process import rows_of, run_provider
 from onyx.metadata.remote_cache import PREFIXES, RemoteCache
+from onyx.metadata.requests import shown
 from onyx.metadata.serving import Serving
 from onyx.node_store import Opens, opened
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
 from overlay.stores import SQLITE, TRIAL, check_store
 from overlay.topology import TopologyError, load_topology, parse_topology
+from registration.metadata.browsing import SHOWN
 from registration.metadata.provider import Outcome
 from registration.metadata.provider_reader import BATCH_MAX
 from registration.metadata.repository_cache import Answer
@@ -66,6 +71,8 @@ EXAMPLES = """\
   onyx metadata register doc.rdf --at http://example.org/doc.rdf
   onyx metadata sync http://example.org/ folder/ --dry-run --fail-if-lost
   onyx metadata rule L1 'search CycleProvider c register c where c.memory > 64'
+  onyx metadata browse CycleProvider
+  onyx metadata select L1 http://example.org/doc.rdf#host
   onyx metadata cache l1.onyx L1
   onyx metadata query l1.onyx 'search CycleProvider c select c, c.memory'
 """
@@ -174,6 +181,49 @@ def add_parser(subparsers: Subparsers) -> None:
                 "--credentials FILE": "with a token (onyx token issue) that the URL takes",
                 "--certificate FILE": "by which the URL is known, or its authority, in PEM",
                 "--json": "an object a row",
+            },
+        ),
+        (
+            "watch",
+            "print what a rule matches as it comes, changes and leaves, until it is interrupted",
+            run_watch,
+            {
+                "text RULE": "of a repository of its own, which goes in the end; - is standard "
+                "input",
+                **PROVIDER,
+            },
+        ),
+        (
+            "browse",
+            "look at classes, the resources of a class, or a resource and what refers to it",
+            run_browse,
+            {
+                "name [NAME]": "a class, or the URI of a resource (default: list the classes)",
+                "--after URI =": "go on behind it",
+                f"--limit N = {SHOWN}": f"show so many resources at most ({SHOWN})",
+                **PROVIDER,
+            },
+        ),
+        (
+            "select",
+            "have a repository hold resources, by a rule for each",
+            run_select,
+            {
+                "repository REPOSITORY": "its name",
+                "uris URI...": "of a resource",
+                "--dry-run": REHEARSED["--dry-run"],
+                **PROVIDER,
+            },
+        ),
+        (
+            "repository",
+            "list the repositories, or remove one with all its rules",
+            run_repository,
+            {
+                "done {list,remove}": "what to do",
+                "repository [NAME]": "the one that goes",
+                **REHEARSED,
+                **PROVIDER,
             },
         ),
         ("status", "show what a provider has", run_status, PROVIDER),
@@ -344,6 +394,26 @@ async def run_sync(arguments: argparse.Namespace) -> int:
     return _told(arguments, outcomes)
 
 
+async def run_browse(arguments: argparse.Namespace) -> None:
+    async with _client(arguments) as client:
+        seen = await client.browse(arguments.name or "", arguments.after, arguments.limit)
+    for name, count in seen.classes.items():
+        tell_of(arguments, {"name": name, "resources": count}, f"{name}\t{count}")
+    for uri in seen.resources:
+        tell_of(arguments, {"resource": uri}, uri)
+    found = seen.resource
+    if found is not None:
+        lines: list[tuple[str, ...]] = [("class", each) for each in found.classes]
+        lines += [("says", each.property, each.value) for each in found.statements]
+        lines += [(f"{each} of", name) for name, of in found.referrers for each in of]
+        lines += [("document", each) for each in found.documents]
+        lines += [("repository", each) for each in found.repositories]
+        text = "\n".join("\t".join(line) for line in lines)
+        tell_of(arguments, {"resource": seen.name, **shown(found), "after": seen.after}, text)
+    if seen.after and not arguments.json:
+        say(f"there are more: --after {seen.after}")
+
+
 async def run_status(arguments: argparse.Namespace) -> None:
     async with _client(arguments) as client:
         status = await client.status()
@@ -381,6 +451,40 @@ async def run_rule(arguments: argparse.Namespace) -> int:
     else:
         say("no rules")
     return EXIT_OK
+
+
+async def run_select(arguments: argparse.Namespace) -> int:
+    async with _client(arguments) as client:
+        added = await client.select(arguments.repository, arguments.uris, dry_run=arguments.dry_run)
+    if not arguments.json:
+        print(*(each.id for each in added), sep="\n", flush=True)
+    return _told(arguments, [added[0].outcome], rules=[each.id for each in added])
+
+
+async def run_repository(arguments: argparse.Namespace) -> int:
+    if (arguments.done == "remove") != bool(arguments.repository):
+        raise UsageError("give a name to remove, and none to list")
+    async with _client(arguments) as client:
+        if arguments.repository:
+            outcome = await client.remove_repository(
+                arguments.repository, dry_run=arguments.dry_run
+            )
+            return _told(arguments, [outcome])
+        found = await client.repositories()
+    if arguments.json:
+        for name, info in found.items():
+            print_json({"repository": name, **info._asdict()})
+        return EXIT_OK
+    rows = [
+        (name, info.owner or "-", info.rules, info.matches, info.last, _ago(info.heard))
+        for name, info in found.items()
+    ]
+    print(table(("REPOSITORY", "OWNER", "RULES", "MATCHES", "LAST", "HEARD"), rows))
+    return EXIT_OK
+
+
+def _ago(at: float) -> str:
+    return f"{time() - at:.0f} s ago" if at else "-"
 
 
 async def run_explain(arguments: argparse.Namespace) -> None:
@@ -424,12 +528,35 @@ async def run_cache(arguments: argparse.Namespace) -> None:
 async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRepository) -> None:
     last = -1
     while True:
-        if (revision := await repository.revision()) != last:
-            last = revision
-            count = await repository.count()
-            facts = {"event": "revision", "revision": last, "resources": count}
-            tell_of(arguments, facts, f"revision {last}: {counted(count, 'resource')}")
-        await repository.changed()
+        last = await repository.changed(last)
+        count = await repository.count()
+        facts = {"event": "revision", "revision": last, "resources": count}
+        tell_of(arguments, facts, f"revision {last}: {counted(count, 'resource')}")
+
+
+async def run_watch(arguments: argparse.Namespace) -> None:
+    address, text = registration_address(arguments), _text(arguments.text)
+    with (
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+        TemporaryDirectory() as folder,
+    ):
+        async with (
+            MetadataRepository(
+                *(Path(folder) / "cache", address, f"watch-{token_hex(8)}"),
+                provider=arguments.provider,
+                is_temporary=True,
+            ) as repository,
+            background_tasks(trio.open_nursery()) as nursery,
+        ):
+            await repository.add_rule(text, wait=False)
+            nursery.start_soon(_tell_matches, arguments, repository)
+            async for _ in signals:
+                break
+
+
+async def _tell_matches(arguments: argparse.Namespace, repository: MetadataRepository) -> None:
+    async for each in repository.watch():
+        tell_of(arguments, each._asdict(), f"{each.event}\t{each.resource}")
 
 
 def run_query(arguments: argparse.Namespace) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self, TypeVar
 
+from onyx.errors import RequestFailed
 from onyx.metadata import requests
 from onyx.metadata.requests import Question, RuleAdded, RuleListed
 from onyx.registration_client import RegistrationClient
+from registration.metadata.browsing import SHOWN, Seen
 from registration.metadata.explanation import Explanation
 from registration.metadata.provider import Outcome
-from registration.metadata.provider_reader import Progress, ProviderStatus
+from registration.metadata.provider_reader import Progress, ProviderStatus, RepositoryInfo
 
 A = TypeVar("A")
 TIMEOUT_SECONDS = 60.0
@@ -86,6 +88,28 @@ class MetadataClient:
 
     async def explain(self, repository: str, resource: str) -> Explanation:
         return await self.ask(requests.Explain(repository=repository, resource=resource))
+
+    async def browse(self, name: str = "", after: str = "", limit: int = SHOWN) -> Seen:
+        return await self.ask(requests.Browse(name=name, after=after, limit=limit))
+
+    async def select(
+        self, repository: str, uris: Iterable[str], *, dry_run: bool = False
+    ) -> list[RuleAdded]:
+        """Have a repository hold resources: a rule for each, made here, in one revision."""
+        rules = []
+        for uri in uris:
+            seen = (await self.browse(uri, limit=1)).resource
+            if seen is None or not seen.classes:
+                reason = f"{uri} is no resource of a class"
+                raise RequestFailed("no-such-resource", reason)
+            rules.append((f"search <{seen.classes[0]}> v register v where v = <{uri}>", ""))
+        return await self.add_rules(repository, rules, dry_run=dry_run)
+
+    async def repositories(self) -> dict[str, RepositoryInfo]:
+        return await self.ask(requests.Repositories())
+
+    async def remove_repository(self, repository: str, *, dry_run: bool = False) -> Outcome:
+        return await self.ask(requests.RemoveRepository(repository=repository, dry_run=dry_run))
 
     async def document(self, uri: str) -> tuple[str, bytes]:
         return await self.ask(requests.Document(uri=uri))

@@ -8,11 +8,11 @@ and answers meanwhile as of the revision that it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from time import time as wall
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import anyio
 
@@ -31,8 +31,19 @@ from registration.metadata.repository_cache import Answer, MessageMissing
 
 LOOK_SECONDS = 10.0  # between two questions whether the state is that of the provider
 AGAIN_SECONDS = 0.2  # the same, for one who waits
+FAREWELL_SECONDS = 10.0  # for the end of one that is temporary
 QUIET_SECONDS = 2.0  # without a message, until those that are missing are asked for
 _FINAL = {"other-owner", "no-such-repository"}  # what stays so, however often it is asked
+
+
+class Watched(NamedTuple):
+    """``event``: "came", "changed" or "left"; ``triples``: the resource with all that it strongly
+    refers to, in N-Triples."""
+
+    event: str
+    resource: str
+    revision: int
+    triples: str
 
 
 class MetadataRepository:
@@ -40,14 +51,22 @@ class MetadataRepository:
     from the cache alone."""
 
     def __init__(
-        self, file: Path | str, registration: str, repository: str, *, provider: str
+        self,
+        file: Path | str,
+        registration: str,
+        repository: str,
+        *,
+        provider: str,
+        is_temporary: bool = False,
     ) -> None:
-        """``file`` as of a MetadataCache; ``provider``: the source's id or name."""
+        """``file`` as of a MetadataCache; ``provider``: the source's id or name; ``is_temporary``:
+        with the block the repository ends at the provider, with its rules and its profile."""
         self.name = repository
         self._file = file
         self.provider = provider
+        self._is_temporary = is_temporary
         self._client = MetadataClient(registration, provider)
-        self._user = User(registration, repository)
+        self._user = User(registration, "" if is_temporary else repository)
         self._in_turn = OneThread()
         self._source = ""  # the provider's id
         self._stack = AsyncExitStack()
@@ -62,6 +81,8 @@ class MetadataRepository:
                 profile_text(self._client.provider, self.name),
                 key=f"metadata {self._client.provider} {self.name}",
             )
+            if self._is_temporary:
+                stack.push_async_callback(self._remove, profile.id)
             self._asking = anyio.Lock()
             self._heard = anyio.current_time() if self.cache.number else float("-inf")
             tasks = await stack.enter_async_context(background_tasks(anyio.create_task_group()))
@@ -72,6 +93,14 @@ class MetadataRepository:
 
     async def __aexit__(self, *raised: Any) -> bool | None:
         return await self._stack.__aexit__(*raised)
+
+    async def _remove(self, profile: str) -> None:
+        """It may have had no rule, and the network may be away."""
+        with anyio.move_on_after(FAREWELL_SECONDS, shield=True):
+            with suppress(UserError):
+                await self._client.remove_repository(self.name)
+            with suppress(UserError):
+                await self._user.remove_profile(profile)
 
     # --- the cache's verbs ----------------------------------------------------------------
 
@@ -127,9 +156,25 @@ class MetadataRepository:
             if await self.revision() < revision:
                 await self._confirm()
 
-    async def changed(self) -> None:
-        """Until something has come from the provider."""
-        await self._news.wait()
+    async def changed(self, revision: int) -> int:
+        """The revision that the cache shows, as soon as it is not this one."""
+        while True:
+            news = self._news
+            if (now := await self.revision()) != revision:
+                return now
+            await news.wait()
+
+    async def watch(self) -> AsyncGenerator[Watched, None]:
+        """What the rules match, as it comes, changes and leaves."""
+        revision, before = -1, dict[str, str]()
+        while True:
+            revision = await self.changed(revision)
+            now = await self._in_turn(self.cache.matches)
+            for uri in sorted(now.keys() | before.keys()):
+                if now.get(uri) != before.get(uri):
+                    event = "came" if uri not in before else "changed" if uri in now else "left"
+                    yield Watched(event, uri, revision, now.get(uri, ""))
+            before = now
 
     # --- following ------------------------------------------------------------------------
 

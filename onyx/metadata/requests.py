@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Meta
 
 from formats.errors import Fault
+from registration.metadata.browsing import SHOWN, Seen
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.explanation import Explanation
 from registration.metadata.provider import NAME_LENGTH_MAX, Outcome, Provider
@@ -32,6 +33,7 @@ from registration.metadata.provider_reader import (
     Progress,
     ProviderReader,
     ProviderStatus,
+    RepositoryInfo,
     WholePage,
 )
 
@@ -152,6 +154,32 @@ class Explain(Question[Explanation], frozen=True, kw_only=True, tag="explain"):
         return provider.explain(self.repository, self.resource)
 
 
+class Browse(Question[Seen], frozen=True, kw_only=True, tag="browse"):
+    """``name``: a class or a resource; without one all classes."""
+
+    name: str = ""
+    after: str = ""
+    limit: Annotated[int, Meta(ge=1, le=BATCH_MAX)] = SHOWN
+
+    def carry_out(self, provider: Provider, owner: str) -> Seen:
+        return provider.browse(self.name, self.after, self.limit)
+
+
+class Repositories(
+    Question[dict[str, RepositoryInfo]], frozen=True, kw_only=True, tag="repository.list"
+):
+    def carry_out(self, provider: Provider, owner: str) -> dict[str, RepositoryInfo]:
+        return provider.repositories()
+
+
+class RemoveRepository(Question[Outcome], frozen=True, kw_only=True, tag="repository.remove"):
+    repository: Name
+    dry_run: bool = False
+
+    def carry_out(self, provider: Provider, owner: str) -> Outcome:
+        return provider.remove_repository(self.repository, owner=owner, dry_run=self.dry_run)
+
+
 class Document(Question[tuple[str, bytes]], frozen=True, kw_only=True, tag="document"):
     uri: str
 
@@ -203,6 +231,9 @@ ANY: Any = (
     | Rules
     | Matches
     | Explain
+    | Browse
+    | Repositories
+    | RemoveRepository
     | Document
     | Documents
     | AskProgress
@@ -237,6 +268,19 @@ def read_question(body: bytes) -> Question[Any]:
             Fault("bad-question", f"no question to a metadata provider: {error}", known)
         ) from None
     return found
+
+
+def shown(value: object) -> Any:
+    """An answer as JSON has it: records by the names of their fields, documents as texts."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: shown(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(each) for each in value]
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
 def answered(answer: object) -> bytes:

@@ -280,21 +280,33 @@ class Provider(ProviderReader):
         users = self._with_users(repository, row.name)[1:]
         if users:
             raise _refused("rule-in-use", f"rule r{users[0].number} names rule {row.name!r}")
-        parsed = self._parsed(repository, row)
         with self._turn(dry_run):
-            number = self._repositories[repository].number
+            self._drop_rules(repository, (row,))
+            return self._said()
+
+    def _drop_rules(self, repository: str, rows: Sequence[RuleRow]) -> None:
+        number = self._repositories[repository].number
+        parsed = [self._parsed(repository, row) for row in rows]  # while those that it names stand
+        left: set[tuple[int, int]] = set()
+        for row, rule in zip(rows, parsed, strict=True):
             self._new_rules[numbered_key(repository, row.number)] = None
             self._name_users(repository, row, -1)
             if row.name:
                 self._new_names[name_key(repository, row.name)] = None
-            self._touch(TouchedRow(is_all=True))
-            left = self._filter.remove(row.number, number, parsed.alternatives)
-            said = RuleSaid(rule, row.name, "")
-            self._tell(Effects(set(), left, set()), {repository: [said]})
-            return self._said()
+            left |= self._filter.remove(row.number, number, rule.alternatives)
+        self._touch(TouchedRow(is_all=True))
+        said = [RuleSaid(f"r{row.number}", row.name, "") for row in rows]
+        self._tell(Effects(set(), left, set()), {repository: said})
 
-    def repositories(self) -> dict[str, RepositoryRow]:
-        return dict(self._repositories)
+    def remove_repository(
+        self, repository: str, *, owner: str = "", dry_run: bool = False
+    ) -> Outcome:
+        """A repository goes with all its rules, in one revision; MetadataRefused."""
+        self._check_known(repository, owner)
+        with self._turn(dry_run):
+            self._drop_rules(repository, self.rules(repository))
+            del self._repository_of[self._repositories.pop(repository).number]
+            return self._said()
 
     def published(self, through: int) -> None:
         """Messages up to this number have been published, and are forgotten."""

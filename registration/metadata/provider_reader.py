@@ -25,6 +25,7 @@ from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.row_store import RowsBeside
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from registration.metadata.browsing import SHOWN, Seen, browse
 from registration.metadata.change_messages import Change, RuleSaid, To, said_schema
 from registration.metadata.documents import MetadataRefused, syntax_of
 from registration.metadata.explanation import Explanation, failures, ways_up
@@ -156,6 +157,18 @@ class ProviderStatus(NamedTuple):
     waiting: int
 
 
+class RepositoryInfo(NamedTuple):
+    """``owner`` and ``last`` as of its row; ``matches``: resources that its rules match; ``heard``:
+    when it last asked how far the provider is, in seconds since 1970, or 0: not since the provider
+    was opened."""
+
+    owner: str
+    rules: int
+    matches: int
+    last: int
+    heard: float
+
+
 class ProviderReader:
     """Each method says what is so when it is called."""
 
@@ -167,6 +180,7 @@ class ProviderReader:
         self._store = rows
         self._tables = tables
         self._wall = wall
+        self._heard: dict[str, float] = {}
         self._load()
 
     def _load(self) -> None:
@@ -227,8 +241,7 @@ class ProviderReader:
 
     def explain(self, repository: str, uri: str) -> Explanation:
         """Why a repository holds a resource, or its rules do not match it."""
-        if self._repository_row(repository) is None:
-            raise refused("no-such-repository", f"there is no repository {repository!r}")
+        self._check_known(repository)
         statements = self._filter.statements
         number = statements.known((uri,)).get(uri)
         ways = {} if number is None else ways_up(statements, number)
@@ -246,7 +259,25 @@ class ProviderReader:
                 not_matched[rule] = why
         return Explanation(tuple(held), not_matched)
 
-    def repositories(self) -> dict[str, RepositoryRow]:
+    def browse(self, name: str = "", after: str = "", limit: int = SHOWN) -> Seen:
+        """Classes; of a class its resources; of a resource what is said of it, and where."""
+        names = {row.number: name for name, row in self._repository_rows().items()}
+        return browse(self._filter.statements, self._tables, names, name, after, limit)
+
+    def repositories(self) -> dict[str, RepositoryInfo]:
+        query = (
+            "SELECT e.repository, count(DISTINCT e.subscription), count(DISTINCT m.res) FROM ends e"
+            " LEFT JOIN matches m INDEXED BY matches_rule ON m.rule = e.rule GROUP BY e.repository"
+        )
+        counts = {of: (rules, matches) for of, rules, matches in self._tables.execute(query)}
+        found = {}
+        for name, row in self._repository_rows().items():
+            rules, matches = counts.get(row.number, (0, 0))
+            heard = self._heard.get(name, 0.0)
+            found[name] = RepositoryInfo(row.owner, rules, matches, row.last, heard)
+        return found
+
+    def _repository_rows(self) -> dict[str, RepositoryRow]:
         found = self._store.load((REPOSITORIES.space,))
         return {name: REPOSITORIES.read(name, value) for _, name, value in found}
 
@@ -259,10 +290,7 @@ class ProviderReader:
     def whole(self, repository: str, after: int = 0, *, owner: str = "") -> WholePage:
         """All that a repository is to hold, as messages with the number of the last one for it,
         which replace what it has; a page behind ``after``."""
-        self._check_owner(repository, owner)
-        row = self._repository_row(repository)
-        if row is None:
-            raise refused("no-such-repository", f"there is no repository {repository!r}")
+        row = self._check_known(repository, owner)
         left = sorted(each for number, each in self._filter.held(row.number) if each > after)
         parts: list[dict[str, object]] = []
         if not after:
@@ -291,6 +319,8 @@ class ProviderReader:
     def progress(self, repository: str) -> Progress:
         """How far it is, for a repository that wants to know whether it is as far."""
         row = self._repository_row(repository)
+        if row is not None:
+            self._heard[repository] = self._wall()
         return Progress(self.revision, self._wall(), 0 if row is None else row.last)
 
     def status(self) -> ProviderStatus:
@@ -299,8 +329,15 @@ class ProviderReader:
         query = "SELECT count(DISTINCT subscription) FROM ends"
         (rules,) = self._tables.execute(query).fetchone()
         waiting = self._counts.now.message - self._counts.now.published
-        counts = (documents, rules, len(self.repositories()), waiting)
+        counts = (documents, rules, len(self._repository_rows()), waiting)
         return ProviderStatus(self.revision, self._wall(), *counts)
+
+    def _check_known(self, repository: str, owner: str = "") -> RepositoryRow:
+        self._check_owner(repository, owner)
+        row = self._repository_row(repository)
+        if row is None:
+            raise refused("no-such-repository", f"there is no repository {repository!r}")
+        return row
 
     def _check_owner(self, repository: str, owner: str) -> None:
         row = self._repository_row(repository)

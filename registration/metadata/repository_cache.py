@@ -259,6 +259,14 @@ class RepositoryCache:
         """All that is said of a resource, local metadata too, in N-Triples; "" if nothing is."""
         return self._statements.n_triples(list(self._statements.known((uri,)).values()))
 
+    def matches(self) -> dict[str, str]:
+        """What the rules match: URI -> N-Triples of it and of all that it strongly refers to."""
+        tables = self._statements
+        return {
+            uri: tables.n_triples(sorted(tables.reached((number,), doc=GLOBAL)))
+            for number, uri in tables.uris(self._matched()).items()
+        }
+
     def count(self) -> int:
         """How many resources the provider said something of."""
         query = f"SELECT count(*) FROM subjects WHERE doc = {GLOBAL}"

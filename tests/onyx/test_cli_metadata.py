@@ -120,11 +120,34 @@ def _commands(shell: Shell, path: Path) -> None:
     assert held == f"{rule}: {host} -> {info}"
     (said,) = shell.objects(*explain, f"{PREFIX}32.ttl#host", *PROVIDER)
     assert said["held"] == [] and rule in said["not_matched"]
+    _browse(shell, host, info)
     document = path / "folder" / "32.ttl"
     register = ("metadata", "register", document, "--at", f"{PREFIX}other", *PROVIDER)
     assert shell.lines(*register, "--dry-run") == []
     assert shell.run("metadata", "remove", f"{PREFIX}other", *PROVIDER) != 0
     assert "no-such-document" in shell.err
+
+
+def _browse(shell: Shell, host: str, info: str) -> None:
+    """Repository L1 holds the host, and the host refers to the info."""
+    browse = ("metadata", "browse")
+    assert shell.lines(*browse, "CycleProvider", "--limit", "1", *PROVIDER) == [host]
+    assert f"--after {host}" in shell.err
+    (count,) = (each.split("\t")[1] for each in shell.lines(*browse, *PROVIDER) if "Server" in each)
+    assert count == "2"
+    said = shell.lines(*browse, info, *PROVIDER)
+    assert "repository\tL1" in said and f"document\t{PREFIX}128.ttl" in said
+    (seen,) = shell.objects(*browse, info, *PROVIDER)
+    assert [each["resource"] for each in seen["referrers"]] == [host]
+    rule, came = shell.lines("metadata", "select", "L2", info, *PROVIDER)
+    assert came == f"L2\tcame\t{info}"
+    (line,) = shell.objects("metadata", "rule", "L2", *PROVIDER)
+    assert line["id"] == rule and line["text"].endswith(f"v = <{info}>")
+    listed = shell.objects("metadata", "repository", "list", *PROVIDER)
+    assert {each["repository"]: each["matches"] for each in listed} == {"L1": 1, "L2": 1}
+    left = shell.lines("metadata", "repository", "remove", "L2", *PROVIDER)
+    assert left == [f"L2\tleft\t{info}"]
+    assert shell.run("metadata", "repository", "remove", "L2", *PROVIDER) == EXIT_DATA
 
 
 def _follow(shell: Shell, registration: str, cache: Path) -> None:
@@ -133,7 +156,7 @@ def _follow(shell: Shell, registration: str, cache: Path) -> None:
     with running(registration, *said) as process:
         try:
             url, revision = "", 0
-            while not url or revision < 4:
+            while not url or revision < 6:
                 told = json.loads(line_of(process))
                 url, revision = told.get("url", url), told.get("revision", revision)
             assert shell.lines("metadata", "query", url, ASKED) == [f"{PREFIX}128.ttl#host\t128"]

@@ -51,8 +51,12 @@ class Place:
                 await client.put_schema(SCHEMA, "text/turtle")
                 yield client
 
-    def repository(self) -> MetadataRepository:
-        return MetadataRepository(self.cache, self._registration, "L1", provider=self._name)
+    def repository(self, *, is_temporary: bool = False) -> MetadataRepository:
+        return MetadataRepository(
+            *(self.cache, self._registration, "L1"),
+            provider=self._name,
+            is_temporary=is_temporary,
+        )
 
 
 @pytest.fixture
@@ -91,6 +95,21 @@ async def test_it_goes_on_after_both_have_been_away(place: Place) -> None:
     async with place.provider(), place.repository() as repository:
         await repository.wait(outcome.revision)
         assert (await repository.query(ASKED)).rows == [(HOST, "92")]
+
+
+async def test_a_rule_is_watched_by_a_repository_that_goes_in_the_end(place: Place) -> None:
+    async with place.provider() as client:
+        await client.register({URI: DOCUMENT}, "text/turtle")
+        async with place.repository(is_temporary=True) as repository:
+            await repository.add_rule(RULE)
+            watched = repository.watch()
+            for event, memory in (("came", 92), ("changed", 128), ("left", 32)):
+                await client.register(saying(memory), "text/turtle")
+                found = await anext(watched)
+                assert (found.event, found.resource) == (event, HOST)
+                assert (f'"{memory}"' in found.triples) == (event != "left")
+            await watched.aclose()
+        assert not await client.repositories()
 
 
 async def test_a_gap_is_closed_by_asking_for_all(place: Place) -> None:
