@@ -29,6 +29,7 @@ from onyx.gateway.call import COOKIE, Call
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
 from onyx.gateway.refusals import PROBLEM, bad_argument, problem
 from onyx.gateway.sessions import Session
+from onyx.metadata.requests import ANY, Question, shown
 from onyx.network_view import read_statistics
 from onyx.release import version
 from onyx.results import Results
@@ -37,6 +38,7 @@ from overlay.answers import Answer, ArchivePage, Profiles, as_shown
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.settings import ProfileSettings, SourceSettings
 from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
+from overlay.unfit import in_words
 
 # -------------------------------------------------------------------------------------------------
 # Operation: one thing that can be asked of a gateway's API.
@@ -110,6 +112,60 @@ def argument_schema(hint: Any) -> dict[str, Any]:
 
 def _said(schema: Mapping[str, Any]) -> str:
     return str(schema.get("description", ""))
+
+
+# -------------------------------------------------------------------------------------------------
+# Questions to a provider of metadata, out of their table (onyx/metadata/requests.py).
+
+
+def question_operation(kind: type[Question[Any]]) -> Operation:
+    """The tag is in the path; the fields are in the query, or in a JSON body where the question can
+    change something."""
+    tag = str(kind.__struct_config__.tag)
+    fields = msgspec.structs.fields(kind)
+    schemas = {each.name: argument_schema(each.type) for each in fields}
+    documents = {name for name in schemas if "contentEncoding" in repr(schemas[name])}
+    schemas |= {name: _of_texts(schemas[name]) for name in documents}
+    changes = kind.writes or "dry_run" in schemas
+
+    async def answer(call: Call) -> Response:
+        given = dict(call.said if changes else call.request.query_params)
+        check_names(given, schemas)
+        given |= {name: _encoded(given[name]) for name in documents & given.keys()}
+        try:
+            question = msgspec.convert(given, kind, strict=changes, builtin_types=(bytes,))
+        except msgspec.ValidationError as error:
+            fault = in_words(kind, error, given)
+            raise RequestFailed(fault.code, fault.reason, fault) from None
+        return JSONResponse(shown(await call.ask_provider(call.path["provider"], question)))
+
+    answer.__name__ = f"metadata_{tag.replace('.', '_')}"
+    said = dict.fromkeys(schemas, "")
+    return Operation(
+        f"{'POST' if changes else 'GET'} /v1/metadata/{{provider}}/{tag.replace('.', '/')}",
+        f"Ask a provider of metadata: {tag}",
+        answer,
+        query={} if changes else said,
+        body=said if changes else {},
+        schemas=schemas,
+        required=tuple(each.name for each in fields if each.required),
+        answers={200: "the answer", 404: "there is none", 422: "refused, with its place"},
+    )
+
+
+def _of_texts(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of documents, which come as texts."""
+    return {
+        name: _of_texts(said) if isinstance(said, dict) else said
+        for name, said in schema.items()
+        if name != "contentEncoding"
+    }
+
+
+def _encoded(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _encoded(each) for name, each in value.items()}
+    return value.encode() if isinstance(value, str) else value
 
 
 # -------------------------------------------------------------------------------------------------
@@ -807,6 +863,7 @@ OPERATIONS = (
     ),
     *map(operation_of, (kind for kind in verbs.TABLE if kind.route)),
     *SOURCE_OPERATIONS,
+    *map(question_operation, get_args(ANY)),
     *BACKTEST_OPERATIONS,
     Operation(
         "GET /v1/status",

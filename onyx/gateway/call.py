@@ -17,11 +17,13 @@ from onyx.gateway.refusals import bad_argument
 from onyx.gateway.sessions import Session, Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
+from onyx.metadata.requests import Question, asked, read_answer
 from overlay.link.request_server import RequestRefused, read
 from overlay.verbs import Asked
 
 COOKIE = "onyx-token"
 A = TypeVar("A", bound=Asked)
+Q = TypeVar("Q")
 
 
 @dataclass(slots=True)
@@ -91,6 +93,11 @@ class Call:
             return read(kind, {**said, **self.path}, strict=strict)
         except RequestRefused as refusal:
             raise RequestFailed(refusal.code, str(refusal), refusal.fault) from None
+
+    async def ask_provider(self, provider: str, question: Question[Q]) -> Q:
+        """A provider of metadata, as whoever asks here."""
+        body = await self.session.ask_source(provider, asked(question), question.writes)
+        return read_answer(question, body)
 
     def check_operates(self) -> None:
         """RequestFailed unless they may see what everybody does."""

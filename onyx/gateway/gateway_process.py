@@ -49,17 +49,20 @@ from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import use_credentials
 from onyx.logs import configure_logging
 from onyx.message_way import way_of
+from onyx.metadata import requests
+from onyx.metadata.serving import PROVIDER_BASE
 from onyx.network_view import decoded, read_statistics
 from onyx.registration_client import RegistrationClient
 from onyx.release import who
 from overlay import verbs
-from overlay.answers import Letter, Letters, Shape, TraceLink, TraceStep
+from overlay.answers import Letter, Letters, Shape, SourceInfo, TraceLink, TraceStep
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
 from overlay.statistics import BrokerStatistics, RegistrationStatistics, Sent
 from overlay.topology import Topology, TopologyError, load_topology, parse_topology
+from registration.metadata.provider_reader import ProviderStatus
 from yfilter.graph.said_paths import said_disjunct
 
 # -------------------------------------------------------------------------------------------------
@@ -463,6 +466,35 @@ async def show_letter(call: Call) -> Context:
     return {"node": node, "letter": letter, "data": data}
 
 
+async def show_metadata(call: Call) -> Context:
+    providers: list[tuple[SourceInfo, ProviderStatus | UserError]] = []
+    for source in await call.session.client.sources():
+        if source.base != PROVIDER_BASE:
+            continue
+        try:
+            status = await call.ask_provider(source.id, requests.Status())
+            providers.append((source, status))
+        except UserError as error:
+            providers.append((source, error))
+    return {"providers": providers}
+
+
+async def show_provider(call: Call) -> Context:
+    """All of it, or a class, a resource, or a repository that the query names."""
+    query, provider = call.request.query_params, call.path["provider"]
+    name, repository = query.get("of", ""), query.get("repository", "")
+    context: dict[str, Any] = {"provider": provider, "repository": repository}
+    if repository:
+        asked = requests.Rules(repository=repository)
+        return {**context, "name": repository, "rules": await call.ask_provider(provider, asked)}
+    browse = requests.Browse(name=name, after=query.get("after", ""))
+    context |= {"name": name, "seen": await call.ask_provider(provider, browse)}
+    if not name:
+        context["status"] = await call.ask_provider(provider, requests.Status())
+        context["repositories"] = await call.ask_provider(provider, requests.Repositories())
+    return context
+
+
 PAGES: Mapping[str, Page] = {
     "/": ("map.html", show_map),
     "/brokers": ("brokers.html", show_brokers),
@@ -470,6 +502,8 @@ PAGES: Mapping[str, Page] = {
     "/links/{broker}/{other}": ("link.html", show_link),
     "/sources": ("sources.html", show_sources),
     "/sources/{source}": ("source.html", show_source),
+    "/metadata": ("metadata.html", show_metadata),
+    "/metadata/{provider}": ("provider.html", show_provider),
     "/profiles": ("profiles.html", show_profiles),
     "/profiles/{profile}": ("profile.html", show_profile),
     "/playground": ("playground.html", show_playground),
@@ -483,6 +517,7 @@ NAVIGATION = (
     ("/brokers", "Brokers"),
     ("/sources", "Sources"),
     ("/profiles", "Profiles"),
+    ("/metadata", "Metadata"),
     ("/playground", "Playground"),
     ("/trace", "Trace"),
     ("/changes", "Plans"),

@@ -36,6 +36,7 @@ from overlay.link.principal import Principal
 IDLE_SECONDS = 60.0  # a session without a request is closed
 SOURCES_MAX = 32  # that a session publishes as at a time
 SOURCE_SECONDS = 2.0  # after its last message a source is left to others
+ANSWER_SECONDS = 30.0  # of a source that is asked
 ASKED_AT_ONCE = 32  # processes of a network
 OPEN_SECONDS = 10.0
 WATCH_SECONDS = 5.0  # between two looks whether an identity is still let in
@@ -78,6 +79,12 @@ class Session:
     async def ask(self, address: str, asked: verbs.Asks[_A]) -> _A:
         """Of the process at an address."""
         return await (await self._node(address)).ask(asked)
+
+    async def ask_source(self, source: str, body: bytes, writes: bool) -> bytes:
+        """The process of a source, by its id or its name; nobody waits for one that is away."""
+        info = await self.client.source(source)
+        asked = verbs.SourceAsk(source=info.id, body=body, writes=writes, timeout=ANSWER_SECONDS)
+        return (await self.ask(info.address, asked)).body
 
     async def ask_all(self, asked: verbs.Asks[_A]) -> dict[str, _A | None]:
         """Of all processes, the registration service first; a refusal is no answer, unless all

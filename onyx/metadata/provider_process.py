@@ -20,7 +20,7 @@ import trio
 from onyx.data_directory import directory_locked
 from onyx.data_source import DataSource
 from onyx.metadata.provider import ROWS, MetadataProvider
-from onyx.metadata.serving import Serving
+from onyx.metadata.serving import PROVIDER_BASE, Serving
 from onyx.node_store import Opens, open_postgres, taken_store
 from onyx.store_errors import store_errors
 from overlay.link.store import Store
@@ -49,7 +49,7 @@ async def run_provider(
 
     DataDirectoryInUse, StoreUnusable, LeaseLost, and what the network says."""
     with directory_locked(directory), store_errors():
-        source = await DataSource.register(registration, name=name, ensure=True)
+        source = await DataSource.register(registration, name=name, base=PROVIDER_BASE, ensure=True)
         async with taken_store(open_rows, waiting) as rows:
             opened = partial(MetadataProvider, directory, name, rows)
             with await trio.to_thread.run_sync(opened) as provider:

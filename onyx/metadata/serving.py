@@ -29,10 +29,12 @@ from onyx.metadata.provider import MetadataProvider
 from onyx.metadata.requests import answered, only_reads, read_question
 from overlay.link.errors import DiskFull, StoreError
 from overlay.link.store import SWITCH_SECONDS
+from registration.metadata.change_messages import NAMESPACE
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.provider_reader import ProviderReader
 
 T = TypeVar("T")
+PROVIDER_BASE = NAMESPACE  # the base of its source, by which others know that it is a provider
 AT_ONCE = 256  # messages published before the first outcome is known
 LOOK_SECONDS = 1.0  # at messages to be published, and so at whose the rows are
 

@@ -12,7 +12,7 @@ import trio
 
 from onyx import DataSource, RequestFailed
 from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository
-from onyx.metadata.serving import Serving
+from onyx.metadata.serving import PROVIDER_BASE, Serving
 from registration.metadata.change_messages import Change, To
 from tests.onyx.metadata.test_explanation import DOCUMENT, HOST, INFO, SCHEMA, URI
 
@@ -23,7 +23,7 @@ SAFETY_SECONDS = 60
 
 @asynccontextmanager
 async def serving(registration: str, directory: Path, name: str) -> AsyncIterator[None]:
-    source = await DataSource.register(registration, name=name, ensure=True)
+    source = await DataSource.register(registration, name=name, base=PROVIDER_BASE, ensure=True)
     with MetadataProvider(directory, source.id) as provider:
         async with source, trio.open_nursery() as tasks:
             tasks.start_soon(Serving(source, provider).run)
