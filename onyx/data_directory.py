@@ -6,6 +6,7 @@
     ├── topology.toml        the network as it runs: every address, written at each start
     ├── lock                 held by the launcher
     ├── identity/            who is who (onyx/identity/authority.py)
+    ├── metadata/mdv/        of a provider of metadata (onyx/metadata/provider.py)
     └── nodes/
         ├── B1/
         │   ├── lock         held by the broker process
@@ -35,6 +36,7 @@ from overlay.topology import Topology, TopologyError, load_topology, to_toml
 
 TOPOLOGY_FILE = "topology.toml"
 STORE_FILE = "store.sqlite"
+ROWS_FILE = "rows.onyx"  # of a provider of metadata
 
 
 class DataDirectory:
@@ -56,6 +58,10 @@ class DataDirectory:
 
     def store_file(self, node_id: str) -> Path:
         return self.node_directory(node_id) / STORE_FILE
+
+    def provider_directory(self, name: str) -> Path:
+        """Of a provider of metadata."""
+        return self.path / "metadata" / name
 
     def set_aside(self, node_id: str) -> Path | None:
         """Give a broker that joins an empty store: one of an earlier time gets another name, which

@@ -53,7 +53,7 @@ async def running_gateway(
             "--certificate": gateway.tls_certificate,
             "--key": gateway.tls_key,
             "--listen-fd": listener.fileno(),
-            "--credentials": network.credentials,
+            "--credentials": network.identity.client,
             "--topology-file": network.topology_file,
         }
         said = [(name, str(value)) for name, value in options.items() if value is not None]

@@ -64,14 +64,13 @@ Report: TypeAlias = Callable[[str, ChildProcess], None]
 class RunningNetwork:
     """A network whose processes are children of this one."""
 
-    def __init__(self, topology: Topology, topology_file: Path, credentials: Path):
-        """``topology`` has the addresses as they are, ``topology_file`` is where it stands;
-        ``credentials`` is the file of its operator."""
-        self.credentials = credentials
+    def __init__(self, topology: Topology, topology_file: Path, identity: NetworkIdentity):
+        """``topology`` has the addresses as they are, ``topology_file`` is where it stands."""
+        self.identity = identity
         self.topology = topology
         self.topology_file = topology_file
         self.failure: LaunchError | None = None
-        self.beside: list[ChildProcess] = []  # no nodes: a gateway
+        self.beside: list[ChildProcess] = []  # no nodes: a gateway, providers of metadata
         self._children: dict[str, ChildProcess] = {}
 
     @property
@@ -200,7 +199,7 @@ async def launch(
                 *(policy, report, write),
             )
 
-        network = RunningNetwork(resolved, topology_file, identity.client)
+        network = RunningNetwork(resolved, topology_file, identity)
         children = [child_of(processes[name], own) for name, own in sockets.items()]
         for child in children:
             network.add(child)
@@ -262,7 +261,8 @@ class _Keeper:
     async def change(self, topology: Topology) -> None:
         """Other brokers have to run; one whose address is not of this machine is somebody else's
         to start."""
-        topology = replace(topology, data_directory=self._directory.path)
+        providers = self._network.topology.metadata  # which no node knows
+        topology = replace(topology, data_directory=self._directory.path, metadata=providers)
         self._directory.write_topology(topology)
         is_log_other = topology.log != self._network.topology.log
         self._network.topology = topology

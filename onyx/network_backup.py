@@ -6,6 +6,7 @@
     ├── topology.toml   the network as it ran
     ├── identity/...    who is who
     ├── nodes/ID/store.sqlite, store.sqlite-head     all of one moment (store_moment.py)
+    ├── metadata/NAME/rows.onyx, rows.onyx-head      the same, of a provider
     └── manifest.json   the digest of each of the files above, the commit of each store
 
 Unpacked, it is a data directory.  The manifest comes last, so a file that is cut short has none.
@@ -18,7 +19,7 @@ import io
 import re
 import sqlite3
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -29,7 +30,7 @@ from typing import IO, NamedTuple
 import msgspec
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
 
-from onyx.data_directory import STORE_FILE, TOPOLOGY_FILE, DataDirectory
+from onyx.data_directory import ROWS_FILE, STORE_FILE, TOPOLOGY_FILE, DataDirectory
 from onyx.errors import (
     DataDirectoryError,
     StoreUnusable,
@@ -52,7 +53,8 @@ ENDING = ".tar.zst"
 BLOCK_BYTES = 1 << 20
 MANIFEST_BYTES_MAX = 64 << 20
 _MEMBER = re.compile(
-    rf"{re.escape(TOPOLOGY_FILE)}|identity/[^/\0]+|nodes/[\w.-]+/{re.escape(STORE_FILE)}(-head)?"
+    rf"{re.escape(TOPOLOGY_FILE)}|identity/[^/\0]+|(nodes/[\w.-]+/{re.escape(STORE_FILE)}|"
+    rf"metadata/[\w.-]+/{re.escape(ROWS_FILE)})(-head)?"
 )
 
 
@@ -75,8 +77,9 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def stores(self) -> dict[str, BackedUpFile]:
-        """By node."""
-        return {Path(file.name).parts[1]: file for file in self.files if file.commit is not None}
+        """By node, or "metadata/NAME"."""
+        stores = [file for file in self.files if file.commit is not None]
+        return {file.name.removeprefix("nodes/").rpartition("/")[0]: file for file in stores}
 
 
 def described(manifest: Manifest) -> dict[str, object]:
@@ -106,14 +109,21 @@ def back_up(directory: DataDirectory, target: Path) -> Made:
     DataDirectoryError when not all of it is in files of this machine, StoreUnusable when a store
     is not whole, UnwritableOutput."""
     topology = load_topology(directory.topology_file)
-    nodes = [*topology.registration, *topology.brokers]
-    elsewhere = [node.id for node in nodes if node.store != SQLITE]
+    places = {
+        node.id: (directory.store_file(node.id), node.store)
+        for node in (*topology.registration, *topology.brokers)
+    }
+    for each in topology.metadata:
+        rows = directory.provider_directory(each.name) / ROWS_FILE
+        places[f"metadata/{each.name}"] = rows, each.store
+    elsewhere = [name for name, (_, store) in places.items() if store != SQLITE]
     if elsewhere:
         raise DataDirectoryError(
             f"the rows of {', '.join(elsewhere)} are in a PostgreSQL server: copy its database "
             f"with pg_dump, and {directory.identity} and {directory.topology_file} as they are"
         )
-    stores = _stores(directory, [node.id for node in nodes])
+    stores = {name: file for name, (file, _) in places.items()}
+    _check_here(directory, stores)
     if target.is_dir():
         target /= f"{topology.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{ENDING}"
     if target.exists():
@@ -129,11 +139,12 @@ def back_up(directory: DataDirectory, target: Path) -> Made:
             archive.add(TOPOLOGY_FILE, directory.topology_file)
             for file in sorted(directory.identity.glob("[!.]*")):
                 archive.add(f"identity/{file.name}", file)
-            for (node_id, store), reader in zip(stores.items(), moment.connections, strict=True):
+            for store, reader in zip(stores.values(), moment.connections, strict=True):
                 copy = Path(work) / STORE_FILE
                 chain = backup(store, copy, reader)
-                archive.add(f"nodes/{node_id}/{STORE_FILE}", copy, chain.number)
-                archive.add(f"nodes/{node_id}/{head_file(copy).name}", head_file(copy))
+                name = store.relative_to(directory.path)
+                archive.add(str(name), copy, chain.number)
+                archive.add(str(head_file(name)), head_file(copy))
                 copy.unlink()
                 head_file(copy).unlink()
             manifest = Manifest(FORMAT, version(), topology.name, when, archive.files)
@@ -166,7 +177,7 @@ def restore(file: Path, directory: Path) -> Manifest:
                 manifest = _unpack(file, Path(work))
                 _check_stores(file, Path(work), manifest)
                 # The topology last: without it nobody takes this for a network.
-                for name in ("identity", "nodes", TOPOLOGY_FILE):
+                for name in ("identity", "nodes", "metadata", TOPOLOGY_FILE):
                     if (Path(work) / name).exists():
                         (Path(work) / name).rename(directory / name)
                 sync_directory(directory)
@@ -286,16 +297,14 @@ def _taken(content: IO[bytes], member: tarfile.TarInfo, into: Path | None) -> st
     return summed.sum.hexdigest()
 
 
-def _stores(directory: DataDirectory, node_ids: list[str]) -> dict[str, Path]:
-    stores = {node_id: directory.store_file(node_id) for node_id in node_ids}
-    missing = [node_id for node_id, store in stores.items() if not store.exists()]
+def _check_here(directory: DataDirectory, stores: Mapping[str, Path]) -> None:
+    missing = [name for name, store in stores.items() if not store.exists()]
     if missing:
         raise DataDirectoryError(
             f"{directory.path} has no store of {', '.join(missing)}: that runs on another machine, "
             "or has not begun. A network is copied where all of its processes are; one store is "
             "copied by onyx store backup"
         )
-    return stores
 
 
 def _check_stores(file: Path, work: Path, manifest: Manifest) -> None:

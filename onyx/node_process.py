@@ -34,7 +34,7 @@ from functools import partial
 from pathlib import Path
 
 import trio
-from msgspec import convert
+from msgspec import convert, structs
 from msgspec.structs import asdict
 
 from formats.kernel import AVAILABLE, slowness
@@ -417,7 +417,7 @@ async def run_node_process(
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
     used, StoreGone when it has less than it had, LeaseLost when another process has taken it over.
     """
-    node_id = process.node.id
+    topology, node_id = structs.replace(topology, metadata=()), process.node.id
     log.info("starts", extra=_start(process, topology.limits))
     if not AVAILABLE:
         log.warning("SLOW: %s", slowness())

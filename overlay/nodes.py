@@ -204,6 +204,20 @@ class BrokerNode(_Node, frozen=True):
             raise TopologyError("", "label", "must be at most 64 printable characters")
 
 
+class MetadataNode(Struct, frozen=True, forbid_unknown_fields=True):
+    """A provider of metadata, which ``onyx up`` starts beside the nodes."""
+
+    name: NodeName
+    """it publishes as the source of this name; its files are in `metadata/NAME` of the data
+    directory"""
+    store: Annotated[Text, Meta(extra={"shown": "`url` of `[stores]`"})] = SQLITE
+    """where its documents, rules and messages are: as that of a node"""
+
+    def check(self) -> None:
+        """TopologyError where there is no such place."""
+        check_store("store", self.store)
+
+
 class Link(Struct, frozen=True, forbid_unknown_fields=True):
     """A connection between two brokers, used in both directions.
 

@@ -47,6 +47,7 @@ from overlay.nodes import (
     Address,
     BrokerNode,
     Link,
+    MetadataNode,
     NodeName,
     Place,
     RegistrationNode,
@@ -138,6 +139,9 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     stores: Annotated[StoreOptions, Meta(extra={"start": "the whole network"})] = StoreOptions()
     admin: Annotated[AdminOptions | None, _AT_START] = None
     gateway: GatewayTable | None = None
+    metadata: Annotated[
+        tuple[MetadataNode, ...], Meta(title="an array of tables [[metadata]]")
+    ] = ()
     log: LogOptions = LogOptions()
     planning: PlanningOptions = PlanningOptions()
 
@@ -183,12 +187,13 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @property
     def has_trial_store(self) -> bool:
         """Whether any node has its rows in the server that is started with the network."""
-        return any(node.store == TRIAL for node in (*self.registration, *self.brokers))
+        stores = {node.store for node in (*self.registration, *self.brokers)}
+        return TRIAL in stores | {each.store for each in self.metadata}
 
     def with_trial_store(self, url: str) -> Topology:
         """The same network when that is known."""
 
-        def told(node: _Node) -> _Node:
+        def told(node: _HasStore) -> _HasStore:
             return replace(node, store=url) if node.store == TRIAL else node
 
         stores = replace(self.stores, url=url) if self.stores.url == TRIAL else self.stores
@@ -196,6 +201,7 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             self,
             registration=tuple(told(node) for node in self.registration),
             brokers=tuple(told(broker) for broker in self.brokers),
+            metadata=tuple(told(each) for each in self.metadata),
             stores=stores,
         )
 
@@ -257,6 +263,7 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 _Node = TypeVar("_Node", RegistrationNode, BrokerNode)
+_HasStore = TypeVar("_HasStore", RegistrationNode, BrokerNode, MetadataNode)
 
 
 def load_topology(path: Path) -> Topology:
@@ -313,7 +320,7 @@ def _with_defaults(entries: dict[str, Any], file: str) -> dict[str, Any]:
     read_record(defaults, Defaults, file, "defaults")
     url = read_record(entries.get("stores", {}), StoreOptions, file, "stores").url
     capacity = {"capacity": defaults.pop("capacity")} if "capacity" in defaults else {}
-    for key, usual in (("registration", {}), ("broker", capacity)):
+    for key, usual in (("registration", {}), ("broker", capacity), ("metadata", {})):
         for place, node in enumerate(_tables(entries, key)):
             if node.get("store") == TRIAL:
                 reason = f'"{TRIAL}" is of all nodes: say it as url in [stores]'
@@ -352,26 +359,34 @@ def _check(topology: Topology) -> None:
         **{f"broker[{place}]": broker for place, broker in enumerate(topology.brokers)},
     }
     links = {f"link[{place}]": link for place, link in enumerate(topology.links)}
-    for key, part in {**asdict(topology), **nodes, **links}.items():
+    providers = {f"metadata[{place}]": each for place, each in enumerate(topology.metadata)}
+    for key, part in {**asdict(topology), **nodes, **links, **providers}.items():
         try:
             if hasattr(part, "check"):
                 part.check()
         except TopologyError as error:
             raise TopologyError("", f"{key}.{error.key}", error.reason) from None
-    _check_nodes(nodes)
+    _check_names({f"{key}.id": node.id for key, node in nodes.items()})
+    _check_names({f"{key}.name": each.name for key, each in providers.items()})
+    _check_addresses(nodes)
     _check_links(links, topology.broker_ids)
     _check_connected(topology)
 
 
-def _check_nodes(nodes: Mapping[str, RegistrationNode | BrokerNode]) -> None:
-    """Ids and addresses are unique over all nodes."""
-    key_of_id: dict[str, str] = {}
+def _check_names(names: Mapping[str, str]) -> None:
+    """They are unique."""
+    key_of: dict[str, str] = {}
+    for key, name in names.items():
+        first = key_of.setdefault(name, key)
+        if first != key:
+            table, _, kind = first.rpartition(".")
+            raise TopologyError("", key, f"{quote(name)} is already the {kind} of {table}")
+
+
+def _check_addresses(nodes: Mapping[str, RegistrationNode | BrokerNode]) -> None:
+    """They are unique over all nodes."""
     key_of_address: dict[Address, str] = {}
     for key, node in nodes.items():
-        first = key_of_id.setdefault(node.id, key)
-        if first != key:
-            reason = f"{quote(node.id)} is already the id of {first}"
-            raise TopologyError("", f"{key}.id", reason)
         _check_address(key_of_address, node.listen, f"{key}.listen")
     for key, node in nodes.items():
         for name in ("standby", "links", "standby_links"):

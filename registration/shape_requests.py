@@ -302,8 +302,10 @@ def _with_settings(now: Topology, wanted: Topology) -> tuple[Topology, list[str]
     starts = {key: starts_needed(key) for key in left}
     if wanted.gateway is not None:
         starts["gateway"] = "the gateway, which knows alone whether its table is another"
+    if wanted.metadata:
+        starts["metadata"] = "the whole network, which knows alone whether its tables are others"
     kept = {name: getattr(running, name) for name in SETTINGS}
-    return replace(wanted, gateway=None, **kept), lines, starts
+    return replace(wanted, gateway=None, metadata=(), **kept), lines, starts
 
 
 def _at_its_address(broker: BrokerNode, known: BrokerNode) -> BrokerNode:

@@ -30,7 +30,7 @@ RECORDS = (
     *("overlay.archive:ArchiveOptions", "overlay.log_options:LogOptions"),
     *("overlay.access:AccessOptions", "overlay.oidc:OidcOptions", "overlay.stores:StoreOptions"),
     *("overlay.planning:PlanningOptions", "overlay.gateway:GatewayTable"),
-    "overlay.topology:AdminOptions",
+    *("overlay.nodes:MetadataNode", "overlay.topology:AdminOptions"),
 )
 UNITS = {2**50: "PiB", 2**40: "TiB", 2**30: "GiB", 2**20: "MiB", 2**10: "KiB"}
 
@@ -118,7 +118,7 @@ def test_a_table_is_the_one_that_the_record_makes(name: str) -> None:
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_field_says_what_it_means(name: str) -> None:
     kind = record(name)
-    tables = {"registration", "brokers", "links"}
+    tables = {"registration", "brokers", "links", "metadata"}
     for of in fields(kind):
         inner, _ = taken_apart(of.type)
         if of.name in kind.__annotations__ and Struct not in getattr(inner, "__mro__", ()):

@@ -34,8 +34,9 @@ from benchmarks.metadata.workload import (
 )
 from benchmarks.report import Report
 from benchmarks.samples import median, percentile
+from onyx.data_directory import ROWS_FILE
 from onyx.metadata import MetadataCache, MetadataProvider
-from onyx.metadata.provider import FILTER, ROWS
+from onyx.metadata.provider import FILTER
 
 BATCH = 100
 _LOOPED = 10_000  # rules
@@ -142,7 +143,7 @@ class _Base:
                         provider.add_rules(f"L{number}", texts)
             self.rule_us = (process_time() - began) * 1e6 / rules
         provider.close()
-        sizes = [(self.directory / each).stat().st_size for each in (ROWS, FILTER)]
+        sizes = [(self.directory / each).stat().st_size for each in (ROWS_FILE, FILTER)]
         self.bytes = sum(sizes)
         self.provider = MetadataProvider(self.directory)
 

@@ -154,7 +154,8 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "up": (
         _line(
             "NetworkUp",
-            "event name registration brokers:dict[str,str] pids:dict[str,int] topology gateway?",
+            "event name registration brokers:dict[str,str] pids:dict[str,int] topology gateway? "
+            "metadata:list[str]?",
         ),
         _line(
             "ProcessEvent",

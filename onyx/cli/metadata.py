@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import signal
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -57,6 +58,8 @@ from registration.metadata.browsing import SHOWN
 from registration.metadata.provider import Outcome
 from registration.metadata.provider_reader import BATCH_MAX
 from registration.metadata.repository_cache import Answer
+
+log = logging.getLogger("onyx.process")
 
 DETAILS = f"""\
 A provider keeps RDF documents and rules of repositories; a repository caches what its rules
@@ -266,9 +269,12 @@ async def run_serve(arguments: argparse.Namespace) -> None:
 
     def tell(event: str, text: str, **facts: object) -> None:
         nonlocal is_told
-        tell_of(arguments, {"event": event, **facts}, f"{name} {text}")
-        if not is_told and ready_fd is not None:
-            tell_ready(ready_fd)
+        if ready_fd is None:
+            tell_of(arguments, {"event": event, **facts}, f"{name} {text}")
+        else:
+            log.info("%s", text)
+            if not is_told:
+                tell_ready(ready_fd)
         is_told = True
 
     def waiting() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from onyx.cli import store_rebuild
 from onyx.cli.values import print_json, tell_of
 from onyx.cli.verb import Subparsers, add_noun, add_verb
-from onyx.data_directory import STORE_FILE, directory_locked
+from onyx.data_directory import ROWS_FILE, STORE_FILE, directory_locked
 from onyx.errors import EXIT_OK, EXIT_STORE, StoreUnusable, UnreadableInput
 from overlay.link.errors import StoreError, StoreLost
 from overlay.link.store_head import head_file
@@ -167,6 +167,7 @@ def _stores(path: Path) -> list[Path]:
     if not nodes.is_dir():
         return [_store(path)]
     found = [directory / STORE_FILE for directory in sorted(nodes.iterdir())]
+    found += sorted(path.glob(f"metadata/*/{ROWS_FILE}"))
     return [store for store in found if store.exists() or head_file(store).exists()]
 
 

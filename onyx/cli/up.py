@@ -13,6 +13,7 @@ import trio
 from msgspec.structs import replace
 
 from onyx.background import background_tasks
+from onyx.beside import running_beside
 from onyx.child_process import ChildProcess, describe_exit
 from onyx.cli.gateway import listen_address
 from onyx.cli.values import check_known, has_terminal, print_json
@@ -33,7 +34,7 @@ from overlay.archive import ArchiveOptions
 from overlay.gateway import DEFAULT_LISTEN, GatewayTable
 from overlay.link.open_files import allow_connections
 from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
-from overlay.nodes import standby_name
+from overlay.nodes import MetadataNode, standby_name
 from overlay.state_directory import state_directory
 from overlay.stores import SQLITE
 from overlay.toml_table import read_record
@@ -77,6 +78,9 @@ everything.
 SIGHUP has it read the file again: most limits, the bounds of archives and the level of the
 log are in force at once, and what takes a new start is named. onyx topology apply FILE does
 the same for all processes of the network, and changes brokers and links.
+
+Beside the nodes run a gateway ([gateway] in the file, or --gateway) and providers of metadata
+([[metadata]], docs/metadata.md), which are kept alive in the same way.
 
 With --broker or --registration just that one process runs, at its own address: start
 one on each machine, with the same file everywhere.
@@ -164,8 +168,9 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.file, topology = Path(LOCAL_FILE), replace(local_network(), gateway=page)
     else:
         topology = load_topology(arguments.file)
-    has_postgres = any(each.node.store != SQLITE for each in processes_of(topology))
-    if has_postgres and (reason := lacks("postgres", psycopg="psycopg")):
+    stores = {each.node.store for each in processes_of(topology)}
+    stores |= {each.store for each in topology.metadata}
+    if stores != {SQLITE} and (reason := lacks("postgres", psycopg="psycopg")):
         raise TopologyError(str(arguments.file), "stores", reason)
     if topology.oidc is not None and (reason := lacks("oidc", jwt="PyJWT")):
         raise TopologyError(str(arguments.file), "oidc", reason)
@@ -250,10 +255,14 @@ async def _run_network(
                 ) as network,
                 AsyncExitStack() as stack,
             ):
+                for each in network.topology.metadata:
+                    name, words = f"metadata/{each.name}", _provider(network, each)
+                    run = running_beside(network, name, words, events.process_event)
+                    await stack.enter_async_context(run)
                 page = None
                 if gateway is not None:
-                    run = running_gateway(network, gateway, file, events.process_event)
-                    page = await stack.enter_async_context(run)
+                    serve = running_gateway(network, gateway, file, events.process_event)
+                    page = await stack.enter_async_context(serve)
                 events.network_is_up(network, page)
                 with trio.open_signal_receiver(signal.SIGHUP) as hangups:
                     async for _ in hangups:
@@ -261,6 +270,20 @@ async def _run_network(
                             break  # it was closed
                         _take_settings(network, gateway, arguments, events)
                 nursery.cancel_scope.cancel()
+
+
+def _provider(network: RunningNetwork, node: MetadataNode) -> list[str]:
+    """The command of a provider of metadata."""
+    file, name = network.topology_file, node.name
+    directory = DataDirectory(file.parent).provider_directory(name)
+    options = {
+        "--name": name,
+        "--store": node.store,
+        "--topology": file,
+        "--credentials": network.identity.credentials_of_source(name),
+    }
+    words = [str(word) for option in options.items() for word in option]
+    return ["onyx", "metadata", "serve", str(directory), *words]
 
 
 def _wiring(topology: Topology) -> object:
@@ -284,6 +307,9 @@ def _take_settings(
     taken, left = network.take_settings(wanted)
     if page != gateway:
         left.append("gateway")
+    now = network.topology
+    if wanted.with_trial_store(now.stores.url).metadata != now.metadata:
+        left.append("metadata")
     if _wiring(network.topology) != _wiring(wanted):
         left.append("broker, link: by onyx topology apply")
     events.settings_are_taken(taken, left)
@@ -356,6 +382,7 @@ class _Events:
     def network_is_up(self, network: RunningNetwork, page: str | None) -> None:
         self._is_up = True
         topology = network.topology
+        providers = [each.name for each in topology.metadata]
         tell_service_manager(f"the network {topology.name} is up", is_ready=True)
         if self._as_json:
             addresses = {id_: topology.where(id_) for id_ in topology.broker_ids}
@@ -368,6 +395,7 @@ class _Events:
                     "pids": dict(network.pids),
                     "topology": str(network.topology_file),
                     **({} if page is None else {"gateway": page}),
+                    **({"metadata": providers} if providers else {}),
                 }
             )
             return
@@ -432,6 +460,7 @@ class _Events:
 
 def _table(network: RunningNetwork, page: str | None) -> str:
     topology = network.topology
+    providers = [each.name for each in topology.metadata]
     labels = {broker.id: broker.label for broker in topology.brokers}
     rows = [
         (each.name, str(each.node.listen), labels.get(each.node.id, "registration service"))
@@ -447,6 +476,7 @@ def _table(network: RunningNetwork, page: str | None) -> str:
         "",
         f"Sources and users:  export ONYX_REGISTRATION={network.registration}",
         *([] if page is None else [f"A page to look at:  {page}"]),
+        *([f"Metadata:           {', '.join(providers)}"] if providers else []),
         f"Data:               {topology.data_directory}",
         "Ctrl-C stops it.",
     ]

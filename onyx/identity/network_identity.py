@@ -15,6 +15,7 @@ import trio
 
 from onyx.errors import NotAuthenticated, UserError
 from onyx.identity import known_networks
+from overlay.link.principal import Principal
 from overlay.nodes import Address, BrokerNode, RegistrationNode
 from overlay.topology import Topology, TopologyError
 
@@ -85,6 +86,12 @@ class NetworkIdentity:
                 f"--credentials FILE, or with that file as {path}"
             )
         return path
+
+    def credentials_of_source(self, name: str) -> Path:
+        """The file of a process beside the nodes that publishes as the source of that name."""
+        if self._authority is None:
+            return self.client
+        return self._authority.keep(Principal("source", name))
 
     @property
     def client(self) -> Path:

@@ -14,6 +14,7 @@ from threading import Lock
 from time import time
 from typing import Self
 
+from onyx.data_directory import ROWS_FILE
 from onyx.metadata.tables_file import open_tables, remove_tables
 from onyx.store_errors import store_errors
 from overlay.link.row_store import NodeStore
@@ -21,7 +22,6 @@ from overlay.link.store import Store, reading
 from registration.metadata.provider import Provider
 from registration.metadata.provider_reader import ReaderBeside
 
-ROWS = "rows.onyx"
 FILTER = "filter.sqlite"
 
 
@@ -38,7 +38,7 @@ class MetadataProvider(Provider):
         self._file = directory / FILTER
         self._seam = Lock()
         with store_errors():
-            self._rows: NodeStore = Store(directory / ROWS) if rows is None else rows
+            self._rows: NodeStore = Store(directory / ROWS_FILE) if rows is None else rows
             try:
                 try:
                     self._open(name)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import trio
 
-from onyx.data_directory import directory_locked
+from onyx.data_directory import ROWS_FILE, directory_locked
 from onyx.data_source import DataSource
-from onyx.metadata.provider import ROWS, MetadataProvider
+from onyx.metadata.provider import MetadataProvider
 from onyx.metadata.serving import PROVIDER_BASE, Serving
 from onyx.node_store import Opens, open_postgres, taken_store
 from onyx.store_errors import store_errors
@@ -30,7 +30,7 @@ from overlay.topology import Topology
 def rows_of(directory: Path, name: str, store: str, network: Topology | None) -> Opens:
     """Of a provider; ``network`` is that of a ``store`` in PostgreSQL."""
     if network is None:
-        return partial(Store, directory / ROWS)
+        return partial(Store, directory / ROWS_FILE)
     return partial(open_postgres, network, f"metadata/{name}", store)
 
 
