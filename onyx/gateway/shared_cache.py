@@ -37,6 +37,7 @@ from onyx.gateway.sessions import Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.metadata import MetadataRepository
 
+QUERY_SECONDS = 10.0  # for which one asker may keep all others, and the provider, waiting
 AGAIN_SECONDS = 5.0  # from when the network is asked again about a token that it knew
 
 
@@ -119,7 +120,7 @@ class _Shared:
     # --- what is asked --------------------------------------------------------------------
 
     async def _query(self, request: Request) -> Response:
-        answer = await self._repository.query(await _argument(request, "text"))
+        answer = await self._repository.query(await _argument(request, "text"), QUERY_SECONDS)
         age = max(0.0, time.time() - answer.time) if answer.time else None
         said = answer._asdict()
         del said["time"]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Self
 
+from formats.errors import Fault, Refusal
 from onyx.errors import StoreUnusable
 from onyx.metadata.tables_file import open_tables
-from registration.metadata.repository_cache import RepositoryCache
+from registration.metadata.repository_cache import Answer, RepositoryCache
+
+_STEPS = 10_000  # of SQLite's machine between two looks at the clock
 
 
 class MetadataCache(RepositoryCache):
@@ -31,6 +36,20 @@ class MetadataCache(RepositoryCache):
         except BaseException:
             self._connection.close()
             raise
+
+    def query(self, text: str, seconds: float = inf) -> Answer:
+        """As of a ``RepositoryCache``; Refusal ``timeout`` where it takes longer."""
+        end = monotonic() + seconds
+        self._connection.set_progress_handler(lambda: monotonic() > end, _STEPS)
+        try:
+            return super().query(text)
+        except sqlite3.OperationalError:
+            if monotonic() <= end:
+                raise
+            what = f"the query took more than {seconds:g} s"
+            raise Refusal(Fault("timeout", what, "fewer variables, or conditions")) from None
+        finally:
+            self._connection.set_progress_handler(None, 0)
 
     def close(self) -> None:
         self._connection.close()

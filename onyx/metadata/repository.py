@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
+from math import inf
 from pathlib import Path
 from time import time as wall
 from typing import Any, NamedTuple, Self
@@ -104,8 +105,8 @@ class MetadataRepository:
 
     # --- the cache's verbs ----------------------------------------------------------------
 
-    async def query(self, text: str) -> Answer:
-        return await self._in_turn(self.cache.query, text)
+    async def query(self, text: str, seconds: float = inf) -> Answer:
+        return await self._in_turn(self.cache.query, text, seconds)
 
     async def explain(self, text: str) -> str:
         return await self._in_turn(self.cache.explain, text)

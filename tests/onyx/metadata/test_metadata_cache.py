@@ -427,6 +427,16 @@ def test_queries_are_refused_as_rules_are_and_show_their_sql(pair: Pair) -> None
     assert sql.startswith("SELECT DISTINCT") and "statements" in sql
 
 
+def test_a_query_that_takes_too_long_is_ended(pair: Pair) -> None:
+    pair.provider.add_rule("L1", ALL)
+    pair.follow()
+    pair.local(" ".join(f":p{n} a :CycleProvider ; :serverPort {n} ." for n in range(200)))
+    pairs = "search CycleProvider c, CycleProvider d register c where c.serverPort != d.serverPort"
+    with pytest.raises(Refusal, match="timeout"):
+        pair.cache.query(pairs, seconds=0.0)
+    assert len(pair.cache.query(pairs, seconds=60.0).rows) == 200
+
+
 # -- plain SQL
 
 
