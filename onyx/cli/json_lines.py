@@ -212,7 +212,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "context list": (_line("ContextListed", "name used:bool", of=Context),),
     "completion": (_line("Completion", "shell script"),),
     "taxonomy show": (_line("TaxonomyText", of=answers.TaxonomyText, text=str),),
-    "metadata serve": (_line("MetadataServed", "event source? revision:int?"),),
+    "metadata serve": (_line("MetadataServed", "event source? revision:int? admin?"),),
     **dict.fromkeys(
         ("metadata schema", "metadata register", "metadata remove", "metadata sync"), (_CHANGED,)
     ),

@@ -21,7 +21,7 @@ import trio
 from formats.graph.syntaxes import by_file_name
 from onyx.background import background_tasks
 from onyx.beside import heed, tell_ready
-from onyx.cli.gateway import SERVED, served_at, served_options
+from onyx.cli.gateway import SERVED, listen_address, served_at, served_options
 from onyx.cli.network_option import (
     NETWORK_HELP,
     add_client_arguments,
@@ -103,6 +103,7 @@ def add_parser(subparsers: Subparsers) -> None:
                 "--name NAME = metadata": "publish as the source of this name (metadata)",
                 **STORE,
                 "--network": "provide what this network is, and take no documents of others",
+                "--admin HOST:PORT": "where metrics are, plain HTTP",
             },
         ),
         (
@@ -281,9 +282,11 @@ async def run_serve(arguments: argparse.Namespace) -> None:
         if not is_told:
             tell("waiting", "waits to take the place of the other process")
 
-    def ready(source: str, revision: int) -> None:
+    def ready(served: Serving) -> None:
+        admin = _open_admin(nursery, arguments, served)
+        source, revision = served.source.id, served.provider.revision
         text = f"({source}) serves revision {revision}"
-        tell("serving", text, source=source, revision=revision)
+        tell("serving", text, source=source, revision=revision, admin=admin)
 
     rows = await _rows(arguments)
     serving = partial(NetworkFeed, address) if arguments.network else Serving
@@ -291,6 +294,22 @@ async def run_serve(arguments: argparse.Namespace) -> None:
         heed(nursery, logs, arguments.lifeline_fd)
         place = Path(arguments.directory), name, rows, serving
         await run_provider(address, *place, waiting=waiting, ready=ready)
+
+
+def _open_admin(nursery: trio.Nursery, arguments: argparse.Namespace, serving: Serving) -> str:
+    """Where metrics are, "" for nowhere."""
+    if arguments.admin is None:
+        return ""
+    # What a provider without an admin address need not load.
+    from onyx.metadata.provider_metrics import ProviderMetrics  # noqa: PLC0415
+    from onyx.telemetry.admin_server import open_admin  # noqa: PLC0415
+
+    wanted = listen_address(arguments.admin, "--admin")
+    nursery.start_soon(serving.look)
+    metrics = ProviderMetrics(arguments.name, serving.counts)
+    at = open_admin(nursery, wanted, metrics, lambda: "")
+    say(f"metrics at http://{at}/metrics")
+    return str(at)
 
 
 async def _rows(arguments: argparse.Namespace) -> Opens:

@@ -42,10 +42,10 @@ async def run_provider(
     serving: Callable[[DataSource, MetadataProvider], Serving] = Serving,
     *,
     waiting: Callable[[], None],
-    ready: Callable[[str, int], None],
+    ready: Callable[[Serving], None],
 ) -> None:
     """Until it is cancelled.  ``waiting`` is called as long as another process has the rows, and
-    ``ready`` with the source's id and the revision once it serves.
+    ``ready`` once it serves.
 
     DataDirectoryInUse, StoreUnusable, LeaseLost, and what the network says."""
     with directory_locked(directory), store_errors():
@@ -55,8 +55,9 @@ async def run_provider(
             with await trio.to_thread.run_sync(opened) as provider:
                 try:
                     async with source:
-                        ready(source.id, provider.revision)
-                        await serving(source, provider).run()
+                        served = serving(source, provider)
+                        ready(served)
+                        await served.run()
                 except Exception:
                     rows.check()  # that it has ended says more than what follows from it
                     raise

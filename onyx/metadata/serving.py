@@ -14,71 +14,120 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from formats.errors import Fault, Refusal
 from formats.media_types import XML
 from onyx.data_source import DataSource
 from onyx.metadata.one_thread import OneThread
 from onyx.metadata.provider import MetadataProvider
-from onyx.metadata.requests import answered, only_reads, read_question
+from onyx.metadata.requests import Question, answered, only_reads, read_question
 from overlay.link.errors import DiskFull, StoreError
+from overlay.link.histogram import Histogram
 from overlay.link.store import SWITCH_SECONDS
+from overlay.statistics import counter, gauge
 from registration.metadata.change_messages import NAMESPACE
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.provider_reader import ProviderReader
 
 T = TypeVar("T")
 PROVIDER_BASE = NAMESPACE  # the base of its source, by which others know that it is a provider
+GAUGE_SECONDS = 5.0  # between two looks at what the provider has, for its metrics
 AT_ONCE = 256  # messages published before the first outcome is known
 LOOK_SECONDS = 1.0  # at messages to be published, and so at whose the rows are
 
 log = logging.getLogger("onyx.process")
 
 
+class ProviderCounts(Struct):
+    """Of a provider since its process began; the gauges as they were at the last look."""
+
+    revision: Annotated[int, gauge("Of the metadata.", "metadata_revision")] = 0
+    documents: Annotated[int, gauge("Registered documents.", "metadata_documents")] = 0
+    rules: Annotated[int, gauge("Rules of all repositories.", "metadata_rules")] = 0
+    repositories: Annotated[int, gauge("Repositories.", "metadata_repositories")] = 0
+    waiting: Annotated[
+        int, gauge("Messages that have not been published.", "metadata_waiting_messages")
+    ] = 0
+    questions: Annotated[
+        Counter[str], counter("Questions, by their kind.", "metadata_questions", "ask")
+    ] = field(default_factory=Counter)
+    refused: Annotated[
+        Counter[str], counter("Questions that were refused.", "metadata_refused", "code")
+    ] = field(default_factory=Counter)
+    seconds: Annotated[
+        Histogram, gauge("From when a question came until its answer.", "metadata_answer")
+    ] = field(default_factory=Histogram)
+
+
 class Serving:
     """``source`` is open, and of nobody else."""
 
     def __init__(self, source: DataSource, provider: MetadataProvider) -> None:
-        self._source = source
-        self._provider = provider
+        self.source = source
+        self.provider = provider
         self._in_turn = OneThread()
         self._reading = OneThread()
         self._more = anyio.Event()
         self._failure: StoreError | None = None
+        self.counts = ProviderCounts()
+
+    async def look(self) -> None:
+        """Keep the gauges of ``counts``, until it is cancelled."""
+        counts = self.counts
+        while True:
+            if self.provider.revision != counts.revision or counts.waiting:
+                status = await self._in_turn(self.provider.status)
+                for name in status._fields:
+                    if name in counts.__struct_fields__:
+                        setattr(counts, name, getattr(status, name))
+            await anyio.sleep(GAUGE_SECONDS)
 
     async def run(self) -> None:
         """Answer and publish until it is cancelled, or the source is closed."""
         sys.setswitchinterval(SWITCH_SECONDS)
-        with self._provider.beside() as self._beside:
+        with self.provider.beside() as self._beside:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._publish, tasks)
-                await self._source.answer(self.answer)
+                await self.source.answer(self.answer)
                 tasks.cancel_scope.cancel()
 
     async def answer(self, asker: str, writes: bool, body: bytes) -> bytes:
-        question = read_question(body)
-        if question.writes and not writes:
-            raise MetadataRefused("the question writes, and was not asked so")
+        began = anyio.current_time()
+        try:
+            question = read_question(body)
+            self.counts.questions[str(question.__struct_config__.tag)] += 1
+            if question.writes and not writes:
+                raise MetadataRefused("the question writes, and was not asked so")
+            return answered(await self._answer(question, asker))
+        except Refusal as refusal:
+            self.counts.refused[refusal.fault.code] += 1
+            raise
+        finally:
+            self.counts.seconds.note(anyio.current_time() - began)
+
+    async def _answer(self, question: Question[T], asker: str) -> T:
         try:
             if only_reads(type(question)):
                 answer = await self._read(question.carry_out, asker)
             else:
-                answer = await self._in_turn(question.carry_out, self._provider, asker)
+                answer = await self._in_turn(question.carry_out, self.provider, asker)
                 self._more.set()
-            self._provider.check()
+            self.provider.check()
         except DiskFull as error:
             raise MetadataRefused(Fault("disk-full", str(error))) from None
         except StoreError as error:
             self._failure = error
             self._more.set()
             raise
-        return answered(answer)
+        return answer
 
     async def _read(self, ask: Callable[..., T], *arguments: object) -> T:
         def read() -> T:
@@ -93,18 +142,18 @@ class Serving:
             self._more = anyio.Event()
             while messages := await self._read(ProviderReader.outbox, AT_ONCE, number):
                 publications = [(body, XML, sha256(body).hexdigest()) for _, body in messages]
-                async for outcome in self._source.publish_all(publications):
+                async for outcome in self.source.publish_all(publications):
                     if not outcome.accepted:
                         raise Refusal(outcome.fault)
                 number = messages[-1][0]
                 tasks.start_soon(self._forget, number)
             with anyio.move_on_after(LOOK_SECONDS):
                 await self._more.wait()
-            self._provider.check()
+            self.provider.check()
         raise self._failure
 
     async def _forget(self, number: int) -> None:
         try:
-            await self._in_turn(self._provider.published, number)
+            await self._in_turn(self.provider.published, number)
         except DiskFull as error:
             log.warning("%s; it is tried again with the next messages", error)

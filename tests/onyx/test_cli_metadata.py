@@ -46,7 +46,7 @@ def test_documents_of_a_folder_are_followed_by_a_cache(
     folder.mkdir()
     for memory in (b"32", b"92", b"128"):
         (folder / f"{memory.decode()}.ttl").write_bytes(DOCUMENT.replace(b"92", memory))
-    with serving(registration, directory, "mdv-cli") as provider:
+    with serving(registration, directory, "mdv-cli", "--admin", "127.0.0.1:0") as provider:
         try:
             assert line_of(provider).startswith("mdv-cli (")
             _commands(shell, tmp_path)
