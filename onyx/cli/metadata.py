@@ -573,13 +573,15 @@ async def run_watch(arguments: argparse.Namespace) -> None:
             ) as repository,
             background_tasks(trio.open_nursery()) as nursery,
         ):
-            await repository.add_rule(text, wait=False)
-            nursery.start_soon(_tell_matches, arguments, repository)
+            nursery.start_soon(_tell_matches, arguments, repository, text)
             async for _ in signals:
                 break
 
 
-async def _tell_matches(arguments: argparse.Namespace, repository: MetadataRepository) -> None:
+async def _tell_matches(
+    arguments: argparse.Namespace, repository: MetadataRepository, rule: str
+) -> None:
+    await repository.add_rule(rule, wait=False)
     async for each in repository.watch():
         tell_of(arguments, each._asdict(), f"{each.event}\t{each.resource}")
 

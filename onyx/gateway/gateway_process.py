@@ -485,8 +485,8 @@ async def show_provider(call: Call) -> Context:
     name, repository = query.get("of", ""), query.get("repository", "")
     context: dict[str, Any] = {"provider": provider, "repository": repository}
     if repository:
-        asked = requests.Rules(repository=repository)
-        return {**context, "name": repository, "rules": await call.ask_provider(provider, asked)}
+        rules = await call.ask_provider(provider, requests.Rules(repository=repository))
+        return {**context, "name": repository, "rules": rules}
     browse = requests.Browse(name=name, after=query.get("after", ""))
     context |= {"name": name, "seen": await call.ask_provider(provider, browse)}
     if not name:

@@ -16,6 +16,7 @@ from typing import (
     NamedTuple,
     TypeAlias,
     TypeVar,
+    Union,
     get_args,
     get_type_hints,
 )
@@ -222,24 +223,7 @@ class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
         return provider.whole(self.repository, self.after, owner=owner)
 
 
-ANY: Any = (
-    PutSchema
-    | Register
-    | Remove
-    | AddRules
-    | RemoveRule
-    | Rules
-    | Matches
-    | Explain
-    | Browse
-    | Repositories
-    | RemoveRepository
-    | Document
-    | Documents
-    | AskProgress
-    | Status
-    | Whole
-)
+ANY: Any = Union[tuple(Question.__subclasses__())]  # noqa: UP007
 _encode = msgspec.msgpack.Encoder().encode
 _read = msgspec.msgpack.Decoder(ANY).decode
 
