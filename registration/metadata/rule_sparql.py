@@ -10,7 +10,7 @@ rule would is refused: so are texts without STR where a language may be said.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple, NoReturn, TypeAlias
 
 from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, value_kind
@@ -43,6 +43,7 @@ from registration.metadata.rules import (
 from yfilter.errors import ProfileRefused
 from yfilter.graph import query_ast as sparql
 from yfilter.graph.graph_query import parse_anew
+from yfilter.graph.group_variables import certain, filters_of, variables_of, without_filters
 from yfilter.language.comparison import GENERAL
 from yfilter.language.profile_limits import checked_text
 
@@ -121,8 +122,7 @@ class _Reader:
 
     def _group(self, group: sparql.Group) -> list[_Parts]:
         found: list[_Parts] = [()]
-        conditions: list[sparql.FilterExpression] = []
-        for element in group.elements:
+        for element in without_filters(group).elements:
             match element:
                 case sparql.TriplePattern() | sparql.Values():
                     found = [(*each, element) for each in found]
@@ -131,14 +131,14 @@ class _Reader:
                 case sparql.Alternatives(groups):
                     others = [each for part in groups for each in self._group(part)]
                     found = self._product(found, others)
-                case sparql.Filter(condition):
-                    conditions.append(condition)
                 case _:
                     self._refuse_part(f"{type(element).__name__} of SPARQL")
-        for condition in conditions:
+        for condition in filters_of(group):
             found = self._product(found, self._tests(condition, is_negated=False))
-        for parts in found:
-            self._check_bound(parts)
+            for variable in variables_of(condition):
+                if variable not in certain(group):
+                    reason = f"a filter asks for ?{variable.name}, which its group does not bind"
+                    self._refuse(reason, f"?{variable.name}", "a triple with it beside the filter")
         return found
 
     def _product(self, left: list[_Parts], right: list[_Parts]) -> list[_Parts]:
@@ -146,16 +146,6 @@ class _Reader:
             reason = f"more than {ALTERNATIVES_MAX} alternatives without UNION and '||'"
             self._refuse(reason, "", "several rules", "too-many-alternatives")
         return [(*one, *other) for one in left for other in right]
-
-    def _check_bound(self, parts: _Parts) -> None:
-        """A filter looks at what its own group binds."""
-        bound = {term for each in parts if not isinstance(each, _Test) for term in _terms(each)}
-        for test in parts:
-            if isinstance(test, _Test):
-                for term in (test.left, test.right):
-                    if isinstance(term, sparql.Variable) and term not in bound:
-                        reason = f"a filter asks for ?{term.name}, which its group does not bind"
-                        self._refuse(reason, f"?{term.name}", "a triple with it beside the filter")
 
     # -- filters
 
@@ -219,14 +209,11 @@ class _Reader:
 class _Pattern:
     """One alternative, without UNION and ``||``."""
 
-    def __init__(
-        self, refuse: Callable[..., NoReturn], schema: RdfSchema, parts: Iterable[object]
-    ) -> None:
+    def __init__(self, refuse: Callable[..., NoReturn], schema: RdfSchema, parts: _Parts) -> None:
         self._refuse = refuse
         self._schema = schema
-        parts = tuple(parts)
-        self._triples = [each for each in parts if isinstance(each, sparql.TriplePattern)]
-        self._tests = [each for each in parts if isinstance(each, _Test)]
+        self._triples = tuple(each for each in parts if isinstance(each, sparql.TriplePattern))
+        self._tests = tuple(each for each in parts if isinstance(each, _Test))
         self._listed: dict[sparql.Term, set[str]] = {}  # of VALUES, by the variable
         for each in parts:
             if isinstance(each, sparql.Values):
@@ -282,13 +269,11 @@ class _Pattern:
     def _add_listed(self, values: sparql.Values) -> None:
         """Classes, of which a resource has some."""
         variable = values.variables[0]
-        terms = [term for each in self._triples for term in _terms(each)]
-        terms += [term for test in self._tests for term in (test.left, test.right) if term]
         cells = {cell for row in values.rows for cell in row}
         if (
             not all(isinstance(cell, sparql.Iri) for cell in cells)
             or variable not in {each.object for each in self._triples if _is_type(each)}
-            or terms.count(variable) > 1
+            or [*variables_of((self._triples, self._tests))].count(variable) > 1
             or variable in self._listed
             or len(values.variables) > 1
         ):
@@ -427,12 +412,6 @@ def _is_type(triple: sparql.TriplePattern) -> bool:
     """Whether it asks for a class."""
     closures = (sparql.Closure.NONE, sparql.Closure.INSTANCE)
     return triple.property == sparql.Iri(RDF_TYPE) and triple.closure in closures
-
-
-def _terms(element: sparql.TriplePattern | sparql.Values) -> Iterable[sparql.Term]:
-    if isinstance(element, sparql.Values):
-        return element.variables
-    return element.subject, element.property, element.object
 
 
 def _without_str(asked: sparql.FilterExpression) -> tuple[sparql.FilterExpression, bool]:
