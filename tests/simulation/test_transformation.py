@@ -135,7 +135,7 @@ SEEN = {
 def test_the_simulation_really_cuts() -> None:
     """Which seeds show what depends on sizes of messages: on, until all has been seen."""
     seen: Counter[str] = Counter()
-    for seed in (27, 66, 211, 52, 17, 5, 18, 9, 12, 8, 83, 86, *range(13, 60)):
+    for seed in (37, 15, 18, 27, 16, 52, 12, 86, *range(13, 60)):
         scenario = run(seed)
         for node in scenario.net.nodes.values():
             if isinstance(node.core, BrokerCore):
