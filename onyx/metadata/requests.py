@@ -217,7 +217,7 @@ class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
     """All that a repository is to hold, as messages that replace all before; a page."""
 
     repository: Name
-    after: Annotated[int, Meta(ge=0, le=10**18)] = 0
+    after: tuple[int, int] = (0, 0)
 
     def carry_out(self, provider: ProviderReader, owner: str) -> WholePage:
         return provider.whole(self.repository, self.after, owner=owner)

@@ -6,8 +6,9 @@
                └> another: what they say, to read ──> messages, published in order
 
 A message is published until its root broker has taken it, and forgotten then.  One that a crash let
-through twice has the same key, its digest, and is taken once.  A store that fails, or is another
-process's by now, ends it; one that is full does not.
+through twice has the same key, its digest, and is taken once.  One that the broker refuses is left
+out: a repository that misses it asks for the whole.  A store that fails, or is another process's by
+now, ends it; one that is full does not.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ class ProviderCounts(Struct):
     repositories: Annotated[int, gauge("Repositories.", "metadata_repositories")] = 0
     waiting: Annotated[
         int, gauge("Messages that have not been published.", "metadata_waiting_messages")
+    ] = 0
+    refused_messages: Annotated[
+        int, gauge("Messages that the root broker has refused.", "metadata_refused_messages")
     ] = 0
     questions: Annotated[
         Counter[str], counter("Questions, by their kind.", "metadata_questions", "ask")
@@ -142,18 +146,21 @@ class Serving:
             self._more = anyio.Event()
             while messages := await self._read(ProviderReader.outbox, AT_ONCE, number):
                 publications = [(body, XML, sha256(body).hexdigest()) for _, body in messages]
+                refused = 0
+                numbers = (each for each, _ in messages)
                 async for outcome in self.source.publish_all(publications):
+                    number = next(numbers)
                     if not outcome.accepted:
-                        raise Refusal(outcome.fault)
-                number = messages[-1][0]
-                tasks.start_soon(self._forget, number)
+                        refused += 1
+                        log.error("message %d is refused: %s", number, outcome.fault)
+                tasks.start_soon(self._forget, number, refused)
             with anyio.move_on_after(LOOK_SECONDS):
                 await self._more.wait()
             self.provider.check()
         raise self._failure
 
-    async def _forget(self, number: int) -> None:
+    async def _forget(self, number: int, refused: int) -> None:
         try:
-            await self._in_turn(self.provider.published, number)
+            await self._in_turn(self.provider.published, number, refused)
         except DiskFull as error:
             log.warning("%s; it is tried again with the next messages", error)

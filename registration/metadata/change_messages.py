@@ -29,10 +29,12 @@ from formats.errors import MessageRefused
 from formats.escapes import escaped_text, escaped_value
 from formats.graph.rdf_schema import RdfSchema, read_schema
 from formats.graph.syntaxes import GraphSyntax
+from formats.limits import MessageLimits
 from formats.text import parse_text
 from registration.metadata.documents import syntax_of
 
 NAMESPACE = "urn:onyx:metadata:1"
+_LIMITS = MessageLimits(bytes_max=16 * 1024 * 1024)  # as it comes of itself, or is asked for
 
 
 class To(NamedTuple):
@@ -103,7 +105,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_change(data: bytes) -> Change:
     """MessageRefused ``not-a-change``: no message of a metadata provider."""
-    stream = parse_text(data)
+    stream = parse_text(data, _LIMITS)
     try:
         return _change(stream)
     except (KeyError, ValueError) as error:

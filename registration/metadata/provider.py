@@ -50,6 +50,8 @@ from registration.metadata.provider_reader import (
     SchemaRow,
     TouchedRow,
     name_key,
+    portions,
+    rule_length,
     schema_of,
 )
 from registration.metadata.provider_reader import (
@@ -61,6 +63,7 @@ from registration.metadata.schema_conformance import check_conformance, note_sch
 
 NAME_LENGTH_MAX = 256
 CATCH_UP_MAX = 1_000  # revisions
+SCHEMA_BYTES_MAX = 2 * 1024 * 1024
 
 
 class RepositoryEffects(NamedTuple):
@@ -308,13 +311,14 @@ class Provider(ProviderReader):
             del self._repository_of[self._repositories.pop(repository).number]
             return self._said()
 
-    def published(self, through: int) -> None:
-        """Messages up to this number have been published, and are forgotten."""
+    def published(self, through: int, refused: int = 0) -> None:
+        """Messages up to this number have been published, or ``refused``, and are forgotten."""
         with self._turn():
             counts = self._counts.now
             for number in range(counts.published + 1, through + 1):
                 MESSAGES.delete(self._log, number_key(number))
-            self._counts.put(msgspec.structs.replace(counts, published=through))
+            refused += counts.refused
+            self._counts.put(msgspec.structs.replace(counts, published=through, refused=refused))
 
     def _repository_row(self, name: str) -> RepositoryRow | None:
         return self._repositories.get(name)
@@ -392,19 +396,20 @@ class Provider(ProviderReader):
         if new:
             parts.append((frozenset(new), {"schema": self._schema_said()}))
         for name, said in (rules or {}).items():
-            parts.append((frozenset((name,)), {"rules": tuple(said)}))
-        for group_of, (matched, dropped) in groups.items():
-            parts += [(group_of, part) for part in self._parts(matched, dropped)]
+            some = portions(said, rule_length)
+            parts += [(frozenset((name,)), {"rules": tuple(each)}) for each in some]
+        for group_of, of_group in zip(groups, self._parts(groups.values()), strict=True):
+            parts += [(group_of, part) for part in of_group]
         self._send(parts)
 
     def _send(self, parts: Sequence[tuple[frozenset[str], dict[str, object]]]) -> None:
-        last = {name: at for at, (names, _) in enumerate(parts) for name in names}
-        counts = self._counts.now
-        number = counts.message
-        for at, (names, part) in enumerate(parts):
+        addressed = [(some, part) for names, part in parts for some in portions(sorted(names), len)]
+        last = {name: at for at, (names, _) in enumerate(addressed) for name in names}
+        number = self._counts.now.message
+        for at, (names, part) in enumerate(addressed):
             number += 1
             to = {}
-            for name in sorted(names):
+            for name in names:
                 row = self._repositories[name]
                 to[name] = To(row.last, last[name] == at)
                 self._repositories[name] = msgspec.structs.replace(row, last=number)
@@ -607,6 +612,8 @@ def _put_or_delete(table: Table[Any], log: RowLog, key: str, row: Any) -> None:
 
 def _check_text(schema: bytes) -> None:
     """Messages carry it as a text of XML."""
+    if len(schema) > SCHEMA_BYTES_MAX:
+        raise _refused("too-large", f"{len(schema)} bytes of a schema; at most {SCHEMA_BYTES_MAX}")
     try:
         at = find_illegal_character(schema.decode())
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import zstandard
@@ -36,10 +37,12 @@ from registration.metadata.rules import Rule
 
 BATCH_MAX = 10_000  # documents
 PAGE_LENGTH = 1024 * 1024  # of triples in one page of all that a repository holds
-MESSAGE_LENGTH = 256 * 1024  # of triples; a resource with all that it refers to is not divided
+MESSAGE_LENGTH = 256 * 1024  # of what one message says, if that is not a single triple
 LAST = number_key(10**16 - 1)
 _AT_ONCE = 100  # resources looked up at once
+_MARKUP = 40  # what one item takes besides its text
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class SchemaRow(Row, frozen=True):
@@ -95,13 +98,15 @@ class TouchedRow(Row, frozen=True):
 
 
 class CountsRow(Row, frozen=True):
-    """The last number of each that was given out; ``published``: of the messages that have been."""
+    """The last number of each that was given out; ``published``: of the messages that
+    have been, or that the root broker has ``refused``, which are counted."""
 
     revision: int = 0
     message: int = 0
     rule: int = 0
     repository: int = 0
     published: int = 0
+    refused: int = 0
 
 
 SCHEMA = Table("metadata-schema", SchemaRow)
@@ -129,12 +134,12 @@ class Rows(ReadRows, Protocol):
 
 
 class WholePage(NamedTuple):
-    """``after``: behind which the next page begins, 0 for none; pages of one revision belong
-    together."""
+    """``after``: behind which matched resource the next page begins, and how many messages later;
+    None: there is none.  Pages of one revision belong together."""
 
     revision: int
     messages: list[bytes]
-    after: int
+    after: tuple[int, int] | None
 
 
 class Progress(NamedTuple):
@@ -147,7 +152,9 @@ class Progress(NamedTuple):
 
 
 class ProviderStatus(NamedTuple):
-    """``time``: seconds since 1970, now; ``waiting``: messages that have not been published."""
+    """``time``: seconds since 1970, now; ``waiting``: messages that have not been published;
+    ``refused_messages``: those that the root broker has refused, since when what they said is
+    asked for."""
 
     revision: int
     time: float
@@ -155,6 +162,7 @@ class ProviderStatus(NamedTuple):
     rules: int
     repositories: int
     waiting: int
+    refused_messages: int
 
 
 class RepositoryInfo(NamedTuple):
@@ -287,26 +295,34 @@ class ProviderReader:
         rows = (MESSAGES.read(key, value) for key, value in found)
         return [zstandard.decompress(row.body) for row in rows if repository in row.to]
 
-    def whole(self, repository: str, after: int = 0, *, owner: str = "") -> WholePage:
+    def whole(
+        self, repository: str, after: tuple[int, int] = (0, 0), *, owner: str = ""
+    ) -> WholePage:
         """All that a repository is to hold, as messages with the number of the last one for it,
-        which replace what it has; a page behind ``after``."""
+        which replace what it has; the page behind ``after``."""
         row = self._check_known(repository, owner)
-        left = sorted(each for number, each in self._filter.held(row.number) if each > after)
-        parts: list[dict[str, object]] = []
-        if not after:
-            rules = self.rules(repository)
-            said = tuple(RuleSaid(f"r{each.number}", each.name, each.text) for each in rules)
-            parts.append({"schema": self._schema_said(), "rules": said})
+        parts: list[dict[str, Any]] = []
+        if not any(after):
+            rules = [RuleSaid(f"r{e.number}", e.name, e.text) for e in self.rules(repository)]
+            parts.append({"schema": self._schema_said()})
+            parts += [{"rules": tuple(some)} for some in portions(rules, rule_length)]
+        last, done = after
+        left = sorted(each for number, each in self._filter.held(row.number) if each > last)
         length = 0
         while left and length < PAGE_LENGTH:
-            for part in self._parts(left[:_AT_ONCE], ()):
+            some, left = left[:_AT_ONCE], left[_AT_ONCE:]
+            (said,) = self._parts([(some, ())])
+            for at, part in enumerate(islice(said, done, None), done):
+                if length >= PAGE_LENGTH:
+                    left, done = some, at
+                    break
                 parts.append(part)
-                length += len(str(part["triples"]))
-            after = left[min(_AT_ONCE, len(left)) - 1]
-            left = left[_AT_ONCE:]
+                length += len(part["triples"])
+            else:
+                last, done = some[-1], 0
         to = {repository: To(0, not left)}
         messages = [self._change(row.last, to, part).to_bytes() for part in parts]
-        return WholePage(self.revision, messages, after if left else 0)
+        return WholePage(self.revision, messages, (last, done) if left else None)
 
     def outbox(self, limit: int, after: int = 0) -> list[tuple[int, bytes]]:
         """The first messages that have not been published, with greater numbers, by these."""
@@ -330,7 +346,7 @@ class ProviderReader:
         (rules,) = self._tables.execute(query).fetchone()
         waiting = self._counts.now.message - self._counts.now.published
         counts = (documents, rules, len(self._repository_rows()), waiting)
-        return ProviderStatus(self.revision, self._wall(), *counts)
+        return ProviderStatus(self.revision, self._wall(), *counts, self._counts.now.refused)
 
     def _check_known(self, repository: str, owner: str = "") -> RepositoryRow:
         self._check_owner(repository, owner)
@@ -377,23 +393,23 @@ class ProviderReader:
             **part,
         )
 
-    def _parts(self, matched: Sequence[int], dropped: Sequence[int]) -> Iterator[dict[str, object]]:
-        """What is said of resources, in messages that are not too long if they can be divided."""
+    def _parts(
+        self, groups: Iterable[tuple[Sequence[int], Sequence[int]]]
+    ) -> Iterator[Iterator[dict[str, Any]]]:
+        """What is said of the matched and dropped resources of each group, in messages that are not
+        too long.  PERF: all are read at once."""
+        of = list(groups)
         tables = self._filter.statements
-        reached = sorted(tables.reached(matched))
-        triples = tables.n_triples(reached)
-        if len(triples) > MESSAGE_LENGTH and len(matched) > 1:
-            half = len(matched) // 2
-            yield from self._parts(matched[:half], dropped)
-            yield from self._parts(matched[half:], ())
-            return
-        uris = tables.uris((*reached, *dropped))
-        yield {
-            "matched": tuple(uris[each] for each in matched),
-            "dropped": tuple(uris[each] for each in dropped),
-            "about": tuple(uris[each] for each in reached),
-            "triples": triples,
-        }
+        links = tables.links({each for matched, _ in of for each in matched})
+        lines, uris = tables.n_triples(links)
+        uris |= tables.uris(each for _, dropped in of for each in dropped)
+        for matched, dropped in of:
+            said = [("dropped", uris[each], "") for each in dropped]
+            is_matched = set(matched)
+            for each in sorted(_reached(links, is_matched)):
+                word = "matched" if each in is_matched else "about"
+                said += [(word, uris[each], "".join(some)) for some in portions(lines[each], len)]
+            yield map(_part, portions(said, lambda one: len(one[1]) + len(one[2])))
 
     def _reflected(self) -> int:
         """The revision of these rows that the filter's tables have; -1: none."""
@@ -471,6 +487,44 @@ class ReaderBeside(ProviderReader):
             if reflected != self.revision:
                 raise RuntimeError(f"the filter has revision {reflected}, not {self.revision}")
             yield self
+
+
+def portions(items: Iterable[T], length: Callable[[T], int]) -> Iterator[list[T]]:
+    """What is said, as much at a time as a message takes; one portion at least."""
+    some: list[T] = []
+    total = 0
+    for each in items:
+        size = length(each) + _MARKUP
+        if some and total + size > MESSAGE_LENGTH:
+            yield some
+            some, total = [], 0
+        some.append(each)
+        total += size
+    yield some
+
+
+def rule_length(rule: RuleSaid) -> int:
+    return len(rule.text)
+
+
+def _reached(links: Mapping[int, Sequence[int]], start: Iterable[int]) -> set[int]:
+    found = set(start)
+    todo = list(found)
+    while todo:
+        on = [each for each in links[todo.pop()] if each not in found]
+        found.update(on)
+        todo += on
+    return found
+
+
+def _part(said: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
+    """The fields of a Change that say it."""
+    uris: dict[str, dict[str, None]] = {"matched": {}, "dropped": {}, "about": {}}
+    for word, uri, _ in said:
+        uris[word][uri] = None
+    uris["about"] = uris["matched"] | uris["about"]
+    triples = "".join([text for _, _, text in said])
+    return {"triples": triples, **{word: tuple(of) for word, of in uris.items()}}
 
 
 NO_SCHEMA = read_schema(b"", GraphSyntax.N_TRIPLES)

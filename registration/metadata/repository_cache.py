@@ -9,10 +9,10 @@ resource reaches over strong references, circles of them too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from formats.errors import Fault, Refusal
 from registration.metadata.change_messages import (
@@ -32,6 +32,7 @@ from registration.metadata.rules import Query, Rule, normal_text
 from registration.metadata.schema_conformance import check_conformance, note_schema
 from registration.metadata.statement_tables import Changes, StatementTables
 
+R = TypeVar("R")
 GLOBAL = 0  # the document of all that the provider says
 _OWN = """
 state(word TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
@@ -138,8 +139,7 @@ class RepositoryCache:
             query = "SELECT message FROM pending ORDER BY number"
             pending = [read_change(each) for (each,) in self._tables.execute(query).fetchall()]
             self._tables.execute("DELETE FROM pending")
-            for each in (*pending, change):
-                self._collect(self._carry_out(each))
+            self._collect(self._carry_out([*pending, change]))
             self.confirm(change.revision, change.time)
         return True
 
@@ -154,8 +154,7 @@ class RepositoryCache:
                 self._tables.execute(f"DELETE FROM {table}")
             self._parsed = None
             self._collect(set(self._subjects(GLOBAL)))
-            for each in changes:
-                self._carry_out(each)
+            self._carry_out(changes)
             self._note("number", str(changes[-1].number))
             self.confirm(changes[-1].revision, changes[-1].time)
 
@@ -175,30 +174,39 @@ class RepositoryCache:
             self._note("revision", str(revision))
             self._note("time", repr(time))
 
-    def _carry_out(self, change: Change) -> set[int]:
-        """Gives what may be garbage: all that what has changed strongly referred to."""
+    def _carry_out(self, revision: Sequence[Change]) -> set[int]:
+        """Gives what may be garbage: all that what has changed strongly referred to.  Several
+        messages may say one resource, each a part of it."""
         tables = self._tables
         before: set[int] = set()
-        if change.schema[0]:
-            self._put_schema(*change.schema)
-            before.update(self._subjects(GLOBAL))  # which references are strong may be otherwise
-        for rule in change.rules:
-            tables.execute("DELETE FROM own_rules WHERE id = ?", (rule.id,))
-            if rule.text:
-                tables.execute("INSERT INTO own_rules VALUES (?, ?, ?)", rule)
-            self._parsed = None
-        said = read_n_triples(change.triples)
-        numbers = self._statements.numbers((*change.about, *change.matched, *change.dropped), said)
-        about = [numbers[uri] for uri in change.about]
-        dropped = [numbers[uri] for uri in change.dropped]
-        before |= self._statements.reached((*about, *dropped), doc=GLOBAL)
-        changes = Changes(self._statements)
-        had = self._statements.of_resources(GLOBAL, about)
-        changes.add(GLOBAL, had, self._statements.rows(said, numbers))
-        changes.write(tables)
-        matched = [(numbers[uri],) for uri in change.matched]
-        tables.executemany("INSERT OR IGNORE INTO matched VALUES (?)", matched)
-        tables.executemany("DELETE FROM matched WHERE res = ?", [(each,) for each in dropped])
+        told: set[int] = set()
+        for change in revision:
+            if change.schema[0]:
+                self._put_schema(*change.schema)
+                before.update(self._subjects(GLOBAL))  # other references may be strong now
+            for rule in change.rules:
+                tables.execute("DELETE FROM own_rules WHERE id = ?", (rule.id,))
+                if rule.text:
+                    tables.execute("INSERT INTO own_rules VALUES (?, ?, ?)", rule)
+                self._parsed = None
+            said = read_n_triples(change.triples)
+            uris = (*change.about, *change.matched, *change.dropped)
+            numbers = self._statements.numbers(uris, said)
+            about = [numbers[uri] for uri in change.about]
+            dropped = [numbers[uri] for uri in change.dropped]
+            before |= self._statements.reached((*about, *dropped), doc=GLOBAL)
+            changes = Changes(self._statements)
+            had = self._statements.of_resources(GLOBAL, about)
+            now = self._statements.rows(said, numbers)
+            for each in told.intersection(about):
+                now[each] = _both(had.get(each, {}), now.get(each, {}))
+            told.update(about)
+            changes.add(GLOBAL, had, now)
+            changes.write(tables)
+            matched = [(numbers[uri],) for uri in change.matched]
+            tables.executemany("INSERT OR IGNORE INTO matched VALUES (?)", matched)
+            gone = [(each,) for each in dropped]
+            tables.executemany("DELETE FROM matched WHERE res = ?", gone)
         return before
 
     def _collect(self, suspects: set[int]) -> None:
@@ -257,15 +265,19 @@ class RepositoryCache:
 
     def resource(self, uri: str) -> str:
         """All that is said of a resource, local metadata too, in N-Triples; "" if nothing is."""
-        return self._statements.n_triples(list(self._statements.known((uri,)).values()))
+        return self._triples(self._statements.known((uri,)).values())
 
     def matches(self) -> dict[str, str]:
         """What the rules match: URI -> N-Triples of it and of all that it strongly refers to."""
         tables = self._statements
         return {
-            uri: tables.n_triples(sorted(tables.reached((number,), doc=GLOBAL)))
+            uri: self._triples(sorted(tables.reached((number,), doc=GLOBAL)))
             for number, uri in tables.uris(self._matched()).items()
         }
+
+    def _triples(self, numbers: Collection[int]) -> str:
+        lines, _ = self._statements.n_triples(numbers)
+        return "".join(line for some in lines.values() for line in some)
 
     def count(self) -> int:
         """How many resources the provider said something of."""
@@ -394,6 +406,11 @@ class RepositoryCache:
 
     def _note(self, word: str, value: str) -> None:
         self._tables.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (word, value))
+
+
+def _both(some: Mapping[R, int], others: Mapping[R, int]) -> dict[R, int]:
+    """Rows, each with 1 if it is said in either."""
+    return {row: max(some.get(row, 0), others.get(row, 0)) for row in {**some, **others}}
 
 
 @contextmanager

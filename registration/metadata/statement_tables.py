@@ -178,12 +178,22 @@ class StatementTables:
     ) -> set[int]:
         """Resources with all that they strongly refer to, and so on; ``up``: with all that refer
         to them.  ``doc``: as this document alone says."""
-        found = set(resources)
+        return set(self.links(resources, up=up, doc=doc))
+
+    def links(
+        self, resources: Collection[int], *, up: bool = False, doc: int | None = None
+    ) -> dict[int, list[int]]:
+        """The same, each with where its strong references lead."""
+        found: dict[int, list[int]] = {each: [] for each in resources}
         new = list(found)
         while new:
-            on = {there for _, there in self.steps(new, up=up, doc=doc)}
-            new = list(on - found)
+            on: dict[int, list[int]] = {}
+            for here, there in self.steps(new, up=up, doc=doc):
+                found[here].append(there)
+                if there not in found:
+                    on[there] = []
             found |= on
+            new = list(on)
         return found
 
     def steps(
@@ -217,18 +227,20 @@ class StatementTables:
             said[resource][Statement(*about, datatype, language)] = None
         return {number: sorted(found) for number, found in said.items()}
 
-    def n_triples(self, resources: Collection[int]) -> str:
-        """All that is said of resources, as lines of which none is there twice.  PERF: what most
-        messages are, without a Statement for each."""
-        lines: dict[str, None] = {}
+    def n_triples(
+        self, resources: Collection[int]
+    ) -> tuple[dict[int, dict[str, None]], dict[int, str]]:
+        """All that is said of resources, as lines of which none is there twice, and their URIs.
+        PERF: what most messages are, without a Statement for each."""
+        lines: dict[int, dict[str, None]] = {each: {} for each in resources}
         rows, types, uris = self._said(resources)
         names = self._by_number
         for resource, of_class in types:
-            lines[f"<{uris[resource]}> <{RDF_TYPE}> <{names[of_class]}> .\n"] = None
+            lines[resource][f"<{uris[resource]}> <{RDF_TYPE}> <{names[of_class]}> .\n"] = None
         for resource, prop, ref, kind, value in rows:
             shown = f"<{uris[ref]}>" if ref else quoted(value) + suffix(names[kind])
-            lines[f"<{uris[resource]}> <{names[prop]}> {shown} .\n"] = None
-        return "".join(lines)
+            lines[resource][f"<{uris[resource]}> <{names[prop]}> {shown} .\n"] = None
+        return lines, uris
 
     def _said(
         self, resources: Collection[int], doc: int | None = None

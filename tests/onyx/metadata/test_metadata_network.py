@@ -151,6 +151,18 @@ async def test_rules_may_be_older_than_the_repository(place: Place) -> None:
             assert (await repository.query(ASKED)).rows == [(HOST, "92")]
 
 
+async def test_a_message_that_the_broker_refuses_holds_up_nobody(place: Place) -> None:
+    """A single statement that is longer, written, than a message may be."""
+    large = DOCUMENT.replace(b"pirates.uni-passau.de", b"&" * 900_000)
+    async with place.provider() as client, place.repository() as repository:
+        await repository.add_rule(RULE)
+        await client.register({URI: large}, "text/turtle")
+        outcome = await client.register({f"{URI}2": DOCUMENT}, "text/turtle")
+        await repository.wait(outcome.revision)
+        assert "&" * 900_000 in repository.cache.resources()[HOST]
+        assert (await client.status()).refused_messages == 1
+
+
 async def test_a_refusal_comes_to_the_one_who_asks(place: Place) -> None:
     async with place.provider() as client:
         with pytest.raises(RequestFailed, match="CycleProvidr") as caught:

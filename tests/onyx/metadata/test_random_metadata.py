@@ -11,6 +11,7 @@ import pytest
 from formats.graph.rdf_schema import RdfSchema
 from formats.graph.syntaxes import GraphSyntax
 from onyx.metadata import MetadataCache, MetadataProvider
+from registration.metadata import provider_reader
 from registration.metadata.documents import Statement, read_document
 from registration.metadata.n_triples import n_triples as shown
 from registration.metadata.provider import Outcome, RepositoryEffects
@@ -184,13 +185,12 @@ class Run:
 
 def check_whole(of: Run, name: str, cache: MetadataCache) -> None:
     """What a cache is sent that has lost its way is what it would hold; it had something else."""
-    messages, after = [], 0
-    while True:
+    messages = []
+    after: tuple[int, int] | None = (0, 0)
+    while after:
         page = of.provider.whole(name, after)
         messages += page.messages
         after = page.after
-        if not after:
-            break
     with MetadataCache(of.path / f"{name} anew", name) as anew:
         for message in of.provider.changes(name)[: of.random.randint(0, 3)]:
             anew.apply(message)
@@ -223,5 +223,10 @@ def run(seed: int, path: Path) -> int:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_all_is_as_nested_loops_say(seed: int, tmp_path: Path) -> None:
+def test_all_is_as_nested_loops_say(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if seed % 2:  # what is said is divided
+        monkeypatch.setattr(provider_reader, "MESSAGE_LENGTH", 300)
+        monkeypatch.setattr(provider_reader, "PAGE_LENGTH", 700)
     run(seed, tmp_path)

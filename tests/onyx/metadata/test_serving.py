@@ -44,15 +44,15 @@ async def test_a_full_disk_refuses_and_a_lost_lease_ends(tmp_path: Path) -> None
     rows, put = Rows(tmp_path / "rows"), asked(PutSchema(data=SCHEMA, media_type="text/turtle"))
     with MetadataProvider(tmp_path, rows=rows) as provider:
         serving = Serving(cast(DataSource, Source()), provider)
-        rows.error = DiskFull("the disk is full")
-        with pytest.raises(MetadataRefused, match="disk-full"):
-            await serving.answer("", True, put)
-        with anyio.move_on_after(0.01):
-            await serving.run()
-        rows.error = None
-        await serving.answer("", True, put)
-        rows.error = Fenced("the rows are another's")
-        with pytest.raises(Fenced):  # what it knew before may be wrong by now
-            await serving.answer("", False, asked(Status()))
         with pytest.raises(LeaseLost), store_errors():
-            await serving.run()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(serving.run)
+                await anyio.wait_all_tasks_blocked()
+                rows.error = DiskFull("the disk is full")
+                with pytest.raises(MetadataRefused, match="disk-full"):
+                    await serving.answer("", True, put)
+                rows.error = None
+                await serving.answer("", True, put)
+                rows.error = Fenced("the rows are another's")
+                with pytest.raises(Fenced):  # what it knew before may be wrong by now
+                    await serving.answer("", False, asked(Status()))
