@@ -218,7 +218,10 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     ),
     "metadata rule": (
         _line("RuleListed", of=RuleListed),
-        _line("MetadataRuleChanged", "revision:int effects:dict[str,Any] rule:str? sparql:str?"),
+        _line(
+            "MetadataRuleChanged",
+            "revision:int effects:dict[str,Any] rule:str? sparql:str? suspended:str?",
+        ),
     ),
     "metadata browse": (
         _line("ClassSeen", "name resources:int"),

@@ -465,13 +465,19 @@ async def run_rule(arguments: argparse.Namespace) -> int:
             )
             if not arguments.json:
                 print(info.id, flush=True)
-            return _told(arguments, [info.outcome], rule=info.id, sparql=info.sparql)
+                if info.suspended:
+                    say(f"{info.id} is suspended: {info.suspended}")
+            more = {"rule": info.id, "sparql": info.sparql, "suspended": info.suspended}
+            return _told(arguments, [info.outcome], **more)
         rules = await client.rules(arguments.repository)
     if arguments.json:
         for each in rules:
             print_json(msgspec.structs.asdict(each))
     elif rules:
-        rows = [(each.id, each.name or "-", each.matches, each.text) for each in rules]
+        rows = [
+            (each.id, each.name or "-", "suspended" if each.suspended else each.matches, each.text)
+            for each in rules
+        ]
         print(table(("ID", "NAME", "MATCHES", "RULE"), rows))
     else:
         say("no rules")

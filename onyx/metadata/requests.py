@@ -90,13 +90,14 @@ class Remove(Question[Outcome], frozen=True, kw_only=True, tag="remove"):
 
 
 class RuleAdded(NamedTuple):
-    """``sparql``: a query that says the same as the rule."""
+    """``sparql``: a query that says the same as the rule; ``suspended``: why it matches nothing."""
 
     id: str
     name: str
     text: str
     sparql: str
     outcome: Outcome
+    suspended: str
 
 
 class AddRules(Question[list[RuleAdded]], frozen=True, kw_only=True, tag="rule.add"):
@@ -109,7 +110,7 @@ class AddRules(Question[list[RuleAdded]], frozen=True, kw_only=True, tag="rule.a
     def carry_out(self, provider: Provider, owner: str) -> list[RuleAdded]:
         dry_run = self.dry_run
         added = provider.add_rules(self.repository, self.rules, owner=owner, dry_run=dry_run)
-        return [RuleAdded(*(i.id, i.name, i.text, i.sparql, i.outcome)) for i in added]
+        return [RuleAdded(*(i.id, i.name, i.text, i.sparql, i.outcome, i.suspended)) for i in added]
 
 
 class RemoveRule(Question[Outcome], frozen=True, kw_only=True, tag="rule.remove"):
@@ -126,6 +127,7 @@ class RuleListed(msgspec.Struct, frozen=True):
     name: str
     text: str
     matches: int
+    suspended: str = ""
 
 
 class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.list"):
@@ -134,7 +136,8 @@ class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.lis
     def carry_out(self, provider: ProviderReader, owner: str) -> list[RuleListed]:
         return [
             RuleListed(
-                f"r{row.number}", row.name, row.text, len(provider.matches(f"r{row.number}"))
+                *(f"r{row.number}", row.name, row.text),
+                *(len(provider.matches(f"r{row.number}")), row.suspended),
             )
             for row in provider.rules(self.repository)
         ]

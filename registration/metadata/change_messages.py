@@ -5,7 +5,8 @@
     <change xmlns="urn:onyx:metadata:1" provider="mdv" number="17" revision="12" time="1732.5">
       <to repository="L1" after="12" last="true"/>       its message before this one
       <schema type="text/turtle">...</schema>            first of all, and when it changes
-      <rule id="3" name="fast">search ...</rule>         without a text: the rule is gone
+      <rule id="3" name="fast">search ...</rule>         without a text: the rule is gone;
+                                                         suspended="why": it matches nothing
       <match resource="http://e/doc.rdf#host"/>          matched: new, or changed
       <drop resource="http://e/doc.rdf#old"/>            no longer matched
       <about resource="http://e/doc.rdf#info"/>          given whole, as each that is matched is
@@ -46,11 +47,12 @@ class To(NamedTuple):
 
 
 class RuleSaid(NamedTuple):
-    """``text`` "": it is gone."""
+    """``text`` "": it is gone; ``suspended``: why it matches nothing for now."""
 
     id: str
     name: str
     text: str
+    suspended: str = ""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,9 +89,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
                 f'<schema type="{escaped_value(media_type)}">{escaped_text(text)}</schema>'
             )
         for rule in self.rules:
-            name = f' name="{escaped_value(rule.name)}"' if rule.name else ""
+            more = (("name", rule.name), ("suspended", rule.suspended))
+            said = "".join(f' {word}="{escaped_value(text)}"' for word, text in more if text)
             parts.append(
-                f'<rule id="{escaped_value(rule.id)}"{name}>{escaped_text(rule.text)}</rule>'
+                f'<rule id="{escaped_value(rule.id)}"{said}>{escaped_text(rule.text)}</rule>'
             )
         about = [each for each in self.about if each not in matched]
         for word, resources in (("match", self.matched), ("drop", self.dropped), ("about", about)):
@@ -131,7 +134,8 @@ def _change(stream: ElementStream) -> Change:
         elif word == "schema":
             schema = values["type"], stream.string_value(child)
         elif word == "rule":
-            rules.append(RuleSaid(values["id"], values.get("name", ""), stream.string_value(child)))
+            name, why = values.get("name", ""), values.get("suspended", "")
+            rules.append(RuleSaid(values["id"], name, stream.string_value(child), why))
         elif word in named:
             named[word].append(values["resource"])
         elif word == "triples":

@@ -24,6 +24,8 @@ class Tables(Protocol):
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]], /) -> Any: ...
 
+    def create_function(self, name: str, narg: int, func: Any, /) -> None: ...
+
 
 STORED = """
 reflected(revision INTEGER, time REAL);

@@ -117,7 +117,8 @@ class GroupSql(LinkSql):
         place = "" if self._is_pair else f" AND j.position = {out}"
         joined, where = self._others(out, "d.res", "j", is_few=True, is_looked_up=True)
         inner = " ".join(("SELECT 1 FROM matches d", *joined))
-        held = " AND ".join((f"d.res = c.res AND d.rule = {mine}", *where))
+        counted = self._counted("c.rule")
+        held = " AND ".join((f"d.res = c.res AND d.rule = {mine}", counted, *where))
         return (
             f"INSERT OR IGNORE INTO matches SELECT c.res, c.rule FROM cand c"
             f" CROSS JOIN {rules} ON j.target = c.rule AND j.grp = {self._number}{place}"
@@ -129,8 +130,12 @@ class GroupSql(LinkSql):
         joined, more = self._others(start, "d.res", rules, is_few=is_few)
         out = self._places[self.form.output]
         parts = (f"SELECT {out}, {rules}.target FROM {source}", *joined)
-        conditions = " AND ".join([*where, *more])
-        return " ".join(parts) + (f" WHERE {conditions}" if conditions else "")
+        conditions = " AND ".join([*where, self._counted(f"{rules}.target"), *more])
+        return " ".join(parts) + f" WHERE {conditions}"
+
+    def _counted(self, target: str) -> str:
+        """True; counts the pairs that a rule compares, as far as an index does not (``Pairs``)."""
+        return f"paired({target}, {[*self._places.values()][-1]})"
 
     def _others(
         self, start: int, here: str, rules: str, *, is_few: bool, is_looked_up: bool = False

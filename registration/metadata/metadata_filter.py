@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
@@ -33,6 +34,7 @@ from registration.metadata.rules import Conjunction
 from registration.metadata.statement_tables import StatementTables, insert_rows
 
 _KNOWN_MAX = 10_000
+PAIRS_MAX = 1_000_000
 PIECE = 3  # letters; a pattern of ``contains`` is filed under the rarest piece of it
 Pair = tuple[int, int]
 
@@ -44,6 +46,36 @@ class Effects(NamedTuple):
     came: set[Pair]
     left: set[Pair]
     changed: set[Pair]
+
+
+class TooManyPairs(Exception):
+    """``rules``: those that need a join of more than PAIRS_MAX pairs in one run, each with its
+    repository; the run is to be taken back."""
+
+    def __init__(self, rules: set[Pair]) -> None:
+        super().__init__(rules)
+        self.rules = rules
+
+
+class Pairs:
+    """Counts the pairs of resources that each join rule compares, in one run on a connection."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.excessive = 0  # the join rule with too many
+        self.is_limited = True
+        self._counts: dict[int, int] = {}
+        tables.create_function("paired", 2, self._count)
+
+    def begin(self) -> None:
+        self.excessive = 0
+        self._counts.clear()
+
+    def _count(self, rule: int, resource: int) -> int:
+        count = self._counts[rule] = self._counts.get(rule, 0) + 1
+        if count > PAIRS_MAX and self.is_limited:
+            self.excessive = rule
+            raise OverflowError  # ends the statement
+        return 1
 
 
 class MatchTables:
@@ -72,11 +104,13 @@ class MatchTables:
 
 
 class MetadataFilter(MatchTables):
-    """The rules and documents of one provider.  ``tables`` hold what was written before."""
+    """The rules and documents of one provider.  ``tables`` hold what was written before;
+    ``pairs``: the connection's, if it has any."""
 
-    def __init__(self, tables: Tables, schema: RdfSchema) -> None:
+    def __init__(self, tables: Tables, schema: RdfSchema, pairs: Pairs | None = None) -> None:
         create(tables)
         super().__init__(tables, schema)
+        self._pairs = pairs or Pairs(tables)
         self._name = self.statements.name
         self._groups: dict[Form, int] = {}
         self._sql: dict[int, GroupSql] = {}
@@ -108,8 +142,9 @@ class MetadataFilter(MatchTables):
     def add(
         self, subscription: int, repository: int, alternatives: Iterable[Conjunction]
     ) -> set[Pair]:
-        """A new rule; gives what its repository gets by it that it had not."""
-        ends = {self._intern(decompose(each)) for each in alternatives}
+        """A new rule; gives what its repository gets by it that it had not.  TooManyPairs."""
+        with self._run((repository, subscription)):
+            ends = {self._intern(decompose(each)) for each in alternatives}
         new = set()
         for rule in ends if self._has_data else ():
             for (resource,) in self._tables.execute(
@@ -143,6 +178,28 @@ class MetadataFilter(MatchTables):
             self._release(rule, known)
         self._forget()
         return left
+
+    @contextmanager
+    def _run(self, *added: Pair) -> Iterator[None]:
+        """One that is ended where a join has too many pairs."""
+        self._pairs.begin()
+        try:
+            yield
+        except Exception:  # of any connection
+            if not self._pairs.excessive:
+                raise
+            raise TooManyPairs({*added, *self._needing(self._pairs.excessive)}) from None
+
+    def _needing(self, rule: int) -> list[Pair]:
+        """The repositories and subscriptions that need an atomic rule."""
+        query = (
+            "WITH RECURSIVE up(rule) AS (SELECT ?"
+            " UNION SELECT j.target FROM up CROSS JOIN joins j ON j.l = up.rule"
+            " UNION SELECT j.target FROM up CROSS JOIN joins j ON j.r = up.rule"
+            " UNION SELECT i.target FROM up CROSS JOIN inputs i ON i.rule = up.rule)"
+            " SELECT e.repository, e.subscription FROM up CROSS JOIN ends e ON e.rule = up.rule"
+        )
+        return self._tables.execute(query, (rule,)).fetchall()
 
     def _forget(self) -> None:
         """What is kept of the tables' rules."""
@@ -382,7 +439,8 @@ class MetadataFilter(MatchTables):
     # --- documents ------------------------------------------------------------------------
 
     def write(self, documents: Mapping[str, Sequence[Statement]]) -> Effects:
-        """Documents are as said, whatever they were before; one without statements is removed."""
+        """Documents are as said, whatever they were before; one without statements is removed.
+        TooManyPairs."""
         tables = self._tables
         self.note_uses()
         self._has_data = self._has_data or bool(documents)
@@ -391,12 +449,13 @@ class MetadataFilter(MatchTables):
         changes = self.statements.replace(documents)
         rows = [(each,) for each in changes.resources]
         tables.executemany("INSERT INTO changed VALUES (?)", rows)
-        is_new = not self._question()
-        changes.write(tables)
-        self._put_back(is_new=is_new)
-        if not is_new:
-            self._bring()
-        self._go_on(is_new=True)
+        with self._run():
+            is_new = not self._question()
+            changes.write(tables)
+            self._put_back(is_new=is_new)
+            if not is_new:
+                self._bring()
+            self._go_on(is_new=True)
         return self._effects(changes.resources, is_new=is_new)
 
     # --- the three passes -----------------------------------------------------------------

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import zstandard
@@ -30,7 +31,13 @@ from overlay.link.tables import Table
 from registration.metadata.change_messages import RuleSaid, To
 from registration.metadata.documents import Statement, read_document, syntax_of
 from registration.metadata.filter_tables import Tables, clear, create
-from registration.metadata.metadata_filter import Effects, MetadataFilter
+from registration.metadata.metadata_filter import (
+    PAIRS_MAX,
+    Effects,
+    MetadataFilter,
+    Pairs,
+    TooManyPairs,
+)
 from registration.metadata.provider_reader import (
     BATCH_MAX,
     DOCUMENTS,
@@ -83,9 +90,12 @@ class Outcome(NamedTuple):
 
 
 class RuleInfo(NamedTuple):
+    """``suspended``: why it matches nothing, or ""."""
+
     id: str
     name: str
     text: str
+    suspended: str
     rule: Rule
     outcome: Outcome
 
@@ -96,6 +106,28 @@ class RuleInfo(NamedTuple):
 
 
 _NO_SEAM = nullcontext()
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _suspending(
+    deed: Callable[Concatenate[Provider, _P], _T],
+) -> Callable[Concatenate[Provider, _P], _T]:
+    """A deed of one turn, which suspends the rules that have too many pairs in it."""
+
+    @wraps(deed)
+    def done(provider: Provider, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        try:
+            while True:
+                try:
+                    return deed(provider, *arguments, **named)
+                except TooManyPairs as error:
+                    names = provider._repository_of
+                    provider._excessive |= {rule: names.get(of, "") for of, rule in error.rules}
+        finally:
+            provider._excessive = {}
+
+    return done
 
 
 class Provider(ProviderReader):
@@ -116,6 +148,8 @@ class Provider(ProviderReader):
         """``wall``: the time in seconds since 1970; ``seam``: held while the rows are a revision
         ahead of the tables."""
         self._seam = seam
+        self._pairs = Pairs(tables)
+        self._excessive: dict[int, str] = {}  # rules with their repositories
         super().__init__(name, rows, tables, wall)
         self._catch_up()
 
@@ -126,6 +160,8 @@ class Provider(ProviderReader):
         self._new_rules: dict[str, RuleRow | None] = {}
         self._new_names: dict[str, NameRow | None] = {}
         self._absent: set[str] = set()  # names that no rule has in the store
+        self._withdrawn_pairs: set[tuple[int, int]] = set()
+        self._suspended: dict[str, list[RuleSaid]] = {}
         create(self._tables)
         super()._load()
         self._repositories = StoredMap(self._log, REPOSITORIES)
@@ -137,7 +173,7 @@ class Provider(ProviderReader):
         self._store.check()
 
     def _opened_filter(self) -> MetadataFilter:
-        found = MetadataFilter(self._tables, self.schema)
+        found = MetadataFilter(self._tables, self.schema, self._pairs)
         note_schema(found.statements, self._tables, self.schema)
         return found
 
@@ -162,6 +198,7 @@ class Provider(ProviderReader):
             self._tell_snapshot(before)
             return self._said()
 
+    @_suspending
     def register(
         self, documents: Mapping[str, bytes], media_type: str, *, dry_run: bool = False
     ) -> Outcome:
@@ -182,6 +219,7 @@ class Provider(ProviderReader):
             self._write(statements)
             return self._said()
 
+    @_suspending
     def remove(self, uris: Collection[str], *, dry_run: bool = False) -> Outcome:
         """Documents go with all that they alone say; MetadataRefused at one that is not there."""
         _check_batch(uris)
@@ -211,10 +249,11 @@ class Provider(ProviderReader):
         (info,) = self.add_rules(repository, ((text, name),), owner=owner, dry_run=dry_run)
         return info
 
+    @_suspending
     def add_rules(
         self,
         repository: str,
-        rules: Iterable[tuple[str, str]],
+        rules: Sequence[tuple[str, str]],
         *,
         owner: str = "",
         dry_run: bool = False,
@@ -224,7 +263,7 @@ class Provider(ProviderReader):
         came: set[tuple[int, int]] = set()
         left: set[tuple[int, int]] = set()
         said: list[RuleSaid] = []
-        parsed_rules: list[Rule] = []
+        added: list[tuple[RuleRow, Rule]] = []
         touched: list[tuple[str, int]] = []
         is_all = False
         with self._turn(dry_run):
@@ -236,24 +275,27 @@ class Provider(ProviderReader):
                 rows = self._with_users(repository, name)
                 is_all = is_all or bool(rows)
                 for each in rows:
-                    parsed = self._parsed(repository, each)
-                    gone = self._filter.remove(each.number, number, parsed.alternatives)
+                    gone = self._withdrawn(repository, each)
                     left |= gone - came
                     came -= gone
                 row = self._put_rule(repository, rows, RuleRow(0, name, text, tuple(names.used)))
                 for each in (row, *rows[1:]):
                     with _about("" if each is row else f"rule r{each.number}, which names it"):
                         parsed = rule if each is row else self._parsed(repository, each)
-                    new = self._filter.add(each.number, number, parsed.alternatives)
-                    came |= new - left
-                    left -= new
+                    state = each if each is row else self._set_rule(repository, each)
+                    if state.suspended != each.suspended:
+                        said.append(state.said())
+                    if not state.suspended:
+                        new = self._filter.add(each.number, number, parsed.alternatives)
+                        came |= new - left
+                        left -= new
                 touched.append((repository, row.number))
-                said.append(RuleSaid(f"r{row.number}", name, text))
-                parsed_rules.append(rule)
+                said.append(row.said())
+                added.append((row, rule))
             self._touch(TouchedRow(rules=tuple(touched), is_all=is_all))
             self._tell(Effects(came, left, set()), {repository: said})
             outcome = self._said()
-        return [RuleInfo(*of, each, outcome) for of, each in zip(said, parsed_rules, strict=True)]
+        return [RuleInfo(*row.said(), rule, outcome) for row, rule in added]
 
     def _put_rule(self, repository: str, former: Sequence[RuleRow], row: RuleRow) -> RuleRow:
         """A new rule, or another for the first of the ``former``."""
@@ -268,9 +310,39 @@ class Provider(ProviderReader):
                 key = name_key(repository, row.name)
                 self._new_names[key] = NameRow(row.number)
                 self._absent.discard(key)
-        self._new_rules[numbered_key(repository, row.number)] = row
         self._name_users(repository, row, 1)
+        return self._set_rule(repository, row)
+
+    def _set_rule(self, repository: str, row: RuleRow) -> RuleRow:
+        """Write the row of a rule that is out of the filter."""
+        why = f"more than {PAIRS_MAX:,} pairs in one run" if row.number in self._excessive else ""
+        row = msgspec.structs.replace(row, suspended=why)
+        self._count_suspended(int(bool(why)))
+        self._new_rules[numbered_key(repository, row.number)] = row
         return row
+
+    def _withdrawn(self, repository: str, row: RuleRow) -> set[tuple[int, int]]:
+        """Take a rule out of the filter; gives what its repository loses by it."""
+        if row.suspended:
+            self._count_suspended(-1)
+            return set()
+        number = self._repositories[repository].number
+        return self._filter.remove(row.number, number, self._parsed(repository, row).alternatives)
+
+    def _count_suspended(self, step: int) -> None:
+        if step:
+            counts = self._counts.now
+            suspended = counts.suspended + step
+            self._counts.put(msgspec.structs.replace(counts, suspended=suspended))
+
+    def _suspend(self) -> None:
+        """Take out the rules with which the turn would have too many pairs."""
+        for number, repository in self._excessive.items():
+            row = self._rule_row(repository, number)
+            if row is not None and not row.suspended:
+                self._withdrawn_pairs |= self._withdrawn(repository, row)
+                said = self._set_rule(repository, row).said()
+                self._suspended.setdefault(repository, []).append(said)
 
     def remove_rule(
         self, repository: str, rule: str, *, owner: str = "", dry_run: bool = False
@@ -288,15 +360,12 @@ class Provider(ProviderReader):
             return self._said()
 
     def _drop_rules(self, repository: str, rows: Sequence[RuleRow]) -> None:
-        number = self._repositories[repository].number
-        parsed = [self._parsed(repository, row) for row in rows]  # while those that it names stand
-        left: set[tuple[int, int]] = set()
-        for row, rule in zip(rows, parsed, strict=True):
+        left = {pair for row in rows for pair in self._withdrawn(repository, row)}
+        for row in rows:
             self._new_rules[numbered_key(repository, row.number)] = None
             self._name_users(repository, row, -1)
             if row.name:
                 self._new_names[name_key(repository, row.name)] = None
-            left |= self._filter.remove(row.number, number, rule.alternatives)
         self._touch(TouchedRow(is_all=True))
         said = [RuleSaid(f"r{row.number}", row.name, "") for row in rows]
         self._tell(Effects(set(), left, set()), {repository: said})
@@ -380,6 +449,12 @@ class Provider(ProviderReader):
         schema_to: Collection[str] = (),
     ) -> None:
         """Write the messages of a revision, and note its effects for the answer."""
+        came, left = effects.came, self._withdrawn_pairs
+        changed = effects.changed | (came & left)
+        effects = Effects(came - left, effects.left | (left - came), changed)
+        rules = self._suspended | {
+            name: [*self._suspended.get(name, ()), *said] for name, said in (rules or {}).items()
+        }
         self._note(effects)
         parts: list[tuple[frozenset[str], dict[str, object]]] = []
         of = self._repository_of
@@ -391,11 +466,11 @@ class Provider(ProviderReader):
         for (resource, is_matched), receivers in sorted(to.items()):
             group = groups.setdefault(frozenset(receivers), ([], []))
             group[0 if is_matched else 1].append(resource)
-        told = {name for names in groups for name in names} | (rules or {}).keys()
+        told = {name for names in groups for name in names} | rules.keys()
         new = {name for name in told if not self._repositories[name].last} | {*schema_to}
         if new:
             parts.append((frozenset(new), {"schema": self._schema_said()}))
-        for name, said in (rules or {}).items():
+        for name, said in rules.items():
             some = portions(said, rule_length)
             parts += [(frozenset((name,)), {"rules": tuple(each)}) for each in some]
         for group_of, of_group in zip(groups, self._parts(groups.values()), strict=True):
@@ -440,10 +515,14 @@ class Provider(ProviderReader):
         """All of it, or nothing."""
         self._catch_up()
         self._effects = {}
-        self._absent.clear()
+        for each in (self._absent, self._withdrawn_pairs, self._suspended):
+            each.clear()
         self._tables.execute("BEGIN IMMEDIATE")
         try:
+            self._pairs.is_limited = True
+            self._suspend()
             yield
+            self._pairs.is_limited = False
             if dry_run:
                 self._back()
                 return
@@ -473,6 +552,7 @@ class Provider(ProviderReader):
         self._load()
 
     def _touch(self, row: TouchedRow) -> None:
+        row = TouchedRow(is_all=True) if self._suspended else row
         counts = self._counts.now
         revision = counts.revision + 1
         self._counts.put(msgspec.structs.replace(counts, revision=revision))
@@ -519,12 +599,13 @@ class Provider(ProviderReader):
             self._filter.write(documents)
         for repository, number in row.rules:
             rule = self._rule_row(repository, number)
-            if rule is not None:
+            if rule is not None and not rule.suspended:
                 of = self._repositories[repository].number
                 self._filter.add(number, of, self._parsed(repository, rule).alternatives)
 
     def _make_anew(self) -> None:
         """The filter's tables from documents and rules alone."""
+        self._pairs.is_limited = False  # all at once has more than each revision had
         clear(self._tables)
         self._filter = self._opened_filter()
         self._fill(self._filter)
@@ -533,6 +614,8 @@ class Provider(ProviderReader):
     def _fill(self, filter_: MetadataFilter) -> None:
         for _, key, value in self._store.load((RULES.space,)):
             row = RULES.read(key, value)
+            if row.suspended:
+                continue
             repository = key.rpartition("|")[0]
             number = self._repositories[repository].number
             with _about(f"rule r{row.number} of repository {repository!r}"):

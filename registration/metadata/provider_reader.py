@@ -59,12 +59,17 @@ class DocumentRow(Row, frozen=True):
 
 
 class RuleRow(Row, frozen=True):
-    """``names``: the rules of the same repository that its text names."""
+    """``names``: the rules of the same repository that its text names; ``suspended``: why the
+    filter does not have it."""
 
     number: int
     name: str
     text: str
     names: tuple[str, ...] = ()
+    suspended: str = ""
+
+    def said(self) -> RuleSaid:
+        return RuleSaid(f"r{self.number}", self.name, self.text, self.suspended)
 
 
 class NameRow(Row, frozen=True):
@@ -107,6 +112,7 @@ class CountsRow(Row, frozen=True):
     repository: int = 0
     published: int = 0
     refused: int = 0
+    suspended: int = 0
 
 
 SCHEMA = Table("metadata-schema", SchemaRow)
@@ -152,14 +158,15 @@ class Progress(NamedTuple):
 
 
 class ProviderStatus(NamedTuple):
-    """``time``: seconds since 1970, now; ``waiting``: messages that have not been published;
-    ``refused_messages``: those that the root broker has refused, since when what they said is
-    asked for."""
+    """``time``: seconds since 1970, now; ``suspended``: rules besides the ``rules``; ``waiting``:
+    messages that have not been published; ``refused_messages``: those that the root broker has
+    refused, since when what they said is asked for."""
 
     revision: int
     time: float
     documents: int
     rules: int
+    suspended: int
     repositories: int
     waiting: int
     refused_messages: int
@@ -257,6 +264,9 @@ class ProviderReader:
         not_matched: dict[str, tuple[str, ...]] = {}
         for row in self.rules(repository):
             rule = f"r{row.number}"
+            if row.suspended:
+                not_matched[rule] = (f"it is suspended: {row.suspended}",)
+                continue
             found = [ways[each] for each in self._filter.matches(row.number) if each in ways]
             for way in sorted(found, key=len):
                 uris = statements.uris(way)
@@ -303,7 +313,7 @@ class ProviderReader:
         row = self._check_known(repository, owner)
         parts: list[dict[str, Any]] = []
         if not any(after):
-            rules = [RuleSaid(f"r{e.number}", e.name, e.text) for e in self.rules(repository)]
+            rules = [each.said() for each in self.rules(repository)]
             parts.append({"schema": self._schema_said()})
             parts += [{"rules": tuple(some)} for some in portions(rules, rule_length)]
         last, done = after
@@ -344,9 +354,11 @@ class ProviderReader:
         (documents,) = self._tables.execute("SELECT count(DISTINCT doc) FROM subjects").fetchone()
         query = "SELECT count(DISTINCT subscription) FROM ends"
         (rules,) = self._tables.execute(query).fetchone()
-        waiting = self._counts.now.message - self._counts.now.published
-        counts = (documents, rules, len(self._repository_rows()), waiting)
-        return ProviderStatus(self.revision, self._wall(), *counts, self._counts.now.refused)
+        of = self._counts.now
+        return ProviderStatus(
+            *(of.revision, self._wall(), documents, rules, of.suspended),
+            *(len(self._repository_rows()), of.message - of.published, of.refused),
+        )
 
     def _check_known(self, repository: str, owner: str = "") -> RepositoryRow:
         self._check_owner(repository, owner)

@@ -37,7 +37,7 @@ GLOBAL = 0  # the document of all that the provider says
 _OWN = """
 state(word TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 matched(res INTEGER PRIMARY KEY)
-own_rules(id TEXT PRIMARY KEY, name TEXT, text TEXT) WITHOUT ROWID
+own_rules(id TEXT PRIMARY KEY, name TEXT, text TEXT, suspended TEXT) WITHOUT ROWID
 pending(number INTEGER PRIMARY KEY, message BLOB)
 """
 
@@ -187,7 +187,7 @@ class RepositoryCache:
             for rule in change.rules:
                 tables.execute("DELETE FROM own_rules WHERE id = ?", (rule.id,))
                 if rule.text:
-                    tables.execute("INSERT INTO own_rules VALUES (?, ?, ?)", rule)
+                    tables.execute("INSERT INTO own_rules VALUES (?, ?, ?, ?)", rule)
                 self._parsed = None
             said = read_n_triples(change.triples)
             uris = (*change.about, *change.matched, *change.dropped)
@@ -286,7 +286,7 @@ class RepositoryCache:
 
     def rules(self) -> list[RuleSaid]:
         """The rules of the repository at the provider."""
-        query = "SELECT id, name, text FROM own_rules ORDER BY length(id), id"
+        query = "SELECT id, name, text, suspended FROM own_rules ORDER BY length(id), id"
         return [RuleSaid(*row) for row in self._tables.execute(query)]
 
     def register_local(self, documents: Mapping[str, bytes], media_type: str) -> None:
@@ -384,7 +384,8 @@ class RepositoryCache:
                     except Refusal:
                         later.append(rule)
                         continue
-                    parsed[rule.id] = found
+                    if not rule.suspended:
+                        parsed[rule.id] = found
                     if rule.name:
                         names[rule.name] = found
                 if len(later) == len(left):

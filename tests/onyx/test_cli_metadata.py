@@ -108,7 +108,7 @@ def _commands(shell: Shell, path: Path) -> None:
     rule, *came = shell.lines("metadata", "rule", "L1", RULE, *PROVIDER)
     assert came == [f"L1\tcame\t{PREFIX}{each}.ttl#host" for each in (128, 92)]
     (line,) = shell.objects("metadata", "rule", "L1", *PROVIDER)
-    assert line == {"id": rule, "name": "", "text": RULE, "matches": 2}
+    assert line == {"id": rule, "name": "", "text": RULE, "matches": 2, "suspended": ""}
     (path / "folder" / "92.ttl").unlink()
     assert shell.run(*sync, "--dry-run", "--fail-if-lost") == EXIT_DATA
     left = f"L1\tleft\t{PREFIX}92.ttl#host"

@@ -13,10 +13,11 @@ import pytest
 
 from formats.errors import MessageRefused, Refusal
 from onyx.errors import StoreUnusable
-from onyx.metadata import MetadataProvider
+from onyx.metadata import MetadataCache, MetadataProvider
+from registration.metadata import metadata_filter
 from registration.metadata import provider_reader as rows_of
 from registration.metadata.documents import MetadataRefused
-from registration.metadata.provider import RepositoryEffects
+from registration.metadata.provider import Outcome, RepositoryEffects
 from registration.metadata.provider_reader import BATCH_MAX
 from tests.onyx.metadata.paper import (
     BASE,
@@ -249,6 +250,51 @@ def test_names_of_rules_that_are_refused(provider: MetadataProvider) -> None:
     provider.remove_rule("L1", "r2")
     provider.remove_rule("L1", "r1")
     assert provider.rules("L1") == []
+
+
+# -- rules that take too long
+
+
+def port(number: int) -> str:
+    return f"<#h{number}> a :CycleProvider ; :serverPort {number} ."
+
+
+def test_a_rule_of_too_many_pairs_is_suspended_and_the_rest_goes_on(
+    provider: MetadataProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that need the join are; each is told, and is tried again when it is added again."""
+    monkeypatch.setattr(metadata_filter, "PAIRS_MAX", 30)
+    many = "search CycleProvider c, CycleProvider d register c where c.serverPort > d.serverPort"
+    provider.add_rule("L1", many, "many")
+    provider.add_rule("L1", "search many m register m where m.serverPort = 3")
+    provider.add_rule("L1", "search CycleProvider c register c where c.serverPort = 5")
+    put(provider, a="".join(map(port, (1, 2, 3))))
+    assert provider.matches("r1") == [f"{BASE}a#h2", f"{BASE}a#h3"]
+
+    def more(dry_run: bool) -> Outcome:
+        text = PREFIXES + "".join(map(port, range(5, 15)))
+        return provider.register({f"{BASE}b": text.encode()}, TURTLE, dry_run=dry_run)
+
+    would, number = more(True), provider.repositories()["L1"].last
+    assert more(False) == would
+    effects = RepositoryEffects((f"{BASE}b#h5",), (f"{BASE}a#h2", f"{BASE}a#h3"))
+    assert would.effects == {"L1": effects}
+    told = [rule for each in read(provider.changes("L1", number)) for rule in each.rules]
+    assert [each.id for each in told if each.suspended] == ["r1", "r2"]
+    assert provider.explain("L1", f"{BASE}a#h3").not_matched["r2"][0].startswith("it is suspended")
+    assert (provider.status().rules, provider.status().suspended) == (1, 2)
+    assert provider.verify() == []
+    with MetadataCache(":memory:", "L1") as cache:
+        for message in provider.changes("L1"):
+            cache.apply(message)
+        assert not cache.query(many).complete
+    again = provider.add_rule("L1", many, "many")
+    assert again.suspended
+    assert again.outcome.effects == {"L1": came(f"{BASE}a#h3")}  # by r2, alone not too many
+    monkeypatch.setattr(metadata_filter, "PAIRS_MAX", 3_000)
+    assert len(provider.add_rule("L1", many, "many").outcome.effects["L1"].came) == 10
+    assert provider.status().suspended == 0
+    assert provider.verify() == []
 
 
 # -- schemas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,23 +36,31 @@ class Rows(Store):
 
 
 class Source:
-    async def answer(self, handler: Any) -> None:
-        await anyio.sleep_forever()
+    def __init__(self, ask: Callable[[Any], Awaitable[None]]) -> None:
+        self.answer = ask
 
 
+@pytest.mark.usefixtures("mock_clock")
 async def test_a_full_disk_refuses_and_a_lost_lease_ends(tmp_path: Path) -> None:
     rows, put = Rows(tmp_path / "rows"), asked(PutSchema(data=SCHEMA, media_type="text/turtle"))
+    status = asked(Status())
+    told = []
+
+    async def ask(handler: Any) -> None:
+        rows.error = DiskFull("the disk is full")
+        with pytest.raises(MetadataRefused, match="disk-full"):
+            await handler("", True, put)
+        rows.error = None
+        for question in (put, status, status):  # the last one after all that is to be published
+            told.append(await handler("", True, question))
+        rows.error = Fenced("the rows are another's")
+        with pytest.raises(Fenced):  # what it knew before may be wrong by now
+            await handler("", False, status)
+        told.append("fenced")
+        await anyio.sleep_forever()
+
     with MetadataProvider(tmp_path, rows=rows) as provider:
-        serving = Serving(cast(DataSource, Source()), provider)
+        serving = Serving(cast(DataSource, Source(ask)), provider)
         with pytest.raises(LeaseLost), store_errors():
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(serving.run)
-                await anyio.wait_all_tasks_blocked()
-                rows.error = DiskFull("the disk is full")
-                with pytest.raises(MetadataRefused, match="disk-full"):
-                    await serving.answer("", True, put)
-                rows.error = None
-                await serving.answer("", True, put)
-                rows.error = Fenced("the rows are another's")
-                with pytest.raises(Fenced):  # what it knew before may be wrong by now
-                    await serving.answer("", False, asked(Status()))
+            await serving.run()
+    assert told[-1] == "fenced"

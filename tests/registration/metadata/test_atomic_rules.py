@@ -49,6 +49,9 @@ class Watched:
         self.statements.append(sql)
         return self._connection.executemany(sql, rows)
 
+    def create_function(self, name: str, narg: int, func: Any, /) -> None:
+        self._connection.create_function(name, narg, func)
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return sorted(self._connection.execute(sql))
 
