@@ -212,6 +212,7 @@ class MetadataRepository:
         while True:
             with _while_away():
                 messages: list[bytes] = []
+                number = await self._in_turn(lambda: self.cache.number)
                 page = await self._client.ask(requests.Whole(repository=self.name))
                 revision = page.revision
                 while page.after and page.revision == revision:
@@ -219,7 +220,8 @@ class MetadataRepository:
                     more = requests.Whole(repository=self.name, after=page.after)
                     page = await self._client.ask(more)
                 if page.revision == revision:
-                    await self._in_turn(self.cache.replace, [*messages, *page.messages])
+                    messages += page.messages
+                    await self._in_turn(self.cache.replace, messages, number)
                     return
             await anyio.sleep(AGAIN_SECONDS)
 
@@ -232,19 +234,28 @@ class MetadataRepository:
     async def _confirm(self) -> None:
         """Ask whether the state is that of the provider now.  Where messages are missing and none
         has come for a while, none may be on its way: the profile is younger than they are, or they
-        were thrown away."""
+        were thrown away.  Where the provider is not as far, or has said others, its rows were put
+        back."""
+        before = await self._in_turn(lambda: self.cache.number)
         progress = await self._client.progress(self.name)
 
-        def confirm() -> bool:
-            if progress.number == self.cache.number:
+        def confirm() -> tuple[bool, bool]:
+            number = self.cache.number
+            is_other = progress.number == number and progress.digest != self.cache.digest
+            if progress.number == number and not is_other:
                 self.cache.confirm(progress.revision, progress.time)
-            return progress.number > self.cache.number
+            return progress.number > number, is_other or progress.number < before
 
         async with self._asking:
-            is_behind = await self._in_turn(confirm)
-            if is_behind and anyio.current_time() - self._heard > QUIET_SECONDS:
+            is_behind, is_other = await self._in_turn(confirm)
+            is_quiet = anyio.current_time() - self._heard > QUIET_SECONDS
+            if is_other and not progress.number:
+                await self._in_turn(self.cache.replace, (), before)
+            elif is_other or (is_behind and is_quiet):
                 await self._ask_for_all()
-                self._tell_news()
+            else:
+                return
+            self._tell_news()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 ::
 
     <change xmlns="urn:onyx:metadata:1" provider="mdv" number="17" revision="12" time="1732.5">
-      <to repository="L1" after="12" last="true"/>       its message before this one
+      <to repository="L1" after="12" digest="0f3a" last="true"/>     its message before this one
       <schema type="text/turtle">...</schema>            first of all, and when it changes
       <rule id="3" name="fast">search ...</rule>         without a text: the rule is gone;
                                                          suspended="why": it matches nothing
@@ -20,6 +20,7 @@ messages of a revision are applied together: the last one for a repository says 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
@@ -40,10 +41,18 @@ _LIMITS = MessageLimits(bytes_max=16 * 1024 * 1024)  # as it comes of itself, or
 
 class To(NamedTuple):
     """``after``: the number of the message before it for this repository, 0 for none; ``is_last``:
-    the revision has no more for it."""
+    the revision has no more for it; ``digest``: ``chained`` of all up to this one, as a provider
+    whose rows were put back gives the same numbers to others, or ""."""
 
     after: int
     is_last: bool
+    digest: str = ""
+
+
+def chained(digest: str, number: int, revision: int, time: float) -> str:
+    """The digest of the messages for a repository, with one more."""
+    said = f"{digest} {number} {revision} {time!r}"
+    return blake2b(said.encode(), digest_size=8).hexdigest()
 
 
 class RuleSaid(NamedTuple):
@@ -81,8 +90,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         matched = set(self.matched)
         parts = [f'<change xmlns="{NAMESPACE}" provider="{escaped_value(self.provider)}"']
         parts.append(f' number="{self.number}" revision="{self.revision}" time="{self.time!r}">')
-        for repository, (after, is_last) in self.to.items():
+        for repository, (after, is_last, digest) in self.to.items():
             last = ' last="true"' if is_last else ""
+            last += f' digest="{digest}"' if digest else ""
             parts.append(f'<to repository="{escaped_value(repository)}" after="{after}"{last}/>')
         if media_type:
             parts.append(
@@ -130,7 +140,8 @@ def _change(stream: ElementStream) -> Change:
         word = stream.name_of(child).local
         values = _values(stream, child)
         if word == "to":
-            to[values["repository"]] = To(int(values["after"]), values.get("last") == "true")
+            is_last = values.get("last") == "true"
+            to[values["repository"]] = To(int(values["after"]), is_last, values.get("digest", ""))
         elif word == "schema":
             schema = values["type"], stream.string_value(child)
         elif word == "rule":

@@ -28,7 +28,7 @@ from formats.errors import about as _about
 from overlay.link.durable import StoredMap
 from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.tables import Table
-from registration.metadata.change_messages import RuleSaid, To
+from registration.metadata.change_messages import RuleSaid, To, chained
 from registration.metadata.documents import Statement, read_document, syntax_of
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.metadata_filter import (
@@ -480,15 +480,17 @@ class Provider(ProviderReader):
     def _send(self, parts: Sequence[tuple[frozenset[str], dict[str, object]]]) -> None:
         addressed = [(some, part) for names, part in parts for some in portions(sorted(names), len)]
         last = {name: at for at, (names, _) in enumerate(addressed) for name in names}
-        number = self._counts.now.message
+        number, time = self._counts.now.message, self._wall()
         for at, (names, part) in enumerate(addressed):
             number += 1
             to = {}
             for name in names:
                 row = self._repositories[name]
-                to[name] = To(row.last, last[name] == at)
-                self._repositories[name] = msgspec.structs.replace(row, last=number)
-            body = _compress(self._change(number, to, part).to_bytes())
+                digest = chained(row.digest, number, self.revision, time)
+                to[name] = To(row.last, last[name] == at, digest)
+                row = msgspec.structs.replace(row, last=number, digest=digest)
+                self._repositories[name] = row
+            body = _compress(self._change(number, to, part, time).to_bytes())
             MESSAGES.put(self._log, number_key(number), MessageRow(tuple(to), body))
         self._counts.put(msgspec.structs.replace(self._counts.now, message=number))
 

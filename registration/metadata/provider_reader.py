@@ -80,12 +80,13 @@ class NameRow(Row, frozen=True):
 
 
 class RepositoryRow(Row, frozen=True):
-    """``last``: the number of the last message for it; ``owner``: the principal whose it is, ""
-    where it came without TLS."""
+    """``last``: the number of the last message for it, ``digest``: of all of them; ``owner``: the
+    principal whose it is, "" where it came without TLS."""
 
     number: int
     last: int = 0
     owner: str = ""
+    digest: str = ""
 
 
 class MessageRow(Row, frozen=True):
@@ -150,11 +151,12 @@ class WholePage(NamedTuple):
 
 class Progress(NamedTuple):
     """``time``: seconds since 1970, now at the provider; ``number``: of the last message for a
-    repository."""
+    repository, ``digest``: of all of them."""
 
     revision: int
     time: float
     number: int
+    digest: str
 
 
 class ProviderStatus(NamedTuple):
@@ -330,8 +332,8 @@ class ProviderReader:
                 length += len(part["triples"])
             else:
                 last, done = some[-1], 0
-        to = {repository: To(0, not left)}
-        messages = [self._change(row.last, to, part).to_bytes() for part in parts]
+        to = {repository: To(0, not left, row.digest)}
+        messages = [self._change(row.last, to, part, self._wall()).to_bytes() for part in parts]
         return WholePage(self.revision, messages, (last, done) if left else None)
 
     def outbox(self, limit: int, after: int = 0) -> list[tuple[int, bytes]]:
@@ -345,9 +347,10 @@ class ProviderReader:
     def progress(self, repository: str) -> Progress:
         """How far it is, for a repository that wants to know whether it is as far."""
         row = self._repository_row(repository)
-        if row is not None:
-            self._heard[repository] = self._wall()
-        return Progress(self.revision, self._wall(), 0 if row is None else row.last)
+        if row is None:
+            return Progress(self.revision, self._wall(), 0, "")
+        self._heard[repository] = self._wall()
+        return Progress(self.revision, self._wall(), row.last, row.digest)
 
     def status(self) -> ProviderStatus:
         """What it has; all documents and rules are counted."""
@@ -395,12 +398,14 @@ class ProviderReader:
             return "", ""
         return said_schema(row.media_type, row.is_open), row.data.decode()
 
-    def _change(self, number: int, to: Mapping[str, To], part: Mapping[str, Any]) -> Change:
+    def _change(
+        self, number: int, to: Mapping[str, To], part: Mapping[str, Any], time: float
+    ) -> Change:
         return Change(
             provider=self.name,
             number=number,
             revision=self.revision,
-            time=self._wall(),
+            time=time,
             to=to,
             **part,
         )

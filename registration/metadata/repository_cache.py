@@ -18,6 +18,7 @@ from formats.errors import Fault, Refusal
 from registration.metadata.change_messages import (
     Change,
     RuleSaid,
+    chained,
     read_change,
     read_said_schema,
 )
@@ -91,6 +92,11 @@ class RepositoryCache:
         return int(self._state("number") or 0)
 
     @property
+    def digest(self) -> str:
+        """Of all messages up to that one."""
+        return self._state("digest")
+
+    @property
     def revision(self) -> int:
         """Of the provider, whose state it shows."""
         return int(self._state("revision") or 0)
@@ -128,8 +134,12 @@ class RepositoryCache:
             raise MessageMissing(
                 Fault("message-missing", f"message {to.after} has not come; the last was {last}")
             )
+        digest = chained(self.digest, change.number, change.revision, change.time)
+        if to.digest not in ("", digest):
+            raise MessageMissing(Fault("message-missing", f"message {last} has come of others"))
         with self._change():
             self._note("number", str(change.number))
+            self._note("digest", digest)
             if position:
                 self._note("position", str(position))
             if not to.is_last:
@@ -143,11 +153,16 @@ class RepositoryCache:
             self.confirm(change.revision, change.time)
         return True
 
-    def replace(self, messages: Sequence[bytes]) -> None:
+    def replace(self, messages: Sequence[bytes], asked_at: int = -1) -> None:
         """Hold what these messages say instead of all that the provider has said before
-        (``Provider.whole``), unless that was later."""
+        (``Provider.whole``), unless that was later; ``asked_at``: the number that it had then, if
+        the provider may be at a smaller one.  Without messages: hold nothing."""
         changes = [read_change(each) for each in messages]
-        if changes[-1].number < self.number:
+        number, digest, revision, time = 0, "", 0, 0.0
+        if changes:
+            number, revision, time = changes[-1].number, changes[-1].revision, changes[-1].time
+            digest = changes[-1].to[self.repository].digest
+        if number < self.number != asked_at:
             return
         with self._change():
             for table in ("matched", "own_rules", "pending"):
@@ -155,8 +170,10 @@ class RepositoryCache:
             self._parsed = None
             self._collect(set(self._subjects(GLOBAL)))
             self._carry_out(changes)
-            self._note("number", str(changes[-1].number))
-            self.confirm(changes[-1].revision, changes[-1].time)
+            self._note("number", str(number))
+            self._note("digest", digest)
+            self._note("revision", str(revision))
+            self._note("time", repr(time))
 
     @contextmanager
     def _change(self) -> Iterator[None]:

@@ -279,6 +279,25 @@ def test_a_revision_of_several_messages_is_applied_whole(pair: Pair, tmp_path: P
     assert pair.cache.revision == pair.provider.revision
 
 
+def test_the_same_number_of_another_history_is_a_gap(pair: Pair, tmp_path: Path) -> None:
+    """As from a provider whose rows were put back, when it has gone on."""
+    other = Pair(tmp_path / "other")
+    for of in (pair, other):
+        of.provider.add_rule("L1", FAST)
+    pair.follow()
+    figure_1(other.provider)
+    (message,) = other.provider.changes("L1", pair.cache.number)
+    with pytest.raises(MessageMissing, match="of others"):
+        pair.cache.apply(message)
+    pair.cache.replace(other.provider.whole("L1").messages)
+    assert pair.cache.digest == other.provider.progress("L1").digest
+    figure_1(other.provider, 100)
+    (message,) = other.provider.changes("L1", pair.cache.number)
+    assert pair.cache.apply(message)
+    other.cache.close()
+    other.provider.close()
+
+
 def test_the_whole_replaces_what_there_was(pair: Pair) -> None:
     provider, cache = pair.provider, pair.cache
     figure_1(provider)

@@ -71,7 +71,7 @@ def test_rules_and_sparql_say_the_same() -> None:
 def test_the_message_is_one() -> None:
     (text,) = BLOCKS["xml"]
     change = read_change(text.encode())
-    assert change.to["L1"] == (12, True)
+    assert change.to["L1"] == (12, True, "5c8f61ba0a2d77e3")
     assert read_change(change.to_bytes()) == change
 
 

@@ -127,6 +127,28 @@ async def test_a_gap_is_closed_by_asking_for_all(place: Place) -> None:
             assert (await repository.query(ASKED)).rows == [(HOST, "128")]
 
 
+async def test_a_provider_whose_rows_were_put_back_is_followed_from_there(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its numbers are smaller than those that the cache has."""
+    monkeypatch.setattr("onyx.metadata.repository.LOOK_SECONDS", 0.1)
+    directory = place.cache.parent / "provider"
+    async with place.provider() as client:
+        await client.add_rule("L1", RULE)
+    former = {each: each.read_bytes() for each in directory.iterdir()}
+    async with place.repository() as repository:
+        async with place.provider() as client:
+            await client.register({URI: DOCUMENT}, "text/turtle")
+            await repository.wait((await client.register(saying(128), "text/turtle")).revision)
+        for path, data in former.items():
+            path.write_bytes(data)
+        async with place.provider() as client:
+            outcome = await client.register(saying(200), "text/turtle")
+            while (await repository.query(ASKED)).rows != [(HOST, "200")]:
+                await repository.changed()
+            assert await repository.revision() == outcome.revision
+
+
 async def test_what_another_source_says_of_a_repository_does_not_count(
     place: Place, registration: str
 ) -> None:
