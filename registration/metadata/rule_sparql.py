@@ -290,7 +290,7 @@ class _Pattern:
         name = triple.property.value
         property_ = self._schema.properties.get(name, Property(name))
         self._check_known("property", name, self._schema.properties)
-        value = _Value(owner, property_, kinds_of(property_.range, property_.is_reference))
+        value = _Value(owner, property_, kinds_of(property_))
         match triple.object:
             case sparql.Variable() as variable if variable in self._names:
                 self._join(value, "=", self._names[variable], "", "iri")
@@ -402,7 +402,7 @@ class _Pattern:
                 expected = f"?{variable.name} once, or a variable for each use"
                 self._refuse(reason, f"?{variable.name}", expected, "several-values")
             if not count:  # there is one
-                if first.kinds != kinds_of(first.property.range, first.property.is_reference):
+                if first.kinds != kinds_of(first.property):
                     self._rule_out("=", variable)
                 kind = next(iter(first.kinds)) if len(first.kinds) == 1 else ""
                 self._join(first, "=", first.owner, first.property.name, kind)

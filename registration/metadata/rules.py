@@ -198,21 +198,11 @@ _SHOWN = {
 }
 
 
-class _Step(NamedTuple):
-    """``kinds``: as what its values may be compared; ``behind``: the class of those that are
-    resources."""
-
-    property: str
-    is_single: bool
-    kinds: frozenset[str]
-    behind: str
-
-
 class _Path(NamedTuple):
     """``kinds`` and ``class_name`` of what is at its end."""
 
     variable: str
-    steps: tuple[_Step, ...]
+    steps: tuple[Property, ...]
     kinds: frozenset[str]
     class_name: str
 
@@ -475,7 +465,7 @@ class _RuleParser(TokenParser):
 
     def _column(self) -> tuple[str, tuple[str, ...]]:
         path = self._path(self._taken("a path", TokenKind.NAME))
-        return path.variable, tuple(step.property for step in path.steps)
+        return path.variable, tuple(step.name for step in path.steps)
 
     # -- operands
 
@@ -501,11 +491,11 @@ class _RuleParser(TokenParser):
         variable = self._known(token)
         class_name = self._classes[variable]
         kinds = RESOURCES
-        steps: list[_Step] = []
+        steps: list[Property] = []
         while self.takes("."):
             name = self._taken("a property", *_NAMES)
             if "iri" not in kinds:
-                before = local_name(steps[-1].property)
+                before = local_name(steps[-1].name)
                 reason = f"{before} is {_kinds_shown(kinds)}, which has no properties"
                 raise self.refusal("range", reason, name.offset, "an operator")
             if len(steps) == PATH_MAX:
@@ -513,13 +503,13 @@ class _RuleParser(TokenParser):
                 raise self.refusal("too-long-path", reason, name.offset, "a variable between")
             step = self._step(class_name, name)
             if not self.takes("?") and not step.is_single:
-                reason = f"{local_name(step.property)} may have several values"
+                reason = f"{local_name(step.name)} may have several values"
                 raise self.refusal("several-values", reason, name.end, "'?', for some of them")
             steps.append(step)
-            class_name, kinds = step.behind, step.kinds
+            class_name, kinds = _class_behind(step), kinds_of(step)
         return _Path(variable, tuple(steps), kinds, class_name)
 
-    def _step(self, class_name: str, token: Token) -> _Step:
+    def _step(self, class_name: str, token: Token) -> Property:
         try:
             name = self._find(self._schema.find_property, token)
         except UnknownName as unknown:
@@ -532,9 +522,7 @@ class _RuleParser(TokenParser):
         if domains and not any(self._may_share(class_name, each) for each in domains):
             reason = f"{local_name(name)} is no property of {local_name(class_name)}"
             raise self._unknown("property", reason, token, self._way(class_name, domains, token))
-        behind = known.range if known.is_reference else ""
-        kinds = kinds_of(known.range, known.is_reference)
-        return _Step(name, known.is_single, kinds, behind or RESOURCE)
+        return known
 
     def _way(self, class_name: str, domains: tuple[str, ...], token: Token) -> str:
         """The question whether a path was meant by a property that another class has."""
@@ -613,15 +601,16 @@ class Draft:
         """The variable and the property at the end of a path."""
         variable = path.variable
         for step in path.steps[:-1]:
-            key = variable, step.property
+            key = variable, step.name
             behind = self._shared.get(key, "")
             if not behind:
-                behind = self.new(_initial(step.behind), step.behind)
-                self.joins[Join(variable, step.property, "=", behind, "")] = None
+                class_name = _class_behind(step)
+                behind = self.new(_initial(class_name), class_name)
+                self.joins[Join(variable, step.name, "=", behind, "")] = None
                 if step.is_single:
                     self._shared[key] = behind
             variable = behind
-        return variable, path.steps[-1].property if path.steps else ""
+        return variable, path.steps[-1].name if path.steps else ""
 
     def new(self, name: str, class_name: str) -> str:
         number, new = 1, name
@@ -668,14 +657,19 @@ def _constant(kind: TokenKind, text: str) -> Constant | None:
     return moment(text) if _IS_DAY.match(text) else number(text)
 
 
+def _class_behind(said: Property) -> str:
+    """Of the values of a property that are resources."""
+    return (said.is_reference and said.range) or RESOURCE
+
+
 @lru_cache(1_024)
-def kinds_of(range_: str, is_reference: bool) -> frozenset[str]:
+def kinds_of(said: Property) -> frozenset[str]:
     """As what the values of a property may be compared."""
-    if is_reference:
+    if said.is_reference:
         return RESOURCES
-    if range_ in ("", LITERAL):
-        return LITERALS if range_ else _ALL
-    kind = value_kind(range_.encode())
+    if said.range in ("", LITERAL):
+        return LITERALS if said.range else _ALL
+    kind = value_kind(said.range.encode())
     if kind == NO_VALUE:
         return frozenset(("text",))
     return frozenset(("moment" if is_seconds(kind) else "number",))
