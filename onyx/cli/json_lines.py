@@ -235,7 +235,10 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "metadata select": (_line("ResourcesSelected", "rules:list[str]", of=_CHANGED),),
     "metadata repository": (_line("RepositoryListed", "repository", of=RepositoryInfo), _CHANGED),
     "metadata watch": (_line("MatchTold", "event resource revision:int triples"),),
-    "metadata cache": (_line("CacheRevision", "event revision:int resources:int"),),
+    "metadata cache": (
+        _line("CacheRevision", "event revision:int resources:int"),
+        _line("CacheShared", "event url"),
+    ),
     "metadata query": (
         _line("QueryRow", "row:list[str]"),
         _line("QueryAnswered", "revision:int complete:bool rules:list[str]"),
