@@ -41,15 +41,16 @@ async def test_a_source_comes_and_goes_by_its_rate(
                 )
                 async with DataSource(where, flashes.id) as source:
                     await source.publish(b"<flash/>")
-                asked = "search Source s select s.name, s.schema.kind"
-                while not (await repository.query(asked)).rows:
-                    await repository.changed()
-                assert (await repository.query(asked)).rows == [("flashes", "dtd")]
-                while not (await repository.query("search Archive a register a")).rows:
-                    await repository.changed()
+                uri = f"urn:onyx:network:small:source:{flashes.id}"
+                watched = repository.watch()
+                awaited = {("came", uri), ("came", f"{uri}#archive")}
+                while awaited:
+                    each = await anext(watched)
+                    awaited.discard((each.event, each.resource))
                 await client.update_source(flashes.id, rate=7.0)
-                while (await repository.query(asked)).rows:
-                    await repository.changed()
+                while (each.event, each.resource) != ("left", uri):
+                    each = await anext(watched)
+                await watched.aclose()
             async with MetadataClient(where, own.id) as others:
                 with pytest.raises(RequestFailed, match="read-only"):
                     await others.remove(["urn:x"])
