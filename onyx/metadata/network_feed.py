@@ -137,10 +137,11 @@ class NetworkFeed(Serving):
         topology = parse_topology(shape.text, "the network")
         sources = [each for each in await client.sources() if not each.removed]
         plan = await client.ask(verbs.PlanShow())
+        counts = {each.source: each.messages for each in self._view.sources}
         for each in sources:
             await self._read_schema(client, each)
             if topology.archive.directory is not None and each.id != self._own:
-                await self._read_archive(each)
+                await self._read_archive(each, counts.get(each.id, 0))
         return NetworkFacts(
             topology,
             sources,
@@ -164,18 +165,17 @@ class NetworkFeed(Serving):
         except Refusal:
             self._schemas[source.id] = source.version, SchemaFacts()
 
-    async def _read_archive(self, source: SourceInfo) -> None:
+    async def _read_archive(self, source: SourceInfo, count: int) -> None:
         """The time of its last message is that of the look that finds it."""
-        counts = {each.source: each.messages for each in self._view.sources}
-        count = counts.get(source.id, 0)
+        if not count:
+            return
         first, last = self._archives.get(source.id, (None, None))
-        if count and first is None:
+        if first is None:
             first = await _first_in_archive(source)
         if count != self._counts.get(source.id, count):
             last = self._wall()
-        if count:
-            self._counts[source.id] = count
-            self._archives[source.id] = first, last
+        self._counts[source.id] = count
+        self._archives[source.id] = first, last
 
 
 async def _first_in_archive(source: SourceInfo) -> float | None:
