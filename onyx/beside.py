@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from onyx.background import background_tasks
-from onyx.child_process import ChildProcess, RestartPolicy, lifeline
+from onyx.child_process import ChildProcess, RestartPolicy, lifeline, stop_at_end
 from onyx.logs import use_logs
 from overlay.errors import TopologyError
 from overlay.log_options import LogOptions
@@ -81,7 +81,7 @@ def heed(
     as ``read_logs`` says, which may raise TopologyError, or stops where that says None."""
     stop = nursery.cancel_scope
     if lifeline is not None:
-        nursery.start_soon(_stop_at_end, lifeline, stop)
+        nursery.start_soon(stop_at_end, lifeline, stop)
     nursery.start_soon(_stop_at_signal, stop)
     nursery.start_soon(_take_logs, read_logs, stop)
 
@@ -96,14 +96,6 @@ async def _stop_at_signal(scope: trio.CancelScope) -> None:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             scope.cancel()
-
-
-async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
-    """The launcher holds the other end and never writes."""
-    async with trio.lowlevel.FdStream(lifeline) as stream:
-        while await stream.receive_some(1):
-            pass
-        scope.cancel()
 
 
 async def _take_logs(read: Callable[[], LogOptions | None], stop: trio.CancelScope) -> None:

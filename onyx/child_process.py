@@ -15,6 +15,7 @@ lines are kept for the case that it fails.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -31,6 +32,8 @@ import trio
 from onyx.errors import EXIT_CANNOT_CREATE, EXIT_CONFIG, EXIT_STORE, EXIT_SYSTEM, LaunchError
 from onyx.start_progress import StartProgress
 from overlay.backoff import Backoff
+
+log = logging.getLogger("onyx.process")
 
 State: TypeAlias = Literal["starting", "ready", "waiting", "stopped"]
 
@@ -289,6 +292,15 @@ def lifeline() -> Iterator[int]:
     finally:
         os.close(read_end)
         os.close(write_end)
+
+
+async def stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
+    """In the child: the other end is the launcher's, which never writes."""
+    async with trio.lowlevel.FdStream(lifeline) as stream:
+        while await stream.receive_some(1):
+            pass
+        log.info("stopping: the launcher is gone")
+        scope.cancel()
 
 
 def describe_exit(exit_code: int | None) -> str:

@@ -39,7 +39,7 @@ from msgspec.structs import asdict
 
 from formats.kernel import AVAILABLE, slowness
 from onyx.background import background_tasks
-from onyx.child_process import RestartPolicy
+from onyx.child_process import RestartPolicy, stop_at_end
 from onyx.data_directory import DataDirectory
 from onyx.errors import (
     EXIT_OK,
@@ -433,7 +433,7 @@ async def run_node_process(
         async with background_tasks(trio.open_nursery()) as nursery:
             nursery.start_soon(_heed_signals, nursery.cancel_scope)
             if lifeline is not None:
-                nursery.start_soon(_stop_at_end, lifeline, nursery.cancel_scope)
+                nursery.start_soon(stop_at_end, lifeline, nursery.cancel_scope)
             vitals = _open_vitals(topology, process, nursery)
             file = _File(topology, read_file)
             nursery.start_soon(_take_settings, file, vitals)
@@ -671,15 +671,6 @@ def _start(process: NodeProcess, limits: Limits) -> dict[str, object]:
     found = {**who(), "node": process.name, "listens": str(process.node.listen)}
     bounds = asdict(limits).items()
     return found | {name: value for name, value in bounds if isinstance(value, int | float)}
-
-
-async def _stop_at_end(lifeline: int, scope: trio.CancelScope) -> None:
-    """The launcher holds the other end and never writes."""
-    async with trio.lowlevel.FdStream(lifeline) as stream:
-        while await stream.receive_some(1):
-            pass
-        log.info("stopping: the launcher is gone")
-        scope.cancel()
 
 
 if __name__ == "__main__":
