@@ -377,6 +377,10 @@ def _opened_head(path: Path) -> tuple[Head, Chain | None]:
         head = None
     try:
         chain = None
+        if head is not None and path.with_name(f"{path.name}-journal").exists():
+            # A process was killed as it made the store, before that had a log.
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA schema_version")
         if has_content(path):
             with closing(reading(path)) as connection:
                 chain = examine(path, connection)

@@ -6,6 +6,7 @@ What every store promises (row_store.py) is asked of both: a file, and a Postgre
 from __future__ import annotations
 
 import sqlite3
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +21,8 @@ from overlay.link.events import Delete, Put
 from overlay.link.journal_rows import Unread
 from overlay.link.postgres_store import PostgresStore
 from overlay.link.store import Store
-from overlay.link.store_format import FORMAT_VERSION
+from overlay.link.store_format import FORMAT_VERSION, new_chain
+from overlay.link.store_head import head_file, write_head
 from tests.postgres import LEASE_SECONDS, Postgres
 
 Open = Callable[[], Store | PostgresStore]
@@ -153,6 +155,16 @@ os._exit(9)
     assert done.returncode == 9
     with Store(path) as store:
         assert list(store.rows()) == [("a", "k", b"1")]
+
+
+def test_a_process_that_is_killed_as_it_makes_the_store_leaves_none(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    write_head(head_file(path), new_chain().mark, is_new=True)
+    path.write_bytes(bytes(4096))  # SQLite writes a first page, and knows that there was none
+    journal = bytes.fromhex("d9d505f920a163d7") + struct.pack(">5I", 0, 1, 0, 512, 4096)
+    path.with_name("s.db-journal").write_bytes(journal.ljust(512, b"\0"))
+    with Store(path) as store:
+        assert list(store.rows()) == []
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
