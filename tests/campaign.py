@@ -94,9 +94,9 @@ def _language(*words: str, **variables: object) -> Command:
 
 def _simulation(seed: int, size: float) -> list[Command]:
     times = max(SIMULATION_TIMES * size, 0.1)
-    return [
-        _tests("tests/simulation", ONYX_SIMULATION_TIMES=f"{times:.2f}", ONYX_SIMULATION_FIRST=seed)
-    ]
+    of_metadata = "tests/onyx/metadata/test_random_metadata.py"
+    variables = {"ONYX_SIMULATION_TIMES": f"{times:.2f}", "ONYX_SIMULATION_FIRST": seed}
+    return [_tests("tests/simulation", of_metadata, **variables)]
 
 
 def _faults(seed: int, size: float) -> list[Command]:
