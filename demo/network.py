@@ -15,6 +15,7 @@ import trio
 from msgspec import convert
 
 from demo.acceptance import Refusal
+from demo.metadata import play_metadata
 from demo.outcome import Decision, Registered, Run
 from demo.planning import PLANNING_SECONDS, PlanningFailure, make_demo_plan
 from demo.profile_files import DemoProfile
@@ -99,17 +100,21 @@ class DemoNetwork:
             if self._planned is not None:
                 await self._use_plan(network, self._planned)
             users = await self._register_profiles(stack, network)
-            nursery = await stack.enter_async_context(trio.open_nursery())
-            for observer in observers:
-                await observer.call("observe", {})
-                nursery.start_soon(self._observe, observer)
-            await self._subscribe(nursery, users)
-            self._watcher.step(f"publishing {len(self._scenario.messages)} messages")
-            start = trio.current_time()
-            await self._publish(sources)
-            await self._wait_over(network.topology.broker_ids, observers)
-            self.run.publish_seconds = trio.current_time() - start
-            nursery.cancel_scope.cancel()
+            async with trio.open_nursery() as nursery:
+                for observer in observers:
+                    await observer.call("observe", {})
+                    nursery.start_soon(self._observe, observer)
+                await self._subscribe(nursery, users)
+                self._watcher.step(f"publishing {len(self._scenario.messages)} messages")
+                start = trio.current_time()
+                await self._publish(sources)
+                await self._wait_over(network.topology.broker_ids, observers)
+                self.run.publish_seconds = trio.current_time() - start
+                nursery.cancel_scope.cancel()
+            beside = directory.with_name("metadata")
+            self.run.abnormal += await play_metadata(
+                network.registration, beside, self._watcher.step
+            )
 
     @asynccontextmanager
     async def _launched(self, directory: Path) -> AsyncIterator[RunningNetwork]:

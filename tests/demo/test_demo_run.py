@@ -29,6 +29,7 @@ def test_the_demo_with_a_few_messages() -> None:
     assert "the plan: 12 partitions by" in out
     assert "● news 1" in out
     assert "refused [malformed]" in out
+    assert "128 MB, the cache ['http://objectglobe.example/providers#pirates']" in out
     assert "0 missing, 0 extra, 0 twice, 0 wrong, 0 out of order" in out
     assert "no process, no port and no temporary file is left" in out
     assert "✓ every user got exactly what their profiles ask for" in out
