@@ -485,7 +485,11 @@ async def show_provider(call: Call) -> Context:
     name, repository = query.get("of", ""), query.get("repository", "")
     context: dict[str, Any] = {"provider": provider, "repository": repository}
     if repository:
-        rules = await call.ask_provider(provider, requests.Rules(repository=repository))
+        asked = requests.Rules(repository=repository, after=query.get("after", ""))
+        rules = (await call.ask_provider(provider, asked))[:PROFILES_SHOWN]
+        if rules:
+            asked = requests.Rules(repository=repository, after=rules[-1].id)
+            context["more"] = await call.ask_provider(provider, asked)
         return {**context, "name": repository, "rules": rules}
     browse = requests.Browse(name=name, after=query.get("after", ""))
     context |= {"name": name, "seen": await call.ask_provider(provider, browse)}

@@ -81,10 +81,18 @@ class MetadataClient:
         )
 
     async def rules(self, repository: str) -> list[RuleListed]:
-        return await self.ask(requests.Rules(repository=repository))
+        found: list[RuleListed] = []
+        while page := await self.ask(
+            requests.Rules(repository=repository, after=found[-1].id if found else "")
+        ):
+            found += page
+        return found
 
     async def matches(self, rule: str) -> list[str]:
-        return await self.ask(requests.Matches(rule=rule))
+        found: list[str] = []
+        while page := await self.ask(requests.Matches(rule=rule, after=found[-1] if found else "")):
+            found += page
+        return sorted(found)
 
     async def explain(self, repository: str, resource: str) -> Explanation:
         return await self.ask(requests.Explain(repository=repository, resource=resource))

@@ -131,23 +131,26 @@ class RuleListed(msgspec.Struct, frozen=True):
 
 
 class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.list"):
+    """A page, behind the rule of an id."""
+
     repository: Name
+    after: str = ""
 
     def carry_out(self, provider: ProviderReader, owner: str) -> list[RuleListed]:
         return [
-            RuleListed(
-                *(f"r{row.number}", row.name, row.text),
-                *(len(provider.matches(f"r{row.number}")), row.suspended),
-            )
-            for row in provider.rules(self.repository)
+            RuleListed(f"r{row.number}", row.name, row.text, matches, row.suspended)
+            for row, matches in provider.rules_page(self.repository, self.after)
         ]
 
 
 class Matches(Question[list[str]], frozen=True, kw_only=True, tag="rule.matches"):
+    """A page, behind a URI, in the order in which the provider first heard of them."""
+
     rule: str
+    after: str = ""
 
     def carry_out(self, provider: ProviderReader, owner: str) -> list[str]:
-        return provider.matches(self.rule)
+        return provider.matches_page(self.rule, self.after)
 
 
 class Explain(Question[Explanation], frozen=True, kw_only=True, tag="explain"):
@@ -165,14 +168,14 @@ class Browse(Question[Seen], frozen=True, kw_only=True, tag="browse"):
     after: str = ""
     limit: Annotated[int, Meta(ge=1, le=BATCH_MAX)] = SHOWN
 
-    def carry_out(self, provider: Provider, owner: str) -> Seen:
+    def carry_out(self, provider: ProviderReader, owner: str) -> Seen:
         return provider.browse(self.name, self.after, self.limit)
 
 
 class Repositories(
     Question[dict[str, RepositoryInfo]], frozen=True, kw_only=True, tag="repository.list"
 ):
-    def carry_out(self, provider: Provider, owner: str) -> dict[str, RepositoryInfo]:
+    def carry_out(self, provider: ProviderReader, owner: str) -> dict[str, RepositoryInfo]:
         return provider.repositories()
 
 

@@ -85,13 +85,14 @@ class MatchTables:
         self._tables = tables
         self.statements = StatementTables(tables, schema, is_fixed=is_fixed)
 
-    def matches(self, subscription: int) -> list[int]:
-        """The resources that a rule matches."""
+    def matches(self, subscription: int, after: int = 0, limit: int = -1) -> list[int]:
+        """The resources that a rule matches, in order; behind one."""
         query = (
             "SELECT DISTINCT m.res FROM ends e CROSS JOIN matches m INDEXED BY matches_rule"
-            " ON m.rule = e.rule WHERE e.subscription = ?"
+            " ON m.rule = e.rule AND m.res > ? WHERE e.subscription = ? ORDER BY m.res LIMIT ?"
         )
-        return [number for (number,) in self._tables.execute(query, (subscription,))]
+        found = self._tables.execute(query, (after, subscription, limit))
+        return [number for (number,) in found]
 
     def held(self, repository: int | None = None) -> list[Pair]:
         """What each repository's rules match, or those of one."""

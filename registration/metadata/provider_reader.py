@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
+from sys import maxsize
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import zstandard
@@ -244,17 +245,33 @@ class ProviderReader:
             found[uri] = sha256(text).hexdigest()
         return found
 
-    def rules(self, repository: str) -> list[RuleRow]:
-        """Of a repository, in the order in which they came."""
-        first, last = numbered_key(repository, 0), f"{repository}|{LAST}"
-        found = self._store.read(RULES.space, first, last)
-        return [RULES.read(key, value) for key, value in found]
+    def rules(self, repository: str, after: str = "", limit: int = maxsize) -> list[RuleRow]:
+        """Of a repository, in the order in which they came; behind one, by its id."""
+        found: list[RuleRow] = []
+        number = _number_of(after)
+        while number < self._counts.now.rule and len(found) < limit:
+            first, number = number + 1, number + BATCH_MAX
+            keys = numbered_key(repository, first), numbered_key(repository, number)
+            found += [RULES.read(*row) for row in self._store.read(RULES.space, *keys)]
+        return found[:limit]
 
     def matches(self, rule: str) -> list[str]:
         """The URIs that a rule matches, in order; none of a rule that is not there."""
         number = _number_of(rule)
         found = self._filter.matches(number) if number else ()
         return sorted(self._filter.statements.uris(found).values())
+
+    def rules_page(self, repository: str, after: str) -> list[tuple[RuleRow, int]]:
+        """As many as fit into an answer, each with how many resources it matches."""
+        rows = next(portions(self.rules(repository, after, BATCH_MAX), lambda row: len(row.text)))
+        return [(row, len(self._filter.matches(row.number))) for row in rows]
+
+    def matches_page(self, rule: str, after: str) -> list[str]:
+        """As many as fit into an answer, in the order in which they were first heard of."""
+        last = self._filter.statements.known((after,)).get(after, 0)
+        found = self._filter.matches(_number_of(rule), last, BATCH_MAX)
+        uris = self._filter.statements.uris(found)
+        return next(portions((uris[each] for each in found), len))
 
     def explain(self, repository: str, uri: str) -> Explanation:
         """Why a repository holds a resource, or its rules do not match it."""

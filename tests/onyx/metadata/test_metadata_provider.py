@@ -297,6 +297,25 @@ def test_a_rule_of_too_many_pairs_is_suspended_and_the_rest_goes_on(
     assert provider.verify() == []
 
 
+def test_rules_and_matches_are_told_by_pages(
+    provider: MetadataProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_of, "MESSAGE_LENGTH", 300)
+    monkeypatch.setattr(rows_of, "BATCH_MAX", 3)
+    for repository in ("L1", "L2", "L1"):
+        provider.add_rules(repository, [(ALL, "")] * 4)
+    put(provider, **{f"d{each}": "<#h> a :CycleProvider ." for each in range(9)})
+    rules: list[tuple[str, int]] = []
+    while page := provider.rules_page("L1", rules[-1][0] if rules else ""):
+        rules += [(f"r{row.number}", matches) for row, matches in page]
+        assert len(page) <= 3
+    assert rules == [(f"r{each}", 9) for each in (1, 2, 3, 4, 9, 10, 11, 12)]
+    uris: list[str] = []
+    while some := provider.matches_page("r1", uris[-1] if uris else ""):
+        uris += some
+    assert sorted(uris) == provider.matches("r1")
+
+
 # -- schemas
 
 
