@@ -53,6 +53,7 @@ class ProviderCounts(Struct):
     revision: Annotated[int, gauge("Of the metadata.", "metadata_revision")] = 0
     documents: Annotated[int, gauge("Registered documents.", "metadata_documents")] = 0
     rules: Annotated[int, gauge("Rules of all repositories.", "metadata_rules")] = 0
+    suspended: Annotated[int, gauge("Suspended rules.", "metadata_suspended_rules")] = 0
     repositories: Annotated[int, gauge("Repositories.", "metadata_repositories")] = 0
     waiting: Annotated[
         int, gauge("Messages that have not been published.", "metadata_waiting_messages")
@@ -119,6 +120,7 @@ class Serving:
 
     async def _answer(self, question: Question[T], asker: str) -> T:
         try:
+            self.provider.check()
             if only_reads(type(question)):
                 answer = await self._read(question.carry_out, asker)
             else:

@@ -73,7 +73,7 @@ async def test_on_this_machine_it_answers_everybody(
         ask = Client(f"http://{where}").ask
         status = await trio.to_thread.run_sync(ask, "GET", "/status")
         assert (status.said["repository"], status.said["resources"]) == ("L1", 2)
-        assert status.said["rules"] == [{"id": "r1", "name": "", "text": RULE}]
+        assert status.said["rules"] == [{"id": "r1", "name": "", "text": RULE, "suspended": ""}]
         path = f"/resource?uri={HOST.replace('#', '%23')}"
         found = await trio.to_thread.run_sync(ask, "GET", path)
         assert "pirates.uni-passau.de" in str(found.said)
