@@ -18,9 +18,11 @@ from formats.graph.rdf_schema import LANG_STRING, Property, RdfSchema, local_nam
 from formats.graph.vocabulary import RDF_TYPE, XSD
 from registration.metadata.rules import (
     ALTERNATIVES_MAX,
+    FIT,
     LIMITS,
     LITERALS,
     NEGATED,
+    ORDERED,
     RESOURCE,
     RESOURCES,
     TURNED,
@@ -53,13 +55,6 @@ _SPARQL = re.compile(
 )
 _STRING = XSD + "string"
 _GUARDS = {"isliteral": LITERALS, "isnumeric": frozenset(("number",)), "isiri": RESOURCES}
-_OPERATORS = {
-    "": (),
-    "iri": ("=", "!="),
-    "text": ("=", "!=", "contains", "lacks"),
-    "number": tuple(TURNED),
-    "moment": tuple(TURNED),
-}
 
 
 class _Test(NamedTuple):
@@ -346,7 +341,7 @@ class _Pattern:
             return [left] if left in self._values else []
         other = self._seen(right)
         kind = _kind(one, is_text[0], operator)
-        if kind != _kind(other, is_text[1], operator) or operator not in _OPERATORS[kind]:
+        if kind != _kind(other, is_text[1], operator) or kind not in FIT.get(operator, ORDERED):
             self._rule_out(operator, left)
         if kind == "moment" and one.property.range != other.property.range:
             self._rule_out(operator, left)
@@ -371,7 +366,7 @@ class _Pattern:
         datatype = term.datatype if isinstance(term, sparql.LiteralTerm) else ""
         if (
             constant.kind != kind
-            or operator not in _OPERATORS[kind]
+            or kind not in FIT.get(operator, ORDERED)
             or (kind == "moment" and datatype != value.property.range)
         ):
             self._rule_out(operator, sparql.Variable(value.owner))

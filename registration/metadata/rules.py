@@ -189,7 +189,8 @@ _IS_DAY = re.compile(_DAY)
 RESOURCES = frozenset(("iri",))
 LITERALS = frozenset(("text", "number", "moment"))
 _ALL = LITERALS | RESOURCES
-_FIT = {"=": _ALL, "!=": _ALL, "contains": frozenset(("text",))}  # others: ORDERED
+TEXTS = frozenset(("text",))
+FIT = {"=": _ALL, "!=": _ALL, "contains": TEXTS, "lacks": TEXTS}  # others: ORDERED
 _SHOWN = {
     "text": "a text ('uni-passau.de')",
     "number": "a number (64)",
@@ -439,7 +440,7 @@ class _RuleParser(TokenParser):
 
     def _kind(self, left: _Path, operator: str, right: _Path | Constant, token: Token) -> str:
         """As what both are compared; "" where only the values tell."""
-        fit = _FIT.get(operator, ORDERED)
+        fit = FIT.get(operator, ORDERED)
         kinds = frozenset((right.kind,)) if isinstance(right, Constant) else right.kinds
         both = left.kinds & kinds & fit
         if not both:
@@ -671,7 +672,7 @@ def kinds_of(said: Property) -> frozenset[str]:
         return LITERALS if said.range else _ALL
     kind = value_kind(said.range.encode())
     if kind == NO_VALUE:
-        return frozenset(("text",))
+        return TEXTS
     return frozenset(("moment" if is_seconds(kind) else "number",))
 
 
