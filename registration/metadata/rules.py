@@ -119,24 +119,6 @@ class Rule(NamedTuple):
         return sparql_text(self.alternatives, self.schema)
 
 
-def parse_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str = "") -> Rule:
-    """The rule that a text says; ``rules``: those that it may name, ``name``: its own."""
-    checked = checked_text(text, LIMITS)
-    shapes = _shapes_of(schema)
-    key, constants = _taken_apart(checked)
-    shape = shapes.get(key)
-    if shape is not None and (found := shape.filled(constants.values(), rules, name)):
-        return Rule(text, found, schema)
-    parser = _RuleParser(checked, schema, rules, name)
-    rule = parser.rule(text)
-    is_told = constants == parser.constants and len({*constants.values()}) == len(constants)
-    if shape is None and is_told and not rule.names and len(key) <= _SHAPE_LENGTH_MAX:
-        if len(shapes) >= _SHAPES_MAX:
-            del shapes[next(iter(shapes))]
-        shapes[key] = _Shape(tuple(parser.searched), tuple(constants.values()), rule.alternatives)
-    return rule
-
-
 class Query(NamedTuple):
     """A rule's conditions, and what is wanted of what they hold for: ``columns`` of variables, each
     with the properties to go along, () for the resource itself."""
@@ -145,11 +127,33 @@ class Query(NamedTuple):
     columns: tuple[tuple[str, tuple[str, ...]], ...]
 
 
+def parse_rule(text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str = "") -> Rule:
+    """The rule that a text says; ``rules``: those that it may name, ``name``: its own."""
+    return _parsed(text, schema, rules, name, is_query=False).rule
+
+
 def parse_query(text: str, schema: RdfSchema, rules: Mapping[str, Rule]) -> Query:
     """The same language, with ``select v, v.p`` where a rule has ``register v``."""
-    parser = _RuleParser(checked_text(text, LIMITS), schema, rules, "", is_query=True)
-    rule = parser.rule(text)
-    return Query(rule, tuple(parser.columns))
+    return _parsed(text, schema, rules, "", is_query=True)
+
+
+def _parsed(
+    text: str, schema: RdfSchema, rules: Mapping[str, Rule], name: str, *, is_query: bool
+) -> Query:
+    checked = checked_text(text, LIMITS)
+    shapes = _shapes_of(schema, is_query)
+    key, constants = _taken_apart(checked)
+    shape = shapes.get(key)
+    if shape is not None and (found := shape.filled(constants.values(), rules, name)):
+        return Query(Rule(text, found, schema), shape.of.columns)
+    parser = _RuleParser(checked, schema, rules, name, is_query=is_query)
+    query = Query(parser.rule(text), tuple(parser.columns))
+    is_told = constants == parser.constants and len({*constants.values()}) == len(constants)
+    if shape is None and is_told and not query.rule.names and len(key) <= _SHAPE_LENGTH_MAX:
+        if len(shapes) >= _SHAPES_MAX:
+            del shapes[next(iter(shapes))]
+        shapes[key] = _Shape(tuple(parser.searched), tuple(constants.values()), query)
+    return query
 
 
 # -- text -> comparisons
@@ -254,7 +258,7 @@ class _RuleParser(TokenParser):
         rules: Mapping[str, Rule],
         name: str,
         *,
-        is_query: bool = False,
+        is_query: bool,
     ) -> None:
         super().__init__(LIMITS)
         self.columns: list[tuple[str, tuple[str, ...]]] = []
@@ -688,34 +692,34 @@ def _initial(class_name: str) -> str:
     )
 
 
-# -- PERF: rules that differ in constants alone
+# -- PERF: rules, or queries, that differ in constants alone
 
 
 class _Shape(NamedTuple):
-    """All these rules, as one of them.  ``searched``: names of classes, and so of no rules."""
+    """All these, as one of them.  ``searched``: names of classes, and so of no rules."""
 
     searched: tuple[str, ...]
     constants: tuple[Constant, ...]
-    alternatives: tuple[Conjunction, ...]
+    of: Query
 
     def filled(
         self, constants: Collection[Constant], rules: Mapping[str, Rule], name: str
     ) -> tuple[Conjunction, ...]:
         """The alternatives with other constants; none for a rule that has to be parsed."""
-        of = dict(zip(self.constants, constants, strict=True))
-        if len({*constants}) < len(of):
+        other = dict(zip(self.constants, constants, strict=True))
+        if len({*constants}) < len(other):
             return ()
         if any(each == name or each in rules for each in self.searched):
             return ()
         found = []
-        for classes, register, conditions, joins in self.alternatives:
-            said = [_new(Condition, (*each[:3], of[each.constant])) for each in conditions]
+        for classes, register, conditions, joins in self.of.rule.alternatives:
+            said = [_new(Condition, (*each[:3], other[each.constant])) for each in conditions]
             found.append(Conjunction(classes, register, tuple(said), joins))
         return tuple(found)
 
 
-@lru_cache(8)
-def _shapes_of(schema: RdfSchema) -> dict[str, _Shape]:
+@lru_cache(16)
+def _shapes_of(schema: RdfSchema, is_query: bool) -> dict[str, _Shape]:
     """By texts without their constants."""
     return {}
 
