@@ -144,8 +144,9 @@ async def test_a_provider_whose_rows_were_put_back_is_followed_from_there(
             path.write_bytes(data)
         async with place.provider() as client:
             outcome = await client.register(saying(200), "text/turtle")
+            revision = -1
             while (await repository.query(ASKED)).rows != [(HOST, "200")]:
-                await trio.sleep(0.01)
+                revision = await repository.changed(revision)
             assert await repository.revision() == outcome.revision
 
 
