@@ -92,27 +92,21 @@ class RdfSchema:
                 for each in (name, *higher):
                     below.setdefault(each, set()).add(name)
         self._below = {name: frozenset(each) for name, each in below.items()}
-        self._locals = {"class": _by_local_name(classes), "property": _by_local_name(properties)}
+        self._known: dict[str, Mapping[str, object]] = {"class": classes, "property": properties}
+        self._locals = {kind: _by_local_name(known) for kind, known in self._known.items()}
 
     def below(self, name: str) -> frozenset[str]:
         """A class, or a property, with all below it."""
         return self._below.get(name) or frozenset((name,))
 
-    def find_class(self, name: str, prefixes: Mapping[str, str]) -> str:
-        """The IRI of the class that an IRI, ``prefix:local`` or a local name means; UnknownName."""
-        return self._find("class", self.classes, name, prefixes)
-
-    def find_property(self, name: str, prefixes: Mapping[str, str]) -> str:
-        """The same of a property."""
-        return self._find("property", self.properties, name, prefixes)
-
     def near(self, kind: str, name: str) -> str:
         """A question that names the ``class`` or ``property`` nearly of this name, or nothing."""
         return _question(local_name(name), self._locals[kind])
 
-    def _find(
-        self, kind: str, known: Mapping[str, object], name: str, prefixes: Mapping[str, str]
-    ) -> str:
+    def find(self, kind: str, name: str, prefixes: Mapping[str, str]) -> str:
+        """The IRI of the ``class`` or ``property`` that an IRI, ``prefix:local`` or a local name
+        means; UnknownName."""
+        known = self._known[kind]
         if name in known:
             return name
         prefix, colon, local = name.partition(":")

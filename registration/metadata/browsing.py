@@ -62,7 +62,7 @@ def browse(
         return Seen("", _classes(statements, tables), (), None, "")
     if ":" not in name:
         try:
-            name = statements.schema.find_class(name, {})
+            name = statements.schema.find("class", name, {})
         except UnknownName as error:
             fault = msgspec.structs.replace(error.fault, code="unknown-class")
             raise MetadataRefused(fault) from None

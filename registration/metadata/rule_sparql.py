@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple, NoReturn, TypeAlias
 
 from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, value_kind
@@ -152,10 +153,7 @@ class _Reader:
                 options = [self._tests(each, is_negated=is_negated) for each in parts]
                 if isinstance(asked, sparql.AnyOf) != is_negated:
                     return [each for option in options for each in option]
-                found: list[_Parts] = [()]
-                for option in options:
-                    found = self._product(found, option)
-                return found
+                return reduce(self._product, options, [()])
             case sparql.Membership(operand, choices, is_without):
                 each_of = tuple(
                     sparql.FilterComparison(operand, GENERAL["="], each) for each in choices

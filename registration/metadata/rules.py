@@ -331,7 +331,7 @@ class _RuleParser(TokenParser):
             named = self._rules.get(name)
             self._check_circle(name, named, token)
         try:
-            class_name = self._find(self._schema.find_class, token)
+            class_name = self._find("class", token)
         except UnknownName as unknown:
             if named is None:
                 hint = unknown.hint
@@ -358,11 +358,11 @@ class _RuleParser(TokenParser):
         reason = f"the rule {self._name} names {how}"
         raise self.refusal("circle", reason, token.offset, "a class, or another rule")
 
-    def _find(self, find: Callable[[str, Mapping[str, str]], str], token: Token) -> str:
+    def _find(self, kind: str, token: Token) -> str:
         is_iri = token.kind is TokenKind.IRI
         if is_iri and (self._schema.is_open or token.text == RESOURCE):
             return token.text
-        return find(token.text, {} if is_iri else self._prefixes)
+        return self._schema.find(kind, token.text, {} if is_iri else self._prefixes)
 
     def _unknown(self, what: str, reason: str, token: Token, hint: str) -> ProfileRefused:
         return ProfileRefused(f"unknown-{what}", reason, self.lexer.text, token.offset, hint=hint)
@@ -516,7 +516,7 @@ class _RuleParser(TokenParser):
 
     def _step(self, class_name: str, token: Token) -> Property:
         try:
-            name = self._find(self._schema.find_property, token)
+            name = self._find("property", token)
         except UnknownName as unknown:
             raise self._unknown("property", unknown.reason, token, unknown.hint) from None
         if name == RDF_TYPE:
@@ -753,10 +753,10 @@ def normal_text(conjunction: Conjunction, schema: RdfSchema) -> str:
         if not name:
             return variable
         is_single = schema.properties.get(name, Property(name)).is_single
-        return f"{variable}.{_short(name, schema.find_property)}{'' if is_single else '?'}"
+        return f"{variable}.{_short('property', name, schema)}{'' if is_single else '?'}"
 
     searched = ", ".join(
-        f"{_short(class_name, schema.find_class)} {variable}"
+        f"{_short('class', class_name, schema)} {variable}"
         for variable, class_name in conjunction.classes.items()
     )
     said = [
@@ -777,10 +777,10 @@ def _comparison(left: str, operator: str, right: str) -> str:
     return f"{left} {operator} {right}"
 
 
-def _short(name: str, find: Callable[[str, Mapping[str, str]], str]) -> str:
+def _short(kind: str, name: str, schema: RdfSchema) -> str:
     local = local_name(name)
     try:
-        if re.fullmatch(_NAME, local) and find(local, {}) == name:
+        if re.fullmatch(_NAME, local) and schema.find(kind, local, {}) == name:
             return local
     except UnknownName:
         pass

@@ -153,11 +153,11 @@ def test_an_open_schema_takes_names_that_it_lacks() -> None:
     schema = read(":p rdfs:domain :A ; rdfs:range :B .", is_open=True)
     assert schema.properties[iri("p")] == Property(iri("p"), (iri("A"),), iri("B"), True)
     assert set(schema.classes) == {iri("A"), iri("B")}
-    assert schema.find_class("http://e/C", {}) == "http://e/C"
-    assert schema.find_property("e:q", {"e": "http://e/"}) == "http://e/q"
+    assert schema.find("class", "http://e/C", {}) == "http://e/C"
+    assert schema.find("property", "e:q", {"e": "http://e/"}) == "http://e/q"
     for name in ("C", "e:C"):
         with pytest.raises(UnknownName):
-            schema.find_class(name, {})
+            schema.find("class", name, {})
 
 
 NAMES = """
@@ -168,7 +168,7 @@ NAMES = """
 
 @pytest.mark.parametrize("name", ["Disk", "http://e/v#Disk", "v:Disk"])
 def test_a_name_is_found(name: str) -> None:
-    assert read(NAMES).find_class(name, {"v": "http://e/v#"}) == "http://e/v#Disk"
+    assert read(NAMES).find("class", name, {"v": "http://e/v#"}) == "http://e/v#Disk"
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_a_name_is_found(name: str) -> None:
 )
 def test_an_unknown_name_is_refused_with_what_was_meant(name: str, reason: str, hint: str) -> None:
     with pytest.raises(UnknownName) as caught:
-        read(NAMES).find_class(name, {"v": "http://e/v#"})
+        read(NAMES).find("class", name, {"v": "http://e/v#"})
     assert (caught.value.reason, caught.value.hint) == (reason, hint)
     assert isinstance(caught.value, Refusal)
-    assert read(NAMES).find_property("memory", {}) == iri("memory")
+    assert read(NAMES).find("property", "memory", {}) == iri("memory")
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -227,6 +227,6 @@ def test_a_large_schema_is_read() -> None:
     if not SCHEMA_ORG.exists():
         pytest.skip("the shared data is not here")
     schema = read_schema(gzip.decompress(SCHEMA_ORG.read_bytes()), GraphSyntax.TURTLE)
-    thing = schema.find_class("Thing", {})
+    thing = schema.find("class", "Thing", {})
     assert len(schema.below(thing)) > 800
-    assert schema.find_property("s:author", {"s": "https://schema.org/"}) in schema.properties
+    assert schema.find("property", "s:author", {"s": "https://schema.org/"}) in schema.properties
