@@ -28,7 +28,7 @@ from starlette.routing import Route
 
 from formats.errors import Refusal
 from onyx.background import background_tasks
-from onyx.errors import NetworkUnreachable, RequestFailed, UserError
+from onyx.errors import RequestFailed, UserError
 from onyx.gateway.call import json_of, token_of
 from onyx.gateway.gateway_process import Guard, serve
 from onyx.gateway.options import GatewayOptions
@@ -38,6 +38,7 @@ from onyx.gateway.traffic import Traffic
 from onyx.metadata import MetadataRepository
 
 QUERY_SECONDS = 10.0  # for which one asker may keep all others, and the provider, waiting
+LET_OUT = {"not-authenticated", "not-authorised", "unknown-source"}
 AGAIN_SECONDS = 5.0  # from when the network is asked again about a token that it knew
 
 
@@ -52,13 +53,15 @@ async def share(
     async with background_tasks(trio.open_nursery()) as nursery:
         sessions = Sessions(registration, options.sessions_max)
         await nursery.start(sessions.run)
-        shared = _Shared(repository, sessions, options, nursery)
+        shared = SharedCache(repository, sessions, options, nursery)
         await nursery.start(serve, shared.application(), options, listener)
         ready()
         await trio.sleep_forever()
 
 
-class _Shared:
+class SharedCache:
+    """Of an open ``repository``; ``nursery``: in which the network is asked again."""
+
     def __init__(
         self,
         repository: MetadataRepository,
@@ -85,7 +88,7 @@ class _Shared:
         async def endpoint(request: Request) -> Response:
             try:
                 if token := token_of(request, self._options):
-                    await self._check(token)
+                    await self.check(token)
                 return await give(request)
             except Refusal as refusal:
                 return problem(RequestFailed(*refusal.said(), refusal.fault))
@@ -96,7 +99,8 @@ class _Shared:
 
     # --- who may ask ----------------------------------------------------------------------
 
-    async def _check(self, token: str) -> None:
+    async def check(self, token: str) -> None:
+        """UserError where the holder may not ask."""
         key, now = sha256(token.encode()).digest(), trio.current_time()
         if key not in self._let_in:
             await self._ask_network(key, token)
@@ -112,10 +116,9 @@ class _Shared:
     async def _ask_again(self, key: bytes, token: str) -> None:
         try:
             await self._ask_network(key, token)
-        except NetworkUnreachable:
-            return
-        except UserError:
-            self._let_in.pop(key, None)
+        except UserError as error:
+            if error.code in LET_OUT:
+                self._let_in.pop(key, None)
 
     # --- what is asked --------------------------------------------------------------------
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from onyx import RequestFailed
 from onyx.errors import NetworkUnreachable, UsageError
 from onyx.gateway import shared_cache
 from onyx.gateway.options import GatewayOptions
-from onyx.gateway.shared_cache import share
+from onyx.gateway.shared_cache import SharedCache, share
 from onyx.identity.known_networks import credentials_for
 from onyx.listening import bind
 from onyx.metadata import MetadataClient, MetadataRepository
@@ -73,7 +76,7 @@ async def test_on_this_machine_it_answers_everybody(
         ask = Client(f"http://{where}").ask
         status = await trio.to_thread.run_sync(ask, "GET", "/status")
         assert (status.said["repository"], status.said["resources"]) == ("L1", 2)
-        assert status.said["rules"] == [{"id": "r1", "name": "", "text": RULE, "suspended": ""}]
+        assert [each["text"] for each in status.said["rules"]] == [RULE]
         path = f"/resource?uri={HOST.replace('#', '%23')}"
         found = await trio.to_thread.run_sync(ask, "GET", path)
         assert "pirates.uni-passau.de" in str(found.said)
@@ -107,3 +110,30 @@ async def test_elsewhere_it_asks_for_a_token_of_the_network(
         with pytest.raises(RequestFailed, match="not-auth"):
             while True:
                 await in_thread(ann)
+
+
+@pytest.mark.parametrize(("code", "is_known"), [("unreachable", True), ("not-authorised", False)])
+async def test_it_goes_on_with_tokens_that_it_knows_while_the_network_is_away(
+    code: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_cache, "AGAIN_SECONDS", 0.0)
+    answers = [SimpleNamespace(source=checkpoint), None, None]
+
+    @asynccontextmanager
+    async def session(_: str) -> AsyncIterator[Any]:
+        if (client := answers.pop(0)) is None:
+            raise RequestFailed(code, "no")
+        yield SimpleNamespace(client=client)
+
+    parts: list[Any] = [SimpleNamespace(provider="mdv"), SimpleNamespace(session=session)]
+    async with trio.open_nursery() as nursery:
+        shared = SharedCache(*parts, GatewayOptions(Address(HERE, 0)), nursery)
+        for _ in range(2):  # it is asked about, and again behind the answer
+            await shared.check(SECRET)
+            await trio.testing.wait_all_tasks_blocked()
+        with nullcontext() if is_known else pytest.raises(RequestFailed, match=code):
+            await shared.check(SECRET)
+
+
+async def checkpoint(_: str) -> None:
+    await trio.lowlevel.checkpoint()
