@@ -442,7 +442,7 @@ async def run_browse(arguments: argparse.Namespace) -> None:
 async def run_status(arguments: argparse.Namespace) -> None:
     async with _client(arguments) as client:
         status = await client.status()
-    facts = status._asdict()
+    facts = msgspec.structs.asdict(status)
     tell_of(arguments, facts, "\n".join(f"{name:14}{value}" for name, value in facts.items()))
 
 

@@ -11,6 +11,7 @@ is in the rows, and the other process publishes the same with the same keys.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,12 +20,18 @@ import trio
 
 from onyx.data_directory import ROWS_FILE, directory_locked
 from onyx.data_source import DataSource
+from onyx.errors import NetworkUnreachable, UserError, leaves
 from onyx.metadata.provider import MetadataProvider
 from onyx.metadata.serving import PROVIDER_BASE, Serving
 from onyx.node_store import Opens, open_postgres, taken_store
 from onyx.store_errors import store_errors
+from overlay.link.row_store import NodeStore
 from overlay.link.store import Store
 from overlay.topology import Topology
+
+AGAIN_SECONDS = 1.0
+
+log = logging.getLogger("onyx.process")
 
 
 def rows_of(directory: Path, name: str, store: str, network: Topology | None) -> Opens:
@@ -53,11 +60,24 @@ async def run_provider(
         async with taken_store(open_rows, waiting) as rows:
             opened = partial(MetadataProvider, directory, name, rows)
             with await trio.to_thread.run_sync(opened) as provider:
-                try:
-                    async with source:
-                        served = serving(source, provider)
-                        ready(served)
-                        await served.run()
-                except Exception:
-                    rows.check()  # that it has ended says more than what follows from it
-                    raise
+                served, is_told = serving(source, provider), False
+                while True:
+                    try:
+                        async with source:
+                            if not is_told:
+                                ready(served)
+                            is_told = True
+                            await served.run()
+                    except Exception as error:
+                        rows.check()  # that it has ended says more than what follows from it
+                        if not all(_passes(each, rows) for each in leaves(error)):
+                            raise
+                        log.warning("%s; it is tried again", error)
+                        await trio.sleep(AGAIN_SECONDS)
+
+
+def _passes(error: BaseException, rows: NodeStore) -> bool:
+    """Whether it is of others: the registration service is away, or a process that has lost the
+    lease, and does not know it yet, has come as the source."""
+    is_replaced = isinstance(error, UserError) and error.code == "replaced"
+    return isinstance(error, NetworkUnreachable) or (is_replaced and rows.epoch > 0)

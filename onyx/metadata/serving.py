@@ -36,7 +36,7 @@ from overlay.link.store import SWITCH_SECONDS
 from overlay.statistics import counter, gauge
 from registration.metadata.change_messages import NAMESPACE
 from registration.metadata.documents import MetadataRefused
-from registration.metadata.provider_reader import ProviderReader
+from registration.metadata.provider_reader import ProviderReader, ProviderStatus
 
 T = TypeVar("T")
 PROVIDER_BASE = NAMESPACE  # the base of its source, by which others know that it is a provider
@@ -48,19 +48,9 @@ log = logging.getLogger("onyx.process")
 
 
 class ProviderCounts(Struct):
-    """Of a provider since its process began; the gauges as they were at the last look."""
+    """Of a provider since its process began; ``has``: at the last look."""
 
-    revision: Annotated[int, gauge("Of the metadata.", "metadata_revision")] = 0
-    documents: Annotated[int, gauge("Registered documents.", "metadata_documents")] = 0
-    rules: Annotated[int, gauge("Rules of all repositories.", "metadata_rules")] = 0
-    suspended: Annotated[int, gauge("Suspended rules.", "metadata_suspended_rules")] = 0
-    repositories: Annotated[int, gauge("Repositories.", "metadata_repositories")] = 0
-    waiting: Annotated[
-        int, gauge("Messages that have not been published.", "metadata_waiting_messages")
-    ] = 0
-    refused_messages: Annotated[
-        int, gauge("Messages that the root broker has refused.", "metadata_refused_messages")
-    ] = 0
+    has: ProviderStatus = field(default_factory=ProviderStatus)
     questions: Annotated[
         Counter[str], counter("Questions, by their kind.", "metadata_questions", "ask")
     ] = field(default_factory=Counter)
@@ -85,14 +75,11 @@ class Serving:
         self.counts = ProviderCounts()
 
     async def look(self) -> None:
-        """Keep the gauges of ``counts``, until it is cancelled."""
+        """Keep what ``counts`` say that it has, until it is cancelled."""
         counts = self.counts
         while True:
-            if self.provider.revision != counts.revision or counts.waiting:
-                status = await self._in_turn(self.provider.status)
-                for name in status._fields:
-                    if name in counts.__struct_fields__:
-                        setattr(counts, name, getattr(status, name))
+            if self.provider.revision != counts.has.revision or counts.has.waiting:
+                counts.has = await self._in_turn(self.provider.status)
             await anyio.sleep(GAUGE_SECONDS)
 
     async def run(self) -> None:
@@ -132,7 +119,7 @@ class Serving:
         except StoreError as error:
             self._failure = error
             self._more.set()
-            raise
+            raise MetadataRefused(Fault("source-away", str(error))) from error
         return answer
 
     async def _read(self, ask: Callable[..., T], *arguments: object) -> T:

@@ -14,8 +14,9 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from sys import maxsize
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
+import msgspec
 import zstandard
 
 from formats.errors import Fault
@@ -27,6 +28,7 @@ from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.row_store import RowsBeside
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
+from overlay.statistics import gauge
 from registration.metadata.browsing import SHOWN, Seen, browse
 from registration.metadata.change_messages import Change, RuleSaid, To, said_schema
 from registration.metadata.documents import MetadataRefused, syntax_of
@@ -160,19 +162,22 @@ class Progress(NamedTuple):
     digest: str
 
 
-class ProviderStatus(NamedTuple):
-    """``time``: seconds since 1970, now; ``suspended``: rules besides the ``rules``; ``waiting``:
-    messages that have not been published; ``refused_messages``: those that the root broker has
-    refused, since when what they said is asked for."""
+class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """``time``: seconds since 1970, now; ``suspended``: rules besides the ``rules``;
+    ``refused_messages``: since when what they said is asked for."""
 
-    revision: int
-    time: float
-    documents: int
-    rules: int
-    suspended: int
-    repositories: int
-    waiting: int
-    refused_messages: int
+    revision: Annotated[int, gauge("Of the metadata.", "metadata_revision")] = 0
+    time: float = 0.0
+    documents: Annotated[int, gauge("Registered documents.", "metadata_documents")] = 0
+    rules: Annotated[int, gauge("Rules of all repositories.", "metadata_rules")] = 0
+    suspended: Annotated[int, gauge("Suspended rules.", "metadata_suspended_rules")] = 0
+    repositories: Annotated[int, gauge("Repositories.", "metadata_repositories")] = 0
+    waiting: Annotated[
+        int, gauge("Messages that have not been published.", "metadata_waiting_messages")
+    ] = 0
+    refused_messages: Annotated[
+        int, gauge("Messages that the root broker has refused.", "metadata_refused_messages")
+    ] = 0
 
 
 class RepositoryInfo(NamedTuple):
@@ -376,8 +381,14 @@ class ProviderReader:
         (rules,) = self._tables.execute(query).fetchone()
         of = self._counts.now
         return ProviderStatus(
-            *(of.revision, self._wall(), documents, rules, of.suspended),
-            *(len(self._repository_rows()), of.message - of.published, of.refused),
+            revision=of.revision,
+            time=self._wall(),
+            documents=documents,
+            rules=rules,
+            suspended=of.suspended,
+            repositories=len(self._repository_rows()),
+            waiting=of.message - of.published,
+            refused_messages=of.refused,
         )
 
     def _check_known(self, repository: str, owner: str = "") -> RepositoryRow:

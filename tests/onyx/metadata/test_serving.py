@@ -54,7 +54,7 @@ async def test_a_full_disk_refuses_and_a_lost_lease_ends(tmp_path: Path) -> None
         for question in (put, status, status):  # the last one after all that is to be published
             told.append(await handler("", True, question))
         rows.error = Fenced("the rows are another's")
-        with pytest.raises(Fenced):  # what it knew before may be wrong by now
+        with pytest.raises(MetadataRefused, match="source-away"):  # what it knew may be wrong
             await handler("", False, status)
         told.append("fenced")
         await anyio.sleep_forever()
