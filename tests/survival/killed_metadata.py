@@ -4,7 +4,7 @@ Brokers are killed as well.
 
 ::
 
-    python -m tests.survival.killed_metadata --kills 200 --seed 7
+    python -m tests.survival.killed_metadata --kills 200 --seed 7 --postgres
 
 At the end the cache holds what nested loops say, each message has come once, and the provider finds
 nothing wrong.  Exit code 0: so it is; 1: it is not.
@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -32,14 +32,17 @@ import trio
 
 from formats.graph.syntaxes import GraphSyntax
 from onyx import User, UserError
-from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider
+from onyx.metadata import MetadataCache, MetadataClient
 from onyx.metadata.repository import profile_text
 from onyx.registration_client import NOT_ASKED, PERHAPS_ASKED
+from overlay.stores import SQLITE
 from registration.metadata.change_messages import read_change
 from registration.metadata.documents import Statement, read_document
+from registration.metadata.provider_reader import Progress
 from registration.metadata.rules import Rule, parse_rule
 from tests.onyx.metadata.test_random_metadata import resources, strongly_reached
 from tests.overlay.link import faulty_disk
+from tests.postgres import running_postgres
 from tests.registration.metadata import brute
 from tests.registration.metadata.random_metadata import (
     RandomDocuments,
@@ -53,7 +56,7 @@ from tests.survival.separate_nodes import HERE, SeparateNodes
 from yfilter.errors import ProfileRefused
 
 NAME, REPOSITORY = "mdv", "L1"
-STEPS, STRIDE = 101, 37  # of the longest life; from one life to the next
+STEPS, STRIDE = (101, 401), 37  # of the longest lives, in turn; from one life to the next
 BROKERS, EACH = 3, 25  # of so many requests one finds a broker killed
 SYNTAX = GraphSyntax.N_TRIPLES
 PATIENCE_SECONDS = 600.0
@@ -68,12 +71,12 @@ class Step(NamedTuple):
 
 @dataclass
 class KilledMetadata:
-    """``kills`` of each of both processes; ``serve``: more words for the provider."""
+    """``kills`` of each of both processes; ``store`` of the provider's rows."""
 
     kills: int
     seed: int
     directory: Path
-    serve: Sequence[str] = ()
+    store: str = SQLITE
     say: Callable[[str], None] = lambda line: None
     killed: Counter[str] = field(default_factory=Counter)
     numbers: Counter[int] = field(default_factory=Counter)  # of messages that came
@@ -94,45 +97,49 @@ class KilledMetadata:
                 User(where, "observer") as user,
                 trio.open_nursery() as nursery,
             ):
-                words = ["serve", provider, "--name", NAME, *self.serve]
-                nursery.start_soon(self._live, "provider", [*words, "--registration", where])
+                words = [provider, "--name", NAME, "--store", self.store, "--registration", where]
+                nursery.start_soon(self._live, "provider", ["serve", *words])
                 await self._do(Step(lambda: client.put_schema(schema_bytes(), "text/turtle"), int))
                 observed = await user.add_profile(profile_text(NAME, REPOSITORY))
                 nursery.start_soon(self._observe, user, observed.id)
-                words = ["cache", cache, REPOSITORY, "--provider", NAME]
-                nursery.start_soon(self._live, "cache", [*words, "--registration", where])
+                cached = ["cache", cache, REPOSITORY, "--provider", NAME, "--registration", where]
+                nursery.start_soon(self._live, "cache", cached)
                 asked = 0
                 while min(self.killed[each] for each in ("provider", "cache")) < self.kills:
                     await self._do(self._step(client))
                     asked += 1
                     if asked % EACH == 0:
                         await self._kill_broker(nodes)
-                revision = (await client.status()).revision
+                last = await client.progress(REPOSITORY)
                 with trio.move_on_after(PATIENCE_SECONDS):
-                    while _revision(cache) < revision:
+                    while _revision(cache) < last.revision:
                         await trio.sleep(0.1)
                 nursery.cancel_scope.cancel()
-        return [*self._faults(provider, cache, revision)]
+            command = [sys.executable, "-m", "onyx", "metadata", "verify", *words]
+            verified = await trio.run_process(
+                command, cwd=HERE, capture_stdout=True, capture_stderr=True, check=False
+            )
+            wrong = [f"verify: {verified.stdout.decode()}"] * (verified.returncode != 0)
+        return wrong + self._faults(cache, last)
 
-    def _faults(self, provider: str, cache: str, revision: int) -> list[str]:
+    def _faults(self, cache: str, last: Progress) -> list[str]:
         statements = sorted({each for said in self.documents.values() for each in said})
         matched: set[str] = set()
         for rule in self.rules.values():
             matched |= brute.matches(rule, statements, self.schema)
         reached = strongly_reached(matched, statements, self.schema)
         right = resources(each for each in statements if each.subject in reached)
-        with MetadataCache(cache) as held, MetadataProvider(provider) as kept:
-            wrong = kept.verify()
-            last = kept.repositories()[REPOSITORY].last
-            if held.revision < revision:
-                wrong.append(f"the cache is at revision {held.revision}, not {revision}")
+        wrong = []
+        with MetadataCache(cache) as held:
+            if held.revision < last.revision:
+                wrong.append(f"the cache is at revision {held.revision}, not {last.revision}")
             found = held.resources()
         differ = {uri for uri in found.keys() | right if found.get(uri) != right.get(uri)}
         wrong += [f"the cache is wrong about {uri}" for uri in sorted(differ)]
         twice = [number for number, times in self.numbers.items() if times > 1]
         wrong += [f"message {number} came more than once" for number in twice]
-        if last and last not in self.numbers:
-            wrong.append(f"message {last} has not come")
+        if last.number not in self.numbers:
+            wrong.append(f"message {last.number} has not come")
         return wrong
 
     async def _live(self, name: str, words: Sequence[str]) -> None:
@@ -148,7 +155,7 @@ class KilledMetadata:
         while True:
             number = self.killed[name]
             fault.write_text(
-                f"killed * {1 + STRIDE * number % STEPS}" if number < self.kills else ""
+                f"killed * {1 + STRIDE * number % STEPS[number % 2]}" if number < self.kills else ""
             )
             with log.open("ab") as errors:
                 process = await trio.lowlevel.open_process(
@@ -234,18 +241,23 @@ class KilledMetadata:
 
 def _revision(cache: str) -> int:
     """That the file of a cache shows, which another process has."""
-    with closing(sqlite3.connect(f"file:{cache}?mode=ro", uri=True)) as tables:
-        row = tables.execute("SELECT value FROM state WHERE word = 'revision'").fetchone()
-    return int(row[0]) if row else 0
+    tables = closing(sqlite3.connect(f"file:{cache}?mode=ro", uri=True))
+    with suppress(sqlite3.OperationalError), tables as opened:  # killed as it made the tables
+        row = opened.execute("SELECT value FROM state WHERE word = 'revision'").fetchone()
+        return int(row[0]) if row else 0
+    return 0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.survival.killed_metadata")
     parser.add_argument("--kills", type=int, default=100, help="of the provider and of the cache")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--postgres", action="store_true", help="the provider's rows are in one")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="onyx-killed-") as directory:
-        run = KilledMetadata(options.kills, options.seed, Path(directory), say=print)
+    server = running_postgres() if options.postgres else nullcontext()
+    with server as postgres, tempfile.TemporaryDirectory(prefix="onyx-killed-") as directory:
+        store = postgres.url if postgres else SQLITE
+        run = KilledMetadata(options.kills, options.seed, Path(directory), store, print)
         wrong = trio.run(run.run)
     print(f"killed: {dict(run.killed)}; {len(run.numbers)} messages; {wrong or 'all is right'}")
     return bool(wrong)
