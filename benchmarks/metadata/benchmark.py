@@ -43,7 +43,7 @@ _LOOPED = 10_000  # rules
 _FEW = 1_000  # rules that growth is from
 _PORTION = 10_000  # rules added at once
 _LATE, _REFERRERS, _QUERIES = 20_000, 10_000, 300
-_SENT, _READ_ROUNDS, _READ_BATCH = 100, 5, 9_000  # documents; of 4 MiB, as a question may have
+_SENT, _READ_ROUNDS, _READ_BATCH = 100, 5, 10_000  # documents, the most of one question
 _BATCHES = (1, 2, 5, 10, 20, 50, 100)  # of the paper's figures
 _SHARES = (1, 5, 10, 20, 50)  # percent of the rules that match
 
